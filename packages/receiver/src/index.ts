@@ -1,1 +1,255 @@
-export const version = 1;
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+
+/** The JSON body of every webhook request. */
+export interface Envelope<Data = Record<string, unknown>> {
+  id: string;
+  type: string;
+  created_at: string;
+  organization_id: string;
+  workspace_id: string | null;
+  data: Data;
+  /** Only on requests sent by the test endpoint. */
+  test?: true;
+}
+
+/** A secret made ready once, for many signatures. Logging one shows no key bytes. */
+export interface SigningKey {
+  /** Keys `X-Service-Signature`: the secret's UTF-8 bytes, `whsec_` included. */
+  readonly service: KeyObject;
+  /** Keys `webhook-signature`: what follows `whsec_`, decoded, else the same as `service`. */
+  readonly standard: KeyObject;
+}
+
+export interface SignOptions {
+  /** The event's id. Without a full stop: it separates the signed fields. */
+  id: string;
+  timestamp: Date;
+  key: SigningKey | string;
+  /** The secret before a rotation, as long as its grace lasts. */
+  previous?: SigningKey | string | undefined;
+}
+
+export type SignatureHeaders = {
+  'X-Service-Signature': string;
+  'X-Service-Signature-Previous'?: string;
+  'webhook-id': string;
+  'webhook-timestamp': string;
+  'webhook-signature': string;
+};
+
+export type ReceivedHeaders =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | { get(name: string): string | null };
+
+export interface VerifyOptions {
+  /** How far `webhook-timestamp` may be from now, either way. Default 300. */
+  toleranceSeconds?: number | undefined;
+  now?: Date | undefined;
+  /** Accept only `webhook-signature`, the one that covers a time; closes replays of old requests. */
+  requireTimestamp?: boolean | undefined;
+}
+
+export type Refusal =
+  | 'no_secret'
+  | 'body_not_raw'
+  | 'missing_signature'
+  | 'missing_timestamp'
+  | 'malformed_timestamp'
+  | 'malformed_signature'
+  | 'signature_mismatch'
+  | 'timestamp_too_old'
+  | 'timestamp_in_future';
+
+/** `signedAt` is null where only `X-Service-Signature` vouched, which covers no time. */
+export type Verification =
+  | { ok: true; signedAt: Date | null }
+  | { ok: false; reason: Refusal; detail: string };
+
+type Body = string | Uint8Array;
+type Secret = SigningKey | string | undefined;
+
+// Exactly what the standardwebhooks package decodes, and it throws on the rest: padding may be missing,
+// and a single character left over after the groups of four is dropped unseen.
+const DECODABLE = /^(?=.{4})(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}|[^=])?={0,2}$/s;
+const RESERIALISED_BYTES_MAX = 1024 * 1024;
+const KEEP_RAW =
+  "Hand in the bytes that arrived: express.raw({ type: 'application/json' }), request.text(), " +
+  "or in Fastify a content type parser with parseAs: 'buffer'.";
+
+/**
+ * A `whsec_` secret whose rest is not base64 is no Standard Webhooks secret; it is used as it stands,
+ * like every other secret that a user chose.
+ */
+export function signingKey(secret: string): SigningKey {
+  if (secret === '') throw new TypeError('an empty secret would sign for everyone');
+  const service = createSecretKey(secret, 'utf8');
+  const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : '';
+  const standard = DECODABLE.test(encoded) ? createSecretKey(encoded, 'base64') : service;
+  return { service, standard };
+}
+
+export function sign(body: Body, { id, timestamp, key, previous }: SignOptions): SignatureHeaders {
+  const seconds = String(Math.floor(timestamp.getTime() / 1000));
+  const current = prepared(key);
+  const headers: SignatureHeaders = {
+    'X-Service-Signature': `sha256=${serviceDigest(current, body)}`,
+    'webhook-id': id,
+    'webhook-timestamp': seconds,
+    'webhook-signature': `v1,${standardDigest(current, id, seconds, body)}`,
+  };
+  if (previous !== undefined) {
+    const old = prepared(previous);
+    headers['X-Service-Signature-Previous'] = `sha256=${serviceDigest(old, body)}`;
+    headers['webhook-signature'] += ` v1,${standardDigest(old, id, seconds, body)}`;
+  }
+  return headers;
+}
+
+/**
+ * Whether the request was signed with one of the secrets; a valid `webhook-signature`,
+ * `X-Service-Signature` or `X-Service-Signature-Previous` suffices. A `webhook-timestamp` that is there
+ * must be near now, but whoever replays a request can leave it out: see `requireTimestamp`.
+ */
+export function verify(
+  rawBody: Body | ArrayBuffer,
+  headers: ReceivedHeaders,
+  secret: Secret | readonly Secret[],
+  options: VerifyOptions = {},
+): Verification {
+  const keys = [secret].flat().filter(isUsable).map(prepared);
+  if (keys.length === 0) return refuse('no_secret', 'Every secret handed in is empty, unset or no string.');
+
+  const body = rawBody instanceof ArrayBuffer ? new Uint8Array(rawBody) : rawBody;
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body)) {
+    const what = body === undefined || body === null ? String(body) : `a parsed ${typeof body}`;
+    return refuse('body_not_raw', `The body handed in is ${what}. ${KEEP_RAW}`);
+  }
+
+  const id = header(headers, 'webhook-id');
+  const seconds = header(headers, 'webhook-timestamp');
+  const standard = header(headers, 'webhook-signature');
+  const service = [
+    header(headers, 'x-service-signature'),
+    header(headers, 'x-service-signature-previous'),
+  ].filter((value) => value !== undefined);
+  const timestamped = id !== undefined && seconds !== undefined && standard !== undefined;
+
+  if (!timestamped && options.requireTimestamp) {
+    return refuse('missing_timestamp', 'Not all of webhook-id, webhook-timestamp, webhook-signature came.');
+  }
+  if (!timestamped && service.length === 0) {
+    return refuse('missing_signature', 'Neither X-Service-Signature nor all three webhook-* headers came.');
+  }
+  if (seconds !== undefined && !/^\d{1,12}$/.test(seconds)) {
+    return refuse('malformed_timestamp', 'webhook-timestamp is not a whole number of seconds.');
+  }
+
+  // With a full stop in the id, a part of one signed body could pass for another id, time and body.
+  const standardGiven = timestamped && !id.includes('.') ? standardDigests(standard) : [];
+  const serviceGiven = options.requireTimestamp ? [] : service.flatMap(serviceDigests);
+  if (standardGiven.length + serviceGiven.length === 0) {
+    return refuse('malformed_signature', malformed(options.requireTimestamp ? undefined : service[0]));
+  }
+
+  const vouchedStandard = (candidate: Body) =>
+    timestamped && matches(standardGiven, keys, (key) => standardDigest(key, id, seconds, candidate));
+  const vouchedService = (candidate: Body) =>
+    matches(serviceGiven, keys, (key) => serviceDigest(key, candidate));
+
+  const signedAt = vouchedStandard(body) ? new Date(Number(seconds) * 1000) : null;
+  if (signedAt === null && !vouchedService(body)) {
+    const change = changed(body, headers, (other) => vouchedStandard(other) || vouchedService(other));
+    return change === undefined
+      ? refuse('signature_mismatch', `Another secret, or another body than the one signed. ${KEEP_RAW}`)
+      : refuse('body_not_raw', `${change} ${KEEP_RAW}`);
+  }
+
+  if (seconds !== undefined) {
+    const tolerance = options.toleranceSeconds ?? 300;
+    const age = Math.floor((options.now ?? new Date()).getTime() / 1000) - Number(seconds);
+    // Negated, so that a NaN among them refuses.
+    const limit = `${tolerance} s are allowed.`;
+    if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago, ${limit}`);
+    if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now, ${limit}`);
+  }
+  return { ok: true, signedAt };
+}
+
+function serviceDigest(key: SigningKey, body: Body): string {
+  return createHmac('sha256', key.service).update(body).digest('hex');
+}
+
+function standardDigest(key: SigningKey, id: string, seconds: string, body: Body): string {
+  return createHmac('sha256', key.standard).update(`${id}.${seconds}.`).update(body).digest('base64');
+}
+
+function prepared(secret: SigningKey | string): SigningKey {
+  return typeof secret === 'string' ? signingKey(secret) : secret;
+}
+
+// An unset environment variable ends up here; signing with '' is something anyone can do.
+function isUsable(secret: Secret): secret is SigningKey | string {
+  return typeof secret === 'string' ? secret !== '' : Boolean(secret?.service && secret.standard);
+}
+
+function header(headers: ReceivedHeaders, name: string): string | undefined {
+  if (typeof headers?.get === 'function') return headers.get(name) || undefined;
+  const values = Object.entries(headers ?? {})
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, value]) => value)
+    .filter((value) => typeof value === 'string' && value !== '');
+  return values.length > 0 ? values.join(', ') : undefined;
+}
+
+// Both also read what Node and Headers make of a repeated header: one value, joined by comma and space.
+function serviceDigests(value: string): string[] {
+  return value
+    .split(/[\s,]+/)
+    .flatMap((part) => /^sha256=([0-9a-f]{64})$/i.exec(part)?.[1]?.toLowerCase() ?? []);
+}
+
+function standardDigests(value: string): string[] {
+  return value.split(/,?\s+/).flatMap((part) => /^v1,([A-Za-z0-9+/]{43}=)$/.exec(part)?.[1] ?? []);
+}
+
+// Given digests have passed a pattern of fixed length, so both sides have as many bytes.
+function matches(given: string[], keys: SigningKey[], digest: (key: SigningKey) => string): boolean {
+  if (given.length === 0) return false;
+  return keys.some((key) => {
+    const expected = Buffer.from(digest(key));
+    return given.some((value) => timingSafeEqual(Buffer.from(value), expected));
+  });
+}
+
+function malformed(service: string | undefined): string {
+  if (service === undefined) return 'webhook-signature has no v1,<44 characters>, or webhook-id a full stop.';
+  if (!service.startsWith('sha256=')) return 'X-Service-Signature does not start with sha256=.';
+  const digits = service.length - 'sha256='.length;
+  if (digits !== 64) return `X-Service-Signature has ${digits} characters after sha256=, not 64.`;
+  return 'X-Service-Signature is not hexadecimal after sha256=.';
+}
+
+/**
+ * What shows that the body is not the one that arrived. A body that was re-serialised to the same length
+ * and lost its first form, as when keys change places, cannot be told from one that was never signed.
+ */
+function changed(body: Body, headers: ReceivedHeaders, vouched: (other: string) => boolean) {
+  const length = Buffer.byteLength(body);
+  const declared = header(headers, 'content-length');
+  const encoded = header(headers, 'content-encoding') !== undefined;
+  if (declared !== undefined && !encoded && /^\d+$/.test(declared) && Number(declared) !== length) {
+    return `Content-Length says ${declared} bytes arrived, ${length} were handed in.`;
+  }
+  if (length > RESERIALISED_BYTES_MAX) return undefined;
+  try {
+    const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+    const compact = JSON.stringify(JSON.parse(text));
+    return vouched(compact) ? 'The body was written again: as compact JSON it is the one signed.' : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(reason: Refusal, detail: string): Verification {
+  return { ok: false, reason, detail };
+}

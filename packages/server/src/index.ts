@@ -1,1 +1,3 @@
-export const version = 1;
+export type { EventOf, EventTypeName, PayloadOf } from './domain/catalogue.js';
+export type { NewEvent } from './domain/event.js';
+export { type RecordedEvent, recordEvents } from './storage/events.js';

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises';
+import { ConfigError } from './config.js';
+import {
+  type Catalogue,
+  CatalogueError,
+  createCatalogue,
+  type FurtherEventType,
+} from './domain/catalogue.js';
+import { createPayloadValidator } from './domain/payload.js';
+
+/** The built-in catalogue with the further types of a file; whatever is wrong with it is named in one line. */
+export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
+  if (file === undefined) return createCatalogue();
+  try {
+    const further = parse(await readFile(file, 'utf8'));
+    const catalogue = createCatalogue(further);
+    const validate = createPayloadValidator(catalogue);
+    for (const { type, sample } of further) {
+      const fault = validate(type, sample)[0];
+      if (fault)
+        throw new CatalogueError(
+          `the sample of ${type} does not fit its schema: ${fault.pointer} ${fault.detail}`,
+        );
+    }
+    return catalogue;
+  } catch (error) {
+    throw new ConfigError(
+      `POSTHORN_CATALOGUE: ${JSON.stringify(file)} cannot be used: ${(error as Error).message.split('\n')[0]}; ` +
+        'accepted: a readable JSON file, an array of {type, description, schema, sample}.',
+    );
+  }
+}
+
+function parse(text: string): FurtherEventType[] {
+  const value: unknown = JSON.parse(text);
+  if (!Array.isArray(value)) throw new CatalogueError('it is not an array');
+  for (const [index, entry] of value.entries()) {
+    const { type, description, schema, sample } = (entry ?? {}) as Record<string, unknown>;
+    const complete =
+      typeof type === 'string' && typeof description === 'string' && isObject(schema) && isObject(sample);
+    if (!complete) throw new CatalogueError(`entry ${index} is not {type, description, schema, sample}`);
+  }
+  return value;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

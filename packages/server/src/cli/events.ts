@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
+import { idTimeMs } from '../domain/identifier.js';
+import { parseInstantMs } from '../domain/instant.js';
+import { presentPosition, readEventPage } from '../storage/event-page.js';
+import { type EventFilter, readEvent } from '../storage/events.js';
+import { type Command, CommandFailure, UsageError } from './command.js';
+import type { Terminal } from './terminal.js';
+import { visit } from './visit.js';
+
+const organization = { value: 'ORG-x', description: 'The organization.', required: true };
+const json = { description: 'One JSON object a line.' };
+const filters = {
+  organization,
+  workspace: { value: 'WS-x', description: 'Only this workspace.' },
+  type: { value: 'type', description: 'Only this event type.' },
+  'subject-type': { value: 'kind', description: 'Only subjects of this kind.' },
+  subject: { value: 'id', description: 'Only this subject.' },
+  actor: { value: 'id', description: 'Only what this actor did.' },
+} as const;
+const pollMs = 300;
+
+export const eventsList: Command = {
+  name: 'events list',
+  summary: 'Show events, newest first.',
+  options: {
+    ...filters,
+    from: { value: 'time', description: 'Not before this date or time.' },
+    to: { value: 'time', description: 'Not after this date or time.' },
+    order: { value: 'desc|asc', description: 'Newest or oldest first.', fallback: 'desc' },
+    limit: { value: 'n', description: 'How many, 1 to 1000.', fallback: '25' },
+    json,
+  },
+  run: async ({ options, config, terminal }) => {
+    const limit = Number(options.limit ?? 25);
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
+      throw new UsageError('--limit: a whole number from 1 to 1000.');
+    const order = options.order ?? 'desc';
+    if (order !== 'asc' && order !== 'desc') throw new UsageError('--order: desc or asc.');
+    const filter = filterOf(options);
+    const page = await visit(config, (database) => readEventPage(database, filter, order, undefined, limit));
+    if (options.json) for (const event of page.events) terminal.line(oneLine(event));
+    else terminal.table(['time', 'type', 'subject', 'actor', 'workspace', 'id'], page.events.map(cells));
+    if (terminal.isInteractive && !options.json) {
+      if (page.events.length === 0) terminal.line('No events.');
+      if (page.hasMore)
+        terminal.line(terminal.paint('dim', 'There is more: raise --limit or narrow the filters.'));
+    }
+  },
+};
+
+export const eventsGet: Command = {
+  name: 'events get',
+  summary: 'Show one event with its payload.',
+  argument: { name: 'id', description: 'EVT-…' },
+  options: { organization, json },
+  run: async ({ argument: id, options, config, terminal }) => {
+    const createdMs = idTimeMs('EVT', id);
+    const event =
+      createdMs === undefined
+        ? undefined
+        : await visit(config, (database) =>
+            readEvent(database, {
+              id,
+              organization_id: options.organization ?? '',
+              workspace_id: undefined,
+              createdMs,
+              oldestMs: oldestReadableMs(Date.now()),
+            }),
+          );
+    if (!event)
+      throw new CommandFailure(
+        `There is no event ${id} in ${options.organization}, or it is older than 90 days.`,
+      );
+    terminal.line(options.json ? oneLine(event) : JSON.stringify(JSON.parse(eventJson(event)), null, 2));
+  },
+};
+
+export const eventsTail: Command = {
+  name: 'events tail',
+  summary: 'Follow new events as they are recorded. Ctrl-C ends it.',
+  options: { ...filters, json },
+  run: async ({ options, config, terminal }) => {
+    const filter = filterOf(options);
+    const stop = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+    await visit(config, async (database) => {
+      let position = await presentPosition(database);
+      if (terminal.isInteractive)
+        terminal.line(terminal.paint('dim', `Following ${options.organization}; Ctrl-C ends it.`));
+      while (!stop.signal.aborted) {
+        const page = await readEventPage(database, filter, 'asc', position, 100);
+        position = page.next ?? position;
+        for (const event of page.events)
+          terminal.line(options.json ? oneLine(event) : tailLine(event, terminal));
+        if (!page.hasMore) await delay(pollMs, undefined, { signal: stop.signal }).catch(() => undefined);
+      }
+    });
+  },
+};
+
+function filterOf(options: Readonly<Record<string, string | undefined>>): EventFilter {
+  const [from, to] = [timeOf('from', 'start', options), timeOf('to', 'end', options)];
+  const oldestMs = oldestReadableMs(Date.now());
+  return {
+    organization_id: options.organization ?? '',
+    workspace_id: options.workspace,
+    type: options.type,
+    subject_type: options['subject-type'],
+    subject_id: options.subject,
+    actor_id: options.actor,
+    fromMs: Math.max(from ?? oldestMs, oldestMs),
+    toMs: to,
+  };
+}
+
+function timeOf(name: string, edge: 'start' | 'end', options: Readonly<Record<string, string | undefined>>) {
+  const text = options[name];
+  if (text === undefined) return undefined;
+  const ms = parseInstantMs(text, edge);
+  if (ms === undefined)
+    throw new UsageError(`--${name}: '${text}' is not a date (2026-11-15) or a time with Z or an offset.`);
+  return ms;
+}
+
+function oneLine(event: StoredEvent): string {
+  return eventJson(event).replace(/[\r\n]+/g, ' ');
+}
+
+function cells(event: StoredEvent): string[] {
+  return [
+    event.created_at.toISOString(),
+    event.type,
+    event.subject_id,
+    event.actor_id,
+    event.workspace_id ?? '-',
+    event.id,
+  ];
+}
+
+function tailLine(event: StoredEvent, terminal: Terminal): string {
+  const time = terminal.paint('dim', event.created_at.toISOString());
+  const type = terminal.paint('cyan', event.type.padEnd(28));
+  const place = event.workspace_id ? ` in ${event.workspace_id}` : '';
+  return `${time}  ${type}  ${event.subject_id} by ${event.actor_id}${place}  ${terminal.paint('dim', event.id)}`;
+}

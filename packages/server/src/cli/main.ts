@@ -1,0 +1,123 @@
+import { parseArgs } from 'node:util';
+import { ConfigError, readConfig, version } from '../config.js';
+import { isUnreachable } from '../storage/database.js';
+import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
+import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
+import { IncompatibleDatabase } from '../storage/migrate.js';
+import { type Command, CommandFailure, UsageError } from './command.js';
+import { eventsGet, eventsList, eventsTail } from './events.js';
+import { commandHelp, overview, usageLine } from './help.js';
+import { migrateCommand } from './migrate.js';
+import { serve } from './serve.js';
+import { Terminal } from './terminal.js';
+import { tokenCreate, tokenList, tokenRevoke } from './token.js';
+
+export const commands: readonly Command[] = [
+  serve,
+  migrateCommand,
+  tokenCreate,
+  tokenList,
+  tokenRevoke,
+  eventsList,
+  eventsGet,
+  eventsTail,
+];
+
+/** Runs one command line and answers the exit code: 0 done, 1 failed, 2 wrong use. */
+export async function main(
+  argv: readonly string[],
+  env: Record<string, string | undefined>,
+): Promise<number> {
+  const terminal = new Terminal(process.stdout, env);
+  try {
+    if (argv.includes('--version') || argv[0] === 'version') {
+      terminal.line(version);
+      return 0;
+    }
+    const command = commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+    if (!command) {
+      if (argv.length === 0 || ['--help', '-h', 'help'].includes(argv[0] ?? '')) {
+        terminal.line(overview(commands, version));
+        return 0;
+      }
+      throw new UsageError(unknownCommand(argv));
+    }
+    const rest = argv.slice(command.name.split(' ').length);
+    if (rest.includes('--help') || rest.includes('-h')) {
+      terminal.line(commandHelp(command));
+      return 0;
+    }
+    const { options, argument } = parse(command, rest);
+    const fallbacks = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+    await command.run({ options, argument, env, config: readConfig(env, fallbacks), terminal });
+    return 0;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+function parse(command: Command, args: readonly string[]) {
+  const known = Object.entries(command.options);
+  let parsed: { values: Record<string, string | boolean | undefined>; positionals: string[] };
+  try {
+    parsed = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: Object.fromEntries(
+        known.map(([name, option]) => [
+          name,
+          { type: option.value ? ('string' as const) : ('boolean' as const) },
+        ]),
+      ),
+    });
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('. ', 1);
+    throw new UsageError(`${first}.\nUsage: ${usageLine(command)}`);
+  }
+  const missing = known.filter(([name, option]) => option.required && !parsed.values[name]);
+  if (missing.length > 0) {
+    const names = missing.map(([name, option]) => `--${name} ${option.value}`).join(', ');
+    throw new UsageError(`${command.name} needs ${names}.\nUsage: ${usageLine(command)}`);
+  }
+  const [argument = '', ...extra] = parsed.positionals;
+  if (command.argument && argument === '') {
+    throw new UsageError(`${command.name} needs <${command.argument.name}>.\nUsage: ${usageLine(command)}`);
+  }
+  const surplus = command.argument ? extra[0] : parsed.positionals[0];
+  if (surplus !== undefined) {
+    throw new UsageError(`${command.name} does not take '${surplus}'.\nUsage: ${usageLine(command)}`);
+  }
+  const options = Object.fromEntries(
+    Object.entries(parsed.values).map(([name, value]) => [
+      name,
+      value === undefined ? undefined : String(value),
+    ]),
+  );
+  return { options, argument };
+}
+
+function unknownCommand(argv: readonly string[]): string {
+  const group = commands.filter(({ name }) => name.startsWith(`${argv[0]} `));
+  if (group.length > 0)
+    return `posthorn ${argv[0]} needs one of: ${group.map(({ name }) => name).join(', ')}.`;
+  return `There is no command '${argv[0]}'. posthorn --help lists them.`;
+}
+
+function report(error: unknown): number {
+  const expected =
+    error instanceof UsageError ||
+    error instanceof CommandFailure ||
+    error instanceof ConfigError ||
+    error instanceof EmbeddedUnavailable ||
+    error instanceof DataDirectoryInUse ||
+    error instanceof IncompatibleDatabase;
+  if (expected) console.error(error.message);
+  else if (isUnreachable(error)) console.error(`The database is out of reach: ${(error as Error).message}`);
+  else if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+    const { address, port } = error as unknown as { address: string; port: number };
+    console.error(
+      `${address}:${port} is in use by another program. Set POSTHORN_PORT or POSTHORN_PLATFORM_PORT.`,
+    );
+  } else console.error(error);
+  return error instanceof UsageError ? 2 : 1;
+}

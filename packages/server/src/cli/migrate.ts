@@ -1,0 +1,24 @@
+import { Database } from '../storage/database.js';
+import { openEmbedded } from '../storage/embedded/embedded.js';
+import { migrate } from '../storage/migrate.js';
+import type { Command } from './command.js';
+
+export const migrateCommand: Command = {
+  name: 'migrate',
+  summary: 'Apply migrations and exit.',
+  options: {},
+  run: async ({ config, terminal }) => {
+    const embedded =
+      config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'visit') : undefined;
+    const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
+    const database = new Database(target, 1);
+    try {
+      const applied = await migrate(database);
+      for (const name of applied) terminal.line(`applied ${name}`);
+      if (applied.length === 0) terminal.line('Nothing to apply: the database is up to date.');
+    } finally {
+      await database.close();
+      await embedded?.close();
+    }
+  },
+};

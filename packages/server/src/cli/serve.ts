@@ -1,0 +1,86 @@
+import { type Logger, pino } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import type { Config } from '../config.js';
+import { type Service, startService } from '../service.js';
+import { demoOrganization, prepareDemo } from '../welcome.js';
+import type { Command } from './command.js';
+import type { Terminal } from './terminal.js';
+
+const drainMsMax = 12_000;
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Apply migrations and start the service.',
+  options: {
+    'allow-loopback': {
+      description:
+        'Let deliveries reach this machine where POSTHORN_EGRESS_ALLOW is not set; for development.',
+    },
+  },
+  showsSettings: true,
+  run: async ({ config, terminal }) => {
+    const logger = createLogger(config, terminal);
+    const stopped = stopSignal(logger);
+    const service = await startService(config, logger);
+    if (config.databaseUrl === undefined) await welcome(service, config, terminal);
+    await stopped;
+    // Whatever hangs must not keep the process: what is not finished by then is taken up after the start.
+    setTimeout(() => process.exit(0), drainMsMax).unref();
+    await service.stop();
+    logger.info('stopped');
+  },
+};
+
+function stopSignal(logger: Logger): Promise<void> {
+  return new Promise((stop) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(name, () => {
+        logger.info({ signal: name }, 'stopping');
+        stop();
+      });
+    }
+  });
+}
+
+function createLogger(config: Config, terminal: Terminal): Logger {
+  const options = {
+    level: config.logLevel,
+    base: null,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  if (!terminal.isInteractive) return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime });
+  const pretty = prettyFactory({
+    colorize: true,
+    translateTime: 'HH:MM:ss',
+    ignore: 'listener,request_id,token_id,organization_id,url',
+    hideObject: false,
+    singleLine: true,
+  });
+  return pino(options, { write: (line: string) => process.stdout.write(pretty(line)) });
+}
+
+/** The first minute: where everything is, a token, and a line that works when pasted. */
+async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
+  const { publicUrl, platformUrl, database } = service;
+  const token = await prepareDemo(database, config.dataDir, Date.now());
+  const bold = (text: string) => terminal.paint('bold', text);
+  const row = (name: string, value: string) => terminal.line(`  ${name.padEnd(20)}${value}`);
+  terminal.line();
+  terminal.line(bold('Posthorn is ready.'));
+  if (publicUrl) row('API', publicUrl);
+  if (publicUrl) row('API reference', `${publicUrl}/docs`);
+  if (platformUrl) row('Platform listener', `${platformUrl}  (token: ${config.dataDir}/platform-token)`);
+  row('Demo organization', demoOrganization);
+  row('Demo token', token);
+  if (publicUrl) {
+    terminal.line();
+    terminal.line('Read what happened there:');
+    terminal.line();
+    terminal.line(
+      bold(
+        `  curl -H 'Authorization: Bearer ${token}' '${publicUrl}/v1/events?organization_id=${demoOrganization}&limit=3'`,
+      ),
+    );
+  }
+  terminal.line();
+}

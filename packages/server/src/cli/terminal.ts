@@ -1,0 +1,50 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Where a command writes: colour and aligned tables on a terminal, plain tab-separated lines in a pipe. */
+export class Terminal {
+  readonly #out: NodeJS.WriteStream;
+  readonly #colours: boolean;
+  readonly isInteractive: boolean;
+
+  constructor(out: NodeJS.WriteStream, env: Record<string, string | undefined>) {
+    this.#out = out;
+    this.isInteractive = out.isTTY === true;
+    this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
+    // `posthorn events list | head` closes the pipe early; that is no failure.
+    out.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0);
+      throw error;
+    });
+  }
+
+  line(text = ''): void {
+    this.#out.write(`${text}\n`);
+  }
+
+  paint(style: Style, text: string): string {
+    return this.#colours ? styleText(style, text, { validateStream: false }) : text;
+  }
+
+  table(headings: readonly string[], rows: readonly (readonly string[])[]): void {
+    if (!this.isInteractive) {
+      for (const row of rows) this.line(row.join('\t'));
+      return;
+    }
+    const widths = headings.map((heading, column) =>
+      Math.max(heading.length, ...rows.map((row) => printedLength(row[column] ?? ''))),
+    );
+    const render = (cells: readonly string[]) =>
+      cells
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - printedLength(cell)))
+        .join('  ')
+        .trimEnd();
+    this.line(this.paint('bold', render(headings)));
+    for (const row of rows) this.line(render(row));
+  }
+}
+
+function printedLength(text: string): number {
+  return stripVTControlCharacters(text).length;
+}

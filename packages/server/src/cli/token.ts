@@ -1,0 +1,134 @@
+import { parseDurationMs } from '../domain/duration.js';
+import { identifierPattern, kindPattern, newId } from '../domain/identifier.js';
+import {
+  defaultLifetimeMs,
+  defaultScopes,
+  newTokenText,
+  type Scope,
+  scopes,
+  type Token,
+  tokenHash,
+} from '../domain/token.js';
+import { createToken, listTokens, revokeToken } from '../storage/tokens.js';
+import { type Command, CommandFailure, UsageError } from './command.js';
+import { visit } from './visit.js';
+
+const json = { description: 'Print JSON.' };
+
+export const tokenCreate: Command = {
+  name: 'token create',
+  summary: 'Make an access token and print it, once.',
+  options: {
+    organization: { value: 'ORG-x', description: 'The organization it is for.', required: true },
+    workspace: { value: 'WS-x', description: 'Bind it to one workspace.' },
+    scopes: { value: 'a,b', description: `Of ${scopes.join(', ')}.`, fallback: defaultScopes.join(',') },
+    'actor-type': { value: 'user', description: 'Who acts with it, for the audit log.' },
+    'actor-id': { value: 'USR-x', description: 'Needed with --actor-type.' },
+    expires: { value: '90d', description: 'How long it can be used.', fallback: '365d' },
+    json,
+  },
+  run: async ({ options, config, terminal }) => {
+    const text = newTokenText();
+    const token = newToken(options, Date.now());
+    await visit(config, (database) => createToken(database, token, tokenHash(text)));
+    if (options.json) {
+      const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
+      terminal.line(
+        JSON.stringify({ token: text, id, organization_id, workspace_id, scopes, actor, expires_at }),
+      );
+    } else if (terminal.isInteractive) {
+      terminal.line(terminal.paint('bold', text));
+      terminal.line(
+        `${token.id} for ${token.organization_id}, until ${token.expires_at.toISOString().slice(0, 10)}.`,
+      );
+      terminal.line('It is not shown again: keep it now.');
+    } else terminal.line(text);
+  },
+};
+
+export const tokenList: Command = {
+  name: 'token list',
+  summary: 'List access tokens, newest first. The tokens themselves are not kept and cannot be shown.',
+  options: { organization: { value: 'ORG-x', description: 'Only of this organization.' }, json },
+  run: async ({ options, config, terminal }) => {
+    const tokens = await visit(config, (database) => listTokens(database, options.organization));
+    if (options.json) {
+      terminal.line(JSON.stringify(tokens));
+      return;
+    }
+    terminal.table(
+      ['id', 'organization', 'workspace', 'scopes', 'actor', 'expires', 'last used', 'state'],
+      tokens.map((token) => [
+        token.id,
+        token.organization_id,
+        token.workspace_id ?? '-',
+        token.scopes.join(','),
+        `${token.actor.type} ${token.actor.id}`,
+        token.expires_at.toISOString().slice(0, 10),
+        token.last_used_at?.toISOString() ?? 'never',
+        stateOf(token, Date.now()),
+      ]),
+    );
+  },
+};
+
+export const tokenRevoke: Command = {
+  name: 'token revoke',
+  summary: 'Revoke an access token. Every node refuses it within 2 seconds.',
+  argument: { name: 'id', description: 'TOK-…, as printed by token list.' },
+  options: { json },
+  run: async ({ argument, options, config, terminal }) => {
+    const token = await visit(config, (database) => revokeToken(database, argument, new Date()));
+    if (!token)
+      throw new CommandFailure(`There is no token ${argument}. posthorn token list shows their ids.`);
+    terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
+  },
+};
+
+function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: number): Token {
+  const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
+  if (lifetimeMs === undefined || lifetimeMs === 0) {
+    throw new UsageError(`--expires: '${options.expires}' is not a duration such as 90d, 12h or 30m.`);
+  }
+  const actorType = options['actor-type'] ?? 'token';
+  if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {
+    throw new UsageError('--actor-type and --actor-id go together.');
+  }
+  const id = newId('TOK', nowMs);
+  return {
+    id,
+    organization_id: matching('organization', options.organization ?? '', identifierPattern.organization),
+    workspace_id:
+      options.workspace === undefined
+        ? null
+        : matching('workspace', options.workspace, identifierPattern.workspace),
+    scopes: parseScopes(options.scopes),
+    actor: {
+      type: matching('actor-type', actorType, kindPattern),
+      id: matching('actor-id', options['actor-id'] ?? id, identifierPattern.resource),
+    },
+    created_at: new Date(nowMs),
+    expires_at: new Date(nowMs + lifetimeMs),
+    revoked_at: null,
+    last_used_at: null,
+  };
+}
+
+function matching(option: string, text: string, pattern: string): string {
+  if (new RegExp(pattern).test(text)) return text;
+  throw new UsageError(`--${option}: '${text}' does not match ${pattern}.`);
+}
+
+function parseScopes(text: string | undefined): readonly Scope[] {
+  if (text === undefined) return defaultScopes;
+  const named = [...new Set(text.split(',').map((part) => part.trim()))];
+  const unknown = named.find((name) => !(scopes as readonly string[]).includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(`--scopes: there is no scope '${unknown}'; known: ${scopes.join(', ')}.`);
+  return named as Scope[];
+}
+
+function stateOf(token: Token, nowMs: number): string {
+  if (token.revoked_at) return 'revoked';
+  return token.expires_at.getTime() > nowMs ? 'usable' : 'expired';
+}

@@ -1,0 +1,32 @@
+import type { Config } from '../config.js';
+import { Database } from '../storage/database.js';
+import { openEmbedded } from '../storage/embedded/embedded.js';
+import { isMigrated, migrate } from '../storage/migrate.js';
+import { CommandFailure } from './command.js';
+
+/**
+ * Gives a command the database, beside a running service or without one. An embedded database is started
+ * for the visit where nothing runs; somebody else's is used, but never migrated in passing.
+ */
+export async function visit<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  if (config.databaseUrl !== undefined) {
+    const database = new Database({ connectionString: config.databaseUrl }, 2);
+    try {
+      if (!(await isMigrated(database))) {
+        throw new CommandFailure('The database is not migrated to this version yet. Run: posthorn migrate');
+      }
+      return await work(database);
+    } finally {
+      await database.close();
+    }
+  }
+  const embedded = await openEmbedded(config.dataDir, 'visit');
+  const database = new Database(embedded.connection, 2);
+  try {
+    await migrate(database);
+    return await work(database);
+  } finally {
+    await database.close();
+    await embedded.close();
+  }
+}

@@ -1,0 +1,152 @@
+import { lookup } from 'node:dns/promises';
+import { isIP, type Socket } from 'node:net';
+import { buildConnector, errors } from 'undici';
+import type { AddressPolicy, Verdict } from '../domain/address.js';
+
+/** Answers every address of a name, or rejects where there is none. */
+export type ResolveName = (hostname: string) => Promise<readonly string[]>;
+
+export interface GuardOptions {
+  policy: AddressPolicy;
+  /** For the name, the connection and the TLS handshake together. */
+  timeoutMs: number;
+  resolve?: ResolveName;
+  connect?: buildConnector.connector;
+}
+
+export class BlockedAddressError extends Error {
+  override readonly name = 'BlockedAddressError';
+  readonly code = 'blocked_address';
+}
+
+export class NameNotResolvedError extends Error {
+  override readonly name = 'NameNotResolvedError';
+  readonly code = 'dns';
+}
+
+const ADDRESSES_TRIED_MAX = 4;
+
+// An address that swallows packets must leave time for the next one within the usual 10 s of an attempt.
+const ADDRESS_WAIT_MS_MAX = 2_000;
+
+/**
+ * The only way out of the service: a connector for undici that asks DNS once, refuses the whole answer if one
+ * address of it may not be reached, and hands the socket an address rather than the name. What a second
+ * look-up would say can therefore not matter. TLS still speaks to, and verifies, the name.
+ */
+export function createGuardedConnector(options: GuardOptions): buildConnector.connector {
+  const { policy, timeoutMs } = options;
+  const resolve = options.resolve ?? createSystemResolver();
+  const connect = options.connect ?? createVerifiedConnect(timeoutMs);
+
+  async function open(target: buildConnector.Options): Promise<Socket> {
+    const deadline = performance.now() + timeoutMs;
+    const addresses = await addressesOf(target.hostname, resolve, timeoutMs);
+    refuseBlocked(target, addresses, policy);
+
+    const tried = addresses.slice(0, ADDRESSES_TRIED_MAX);
+    // undici takes the server name from the Host header where one is set; here it is always the URL's host.
+    const servername = isIP(target.hostname) === 0 ? target.hostname.replace(/\.$/, '') : '';
+    let failure: unknown;
+    for (const [index, hostname] of tried.entries()) {
+      const leftMs = deadline - performance.now();
+      const waitMs = index === tried.length - 1 ? leftMs : Math.min(leftMs, ADDRESS_WAIT_MS_MAX);
+      if (waitMs <= 0) break;
+      try {
+        return await dial(connect, { ...target, hostname, servername }, waitMs);
+      } catch (error) {
+        if (!neverConnected(error)) throw error;
+        failure = error;
+      }
+    }
+    throw failure ?? new errors.ConnectTimeoutError(`No time left to connect to ${target.hostname}`);
+  }
+
+  return (target, callback) => {
+    open(target).then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: number) {
+  if (isIP(hostname) !== 0) return [hostname];
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    const addresses = await Promise.race([resolve(hostname), late]);
+    if (addresses.length === 0) throw new Error('an empty answer');
+    return addresses;
+  } catch (cause) {
+    throw new NameNotResolvedError(`${hostname} did not resolve: ${(cause as Error).message}`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function refuseBlocked(target: buildConnector.Options, addresses: readonly string[], policy: AddressPolicy) {
+  // Anything but https is held to the operator's list: nothing goes unencrypted to a merely public address.
+  const passes: Verdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
+  const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
+  if (refused !== undefined) {
+    throw new BlockedAddressError(
+      `${target.protocol}//${target.hostname} leads to ${refused}, which is not allowed`,
+    );
+  }
+}
+
+/** A connection that is made after nobody waits for it any more is closed unused. */
+function dial(connect: buildConnector.connector, target: buildConnector.Options, waitMs: number) {
+  return new Promise<Socket>((resolve, reject) => {
+    let waiting = true;
+    const timer = setTimeout(() => {
+      waiting = false;
+      reject(
+        new errors.ConnectTimeoutError(`${target.hostname} did not connect within ${Math.round(waitMs)} ms`),
+      );
+    }, waitMs);
+    connect(target, (error, socket) => {
+      clearTimeout(timer);
+      if (!waiting) socket?.destroy();
+      else if (error) reject(error);
+      else resolve(socket);
+    });
+  });
+}
+
+/** Only then is the next address worth a try: one that answered, with a wrong certificate say, has spoken. */
+function neverConnected(error: unknown): boolean {
+  return (
+    error instanceof errors.ConnectTimeoutError || (error as NodeJS.ErrnoException).syscall === 'connect'
+  );
+}
+
+// Said outright, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise decide.
+function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
+  return buildConnector({
+    timeout: timeoutMs,
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    allowH2: false,
+  });
+}
+
+/**
+ * getaddrinfo cannot be cancelled and Node runs two of them at a time, so connections that want the same slow
+ * name wait for one question together instead of queueing in front of every other name.
+ */
+function createSystemResolver(): ResolveName {
+  const asked = new Map<string, Promise<readonly string[]>>();
+  return (hostname) => {
+    const pending = asked.get(hostname);
+    if (pending !== undefined) return pending;
+    const answer = lookup(hostname, { all: true, verbatim: true })
+      .then((entries) => entries.map((entry) => entry.address))
+      .finally(() => asked.delete(hostname));
+    asked.set(hostname, answer);
+    return answer;
+  };
+}

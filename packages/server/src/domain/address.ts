@@ -1,0 +1,178 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** A block of addresses: its first address and the length of its prefix. */
+export type Cidr = [first: Address, prefixBits: number];
+
+/** `allowed` is what the operator lists, public or not; `public` is what anyone may be sent to. */
+export type Verdict = 'public' | 'allowed' | 'blocked';
+
+export interface AddressPolicy {
+  judge(ip: string): Verdict;
+  readonly allowsNothing: boolean;
+}
+
+export type ParsedCidrs = { ok: true; value: Cidr[] } | { ok: false; detail: string };
+
+const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
+
+// What IANA's two special-purpose registries list, with what lies outside them but is no receiver either.
+// Blocks the registries call globally reachable (AS112, AMT, the anycast services in 192.0.0.0/24 and
+// 2001::/23) are here too: they are protocol infrastructure. The first match gives the name, so the narrow
+// blocks stand before the wide ones.
+const SPECIAL: Record<string, Cidr[]> = {
+  unspecified: blocks('0.0.0.0/32', '::/128'),
+  'this network': blocks('0.0.0.0/8'),
+  loopback: blocks('127.0.0.0/8', '::1/128'),
+  private: blocks('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'),
+  'unique-local': blocks('fc00::/7'),
+  'link-local': blocks('169.254.0.0/16', 'fe80::/10'),
+  'site-local': blocks('fec0::/10'),
+  'carrier-grade NAT': blocks('100.64.0.0/10'),
+  'protocol assignments': blocks('192.0.0.0/24'),
+  documentation: blocks('192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32', '3fff::/20'),
+  benchmarking: blocks('198.18.0.0/15', '2001:2::/48'),
+  AS112: blocks('192.31.196.0/24', '192.175.48.0/24', '2001:4:112::/48', '2620:4f:8000::/48'),
+  AMT: blocks('192.52.193.0/24', '2001:3::/32'),
+  '6to4 relay': blocks('192.88.99.0/24'),
+  multicast: blocks('224.0.0.0/4', 'ff00::/8'),
+  broadcast: blocks('255.255.255.255/32'),
+  reserved: blocks('240.0.0.0/4'),
+  // Azure answers its virtual machines on this address, which is registered like any public one.
+  'cloud metadata': blocks('168.63.129.16/32'),
+  'IPv4-mapped': blocks('::ffff:0:0/96'),
+  'IPv4-translated': blocks('::ffff:0:0:0/96'),
+  'IPv4-compatible': blocks('::/96'),
+  NAT64: blocks('64:ff9b::/96'),
+  'local NAT64': blocks('64:ff9b:1::/48'),
+  discard: blocks('100::/64'),
+  dummy: blocks('100:0:0:1::/64'),
+  Teredo: blocks('2001::/32'),
+  ORCHID: blocks('2001:10::/28', '2001:20::/28'),
+  'drone remote ID': blocks('2001:30::/28'),
+  'IETF protocol assignments': blocks('2001::/23'),
+  '6to4': blocks('2002::/16'),
+  'segment routing': blocks('5f00::/16'),
+};
+
+const GLOBAL_UNICAST: Cidr = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/**
+ * Reads addresses as a socket does: dotted decimal or IPv6, nothing else. ipaddr.js alone would also take
+ * 0x7f.1 and 0177.0.0.1, and reads ::127.0.0.1 as ::ffff:127.0.0.1, hence the URL parser's hexadecimal form.
+ * Zone ids only exist on local links and are never read.
+ */
+function readAddress(text: string): Address | undefined {
+  if (isIPv4(text)) return ipaddr.IPv4.parse(text);
+  if (!isIPv6(text) || text.includes('%')) return undefined;
+  return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
+}
+
+function specialName(address: Address): string | undefined {
+  const name = ipaddr.subnetMatch(address, SPECIAL, '');
+  if (name !== '') return name;
+  if (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST)) return 'not global unicast';
+  return undefined;
+}
+
+/** Every IPv4 address that a tunnel or translator could take out of this IPv6 address. */
+function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
+  const bytes = address.toByteArray();
+  const ipv4At = (start: number, mask = 0x00) =>
+    new ipaddr.IPv4(bytes.slice(start, start + 4).map((byte) => byte ^ mask));
+
+  switch (specialName(address)) {
+    case 'IPv4-mapped':
+    case 'IPv4-translated':
+    case 'IPv4-compatible':
+    case 'NAT64':
+      return [ipv4At(12)];
+    case 'local NAT64':
+      // Where the IPv4 sits is the choice of whoever runs the translator, so it counts as 0.0.0.0.
+      return [ipaddr.IPv4.parse('0.0.0.0')];
+    case '6to4':
+      return [ipv4At(2)];
+    case 'Teredo':
+      return [ipv4At(4), ipv4At(12, 0xff)];
+    default: {
+      // ISATAP marks its interface identifiers instead of having a prefix of its own.
+      const marker = address.parts[5] === 0x5efe && (address.parts[4]! & ~0x0200) === 0;
+      return marker ? [ipv4At(12)] : [];
+    }
+  }
+}
+
+export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
+  const listed = (address: Address) =>
+    allow.some((cidr) => cidr[0].kind() === address.kind() && address.match(cidr));
+
+  function judgeAddress(address: Address): Verdict {
+    if (address instanceof ipaddr.IPv6) {
+      const embedded = embeddedIpv4(address).map(judgeAddress);
+      // The operating system itself connects to the IPv4 of a mapped address, so listing that is enough.
+      // Tunnels and translators must be listed as IPv6, and even then do not lead to a blocked IPv4.
+      if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
+      if (embedded.includes('blocked')) return 'blocked';
+    }
+    if (listed(address)) return 'allowed';
+    return specialName(address) === undefined ? 'public' : 'blocked';
+  }
+
+  return {
+    allowsNothing: allow.length === 0,
+    judge(ip) {
+      const address = readAddress(ip);
+      return address === undefined ? 'blocked' : judgeAddress(address);
+    },
+  };
+}
+
+/** What a hostname of a WHATWG `URL` shows before DNS is asked; `unknown` where only DNS can tell. */
+export function judgeUrlHost(hostname: string, policy: AddressPolicy): Verdict | 'unknown' {
+  const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  if (isIPv4(literal) || isIPv6(literal)) return policy.judge(literal);
+  if (!/(^|\.)localhost\.?$/.test(hostname)) return 'unknown';
+  // Which of the two a machine answers is its own affair: the connection is refused if that one is not listed.
+  return ['127.0.0.1', '::1'].some((ip) => policy.judge(ip) === 'allowed') ? 'allowed' : 'blocked';
+}
+
+/** Why a blocked address is blocked, for people: `loopback`, `private`, … */
+export function describeAddress(ip: string): string {
+  const address = readAddress(ip);
+  if (address === undefined) return 'not a plain IP address';
+  return specialName(address) ?? 'ISATAP';
+}
+
+export function parseCidrs(text: string): ParsedCidrs {
+  const value: Cidr[] = [];
+  if (text.trim() === '') return { ok: true, value };
+  for (const entry of text.split(',').map((part) => part.trim())) {
+    const cidr = parseCidr(entry);
+    if (typeof cidr === 'string') return { ok: false, detail: cidr };
+    value.push(cidr);
+  }
+  return { ok: true, value };
+}
+
+function parseCidr(entry: string): Cidr | string {
+  const [, base, prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(entry) ?? [];
+  const address = readAddress(base ?? '');
+  const bitsMax = address instanceof ipaddr.IPv4 ? 32 : 128;
+  const bits = prefix === undefined ? bitsMax : Number(prefix);
+  if (address === undefined || bits > bitsMax) {
+    return `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
+  }
+  // A slip like 10.0.0.5/8 would open far more than its author read; better to ask which was meant.
+  const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
+  const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
+  if (network !== address.toString()) {
+    return `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for the one address`;
+  }
+  if (bits >= 96 && specialName(address) === 'IPv4-mapped') {
+    const inner = new ipaddr.IPv4(address.toByteArray().slice(12));
+    return `"${entry}" is IPv4 written as IPv6; write ${inner}/${bits - 96}`;
+  }
+  return [address, bits];
+}

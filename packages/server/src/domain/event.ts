@@ -1,0 +1,51 @@
+import { dayMs } from './duration.js';
+
+export interface Reference {
+  type: string;
+  id: string;
+}
+
+/** What a producer says of an event; the service adds its id and time. */
+export interface NewEvent {
+  type: string;
+  organization_id: string;
+  workspace_id?: string | null;
+  actor: Reference;
+  subject: Reference;
+  payload: Record<string, unknown>;
+  idempotency_key?: string;
+}
+
+/** An event as it is stored. The payload is JSON text, byte for byte as it was recorded. */
+export interface StoredEvent {
+  id: string;
+  type: string;
+  organization_id: string;
+  workspace_id: string | null;
+  actor_type: string;
+  actor_id: string;
+  subject_type: string;
+  subject_id: string;
+  payload: string;
+  created_at: Date;
+}
+
+export const eventRetentionMs = 90 * dayMs;
+
+/** The oldest time an event may have to be read: exactly 90 days old still counts. */
+export function oldestReadableMs(nowMs: number): number {
+  return nowMs - eventRetentionMs;
+}
+
+/** The Event of the API as JSON. Written by hand so that the payload's text passes through untouched. */
+export function eventJson(event: StoredEvent): string {
+  const head = JSON.stringify({
+    id: event.id,
+    type: event.type,
+    organization_id: event.organization_id,
+    workspace_id: event.workspace_id,
+    actor: { type: event.actor_type, id: event.actor_id },
+    subject: { type: event.subject_type, id: event.subject_id },
+  });
+  return `${head.slice(0, -1)},"payload":${event.payload},"created_at":"${event.created_at.toISOString()}"}`;
+}

@@ -1,0 +1,35 @@
+import { ulid } from 'ulidx';
+
+/** What comes after the prefix is opaque: printable ASCII without spaces, bounded so that keys stay small. */
+const opaque = '[!-~]{1,120}';
+
+export const identifierPattern = {
+  organization: `^ORG-${opaque}$`,
+  workspace: `^WS-${opaque}$`,
+  /** Actors and subjects may be of kinds nobody has listed, so their ids carry no fixed prefix. */
+  resource: '^[!-~]{1,128}$',
+} as const;
+
+/** The kind of an actor or a subject: `user`, `service_line`, … */
+export const kindPattern = '^[a-z][a-z0-9_]{0,63}$';
+
+const crockfordUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+export type Prefix = 'EVT' | 'WHK' | 'WDLV' | 'TOK' | 'AUD' | 'RPL' | 'REQ';
+
+/** A new identifier. Its first ten characters after the prefix are the time, so ids sort by age. */
+export function newId(prefix: Prefix, nowMs: number): string {
+  return `${prefix}-${ulid(nowMs)}`;
+}
+
+/** The time inside one of our own identifiers, or undefined where it is not one of ours. */
+export function idTimeMs(prefix: Prefix, id: string): number | undefined {
+  if (!id.startsWith(`${prefix}-`)) return undefined;
+  const body = id.slice(prefix.length + 1);
+  if (!crockfordUlid.test(body)) return undefined;
+  let ms = 0;
+  for (const character of body.slice(0, 10)) ms = ms * 32 + alphabet.indexOf(character);
+  return ms;
+}
+
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

@@ -1,0 +1,29 @@
+import { dayMs } from './duration.js';
+
+const dateOnly = /^(\d{4})-(\d{2})-(\d{2})$/;
+const dateTime =
+  /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/**
+ * Epoch milliseconds of an RFC 3339 date or date-time, or undefined. A plain date is a day in UTC: its
+ * first millisecond as the start of a range, its last as the end. A time without `Z` or an offset is
+ * nobody's time and is refused. Digits beyond milliseconds are cut for a start and for an end alike.
+ */
+export function parseInstantMs(text: string, edge: 'start' | 'end'): number | undefined {
+  const day = dateOnly.exec(text);
+  if (day) {
+    const startMs = dayStartMs(text);
+    if (startMs === undefined) return undefined;
+    return edge === 'start' ? startMs : startMs + dayMs - 1;
+  }
+  if (!dateTime.test(text) || dayStartMs(text.slice(0, 10)) === undefined) return undefined;
+  const ms = Date.parse(text.toUpperCase());
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** Date.parse rolls 30 February over into March; comparing the text with what it became does not. */
+function dayStartMs(date: string): number | undefined {
+  const ms = Date.parse(`${date}T00:00:00.000Z`);
+  if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== date) return undefined;
+  return ms;
+}

@@ -1,0 +1,130 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import Type from 'typebox';
+import type { Catalogue } from './catalogue.js';
+import { type Fault, faultsFromAjv } from './fault.js';
+import { identifierPattern, kindPattern } from './identifier.js';
+import type { PayloadValidator } from './payload.js';
+
+const reference = (description: string, example: { type: string; id: string }) =>
+  Type.Object(
+    {
+      type: Type.String({ pattern: kindPattern }),
+      id: Type.String({ pattern: identifierPattern.resource }),
+    },
+    { additionalProperties: false, description, examples: [example] },
+  );
+
+/** What a producer sends to have an event recorded. */
+export const NewEventSchema = Type.Object(
+  {
+    type: Type.String({
+      description: 'A type of the catalogue; not `webhook.*`.',
+      examples: ['invoice.finalized'],
+    }),
+    organization_id: Type.String({ pattern: identifierPattern.organization, examples: ['ORG-demo'] }),
+    workspace_id: Type.Optional(
+      Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
+        examples: ['WS-berlin'],
+      }),
+    ),
+    actor: reference('Who did it.', { type: 'user', id: 'USR-ada' }),
+    subject: reference('What it happened to.', { type: 'invoice', id: 'INV-2041' }),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'As the schema of the type says; further fields are allowed.',
+      },
+    ),
+    idempotency_key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+        description:
+          'The same key again in the organization within 24 h answers the first event and records nothing.',
+      }),
+    ),
+  },
+  { title: 'NewEvent', additionalProperties: false },
+);
+
+/** PostgreSQL's JSON parser recurses; far below what would exhaust its stack, far above real payloads. */
+const depthMax = 100;
+const faultsMax = 100;
+
+export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
+
+/** Looks at a whole batch; each fault's pointer starts with the event's index. */
+export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
+  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
+  const hasShape = ajv.compile(NewEventSchema);
+
+  function checkOne(event: unknown): readonly Fault[] {
+    const faults = hasShape(event) ? [] : faultsFromAjv(hasShape.errors ?? [], event);
+    if (typeof event !== 'object' || event === null) return faults;
+    const { type, payload } = event as { type?: unknown; payload?: unknown };
+    if (typeof type === 'string') {
+      const typeFault = faultOfType(type, catalogue);
+      if (typeFault) faults.push(typeFault);
+      else if (typeof payload === 'object' && payload !== null)
+        faults.push(...below('/payload', validatePayload(type, payload)));
+    }
+    const unstorable = findUnstorable(event, '', 0);
+    if (unstorable) faults.push(unstorable);
+    return faults;
+  }
+
+  return (events) => {
+    const faults: Fault[] = [];
+    for (const [index, event] of events.entries()) {
+      faults.push(...below(`/${index}`, checkOne(event)));
+      if (faults.length >= faultsMax) return faults.slice(0, faultsMax);
+    }
+    return faults;
+  };
+}
+
+function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
+  if (type.startsWith('webhook.')) {
+    return {
+      pointer: '/type',
+      code: 'reserved_type',
+      detail: 'webhook.* events are recorded by the service itself',
+    };
+  }
+  if (catalogue.get(type)) return undefined;
+  const nearest = catalogue.nearest(type);
+  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
+  return { pointer: '/type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` };
+}
+
+/** What PostgreSQL's json cannot hold: NUL, halves of surrogate pairs, and very deep nesting. */
+function findUnstorable(value: unknown, pointer: string, depth: number): Fault | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : unstorable(pointer);
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > depthMax) {
+    return { pointer, code: 'too_deep', detail: `is nested more than ${depthMax} levels deep` };
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (!isStorable(key)) return unstorable(pointer);
+    const fault = findUnstorable(inner, at, depth + 1);
+    if (fault) return fault;
+  }
+  return undefined;
+}
+
+const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed();
+
+function unstorable(pointer: string): Fault {
+  return {
+    pointer,
+    code: 'invalid_text',
+    detail: 'has a NUL character or half of a surrogate pair, which no text may have',
+  };
+}
+
+function below(prefix: string, faults: readonly Fault[]): Fault[] {
+  return faults.map((fault) => ({ ...fault, pointer: prefix + fault.pointer }));
+}

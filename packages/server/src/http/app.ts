@@ -1,0 +1,69 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Catalogue } from '../domain/catalogue.js';
+import type { Database } from '../storage/database.js';
+import type { Bell } from '../web/bell.js';
+import { healthRoutes } from '../web/health.js';
+import { createListener } from '../web/listener.js';
+import type { Metrics } from '../web/metrics.js';
+import { installOpenApi } from '../web/openapi.js';
+import { ProblemSchema } from '../web/problem-schema.js';
+import { referenceRoutes } from '../web/reference.js';
+import { bearerText, installAuth, type TokenDirectory } from './auth.js';
+import { eventTailRoute } from './event-tail.js';
+import { eventTypeRoutes } from './event-types.js';
+import { eventRoutes } from './events.js';
+import { RateLimiter, type RateLimits } from './rate-limit.js';
+import { webhooksSection } from './webhooks-section.js';
+
+export interface PublicApiOptions {
+  logger: FastifyBaseLogger;
+  version: string;
+  database: Database;
+  tokens: TokenDirectory;
+  catalogue: Catalogue;
+  rateLimits: RateLimits;
+  metrics: Metrics;
+  recorded: Bell;
+  now: () => number;
+  isReady: () => Promise<boolean>;
+  stopping: AbortSignal;
+}
+
+const bodyLimit = 64 * 1024;
+
+/** The public API: what integrators reach. */
+export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
+  const { catalogue, database, now, tokens } = options;
+  const app = await createListener({
+    name: 'public',
+    logger: options.logger,
+    bodyLimit,
+    onFinished: options.metrics.observeRequests('public'),
+  });
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now));
+  await installOpenApi(app, {
+    title: 'Posthorn API',
+    version: options.version,
+    description:
+      'The event stream and webhooks of an operations platform. Everything significant that happens is an ' +
+      'immutable event: read events here, or have them sent to your own endpoints.',
+    securityName: 'accessToken',
+    securityDescription: 'An access token, made by `posthorn token create`.',
+    tags: [
+      { name: 'Events', description: 'What happened, newest first, for 90 days.' },
+      { name: 'Operations', description: 'Health.' },
+      { name: 'Received webhooks', description: 'What your endpoint gets.' },
+    ],
+    webhooks: webhooksSection(catalogue),
+    problemSchema: ProblemSchema,
+  });
+  healthRoutes(app, options.isReady);
+  eventRoutes(app, database, now);
+  eventTailRoute(app, {
+    ...{ database, now, recorded: options.recorded, stopping: options.stopping },
+    isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
+  });
+  eventTypeRoutes(app, catalogue);
+  referenceRoutes(app);
+  return app;
+}

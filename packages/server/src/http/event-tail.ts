@@ -1,0 +1,127 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
+import { idTimeMs } from '../domain/identifier.js';
+import type { Position } from '../domain/page.js';
+import { Problem } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import { presentPosition, readEventPage } from '../storage/event-page.js';
+import type { Bell } from '../web/bell.js';
+import { eventFilters } from './schemas.js';
+import { tenancyOf } from './tenancy.js';
+
+const TailQuery = Type.Object(eventFilters, { additionalProperties: false });
+type TailQuery = Static<typeof TailQuery>;
+
+const pollMs = 500;
+const keepAliveMs = 15_000;
+const batchSize = 100;
+const tailsPerTokenMax = 20;
+
+export interface TailOptions {
+  database: Database;
+  now: () => number;
+  recorded: Bell;
+  /** Whether the request's token may still be used; asked about once a second. */
+  isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
+  stopping: AbortSignal;
+}
+
+/** `GET /v1/events/tail`: the stream as it happens, by Server-Sent Events. */
+export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
+  const open = new Map<string, number>();
+
+  app.get<{ Querystring: TailQuery }>(
+    '/v1/events/tail',
+    {
+      compress: false,
+      config: { scopes: ['events:read'] },
+      schema: {
+        operationId: 'tailEvents',
+        tags: ['Events'],
+        summary: 'Follow the stream as it happens',
+        description:
+          'Server-Sent Events. Starts now, or after the event named by `Last-Event-ID`, without loss. Each message ' +
+          'has the event id as `id` and the Event as `data`. A comment every 15 s keeps the connection open.',
+        querystring: TailQuery,
+        headers: Type.Object({
+          'last-event-id': Type.Optional(Type.String({ description: 'Go on after this event.' })),
+        }),
+        produces: ['text/event-stream'],
+        response: { 200: Type.String({ description: 'An endless `text/event-stream`.' }) },
+      },
+    },
+    async (request, reply) => {
+      const tenancy = tenancyOf(request.token, request.query);
+      const start = await startPosition(request);
+      reply
+        .type('text/event-stream; charset=utf-8')
+        .header('Cache-Control', 'no-store')
+        .header('X-Accel-Buffering', 'no');
+      if (request.method === 'HEAD') return reply.send('');
+      const tokenId = request.token.id;
+      const count = open.get(tokenId) ?? 0;
+      if (count >= tailsPerTokenMax) {
+        throw new Problem('rate_limited', `A token may hold ${tailsPerTokenMax} tails open on one node.`, {
+          headers: { 'Retry-After': '15' },
+        });
+      }
+      open.set(tokenId, count + 1);
+      reply.raw.once('close', () => {
+        const left = (open.get(tokenId) ?? 1) - 1;
+        if (left > 0) open.set(tokenId, left);
+        else open.delete(tokenId);
+      });
+      return reply.send(Readable.from(messages(request, tenancy.workspace_id, start), { objectMode: false }));
+    },
+  );
+
+  async function startPosition(request: FastifyRequest): Promise<Position> {
+    const last = request.headers['last-event-id'];
+    if (last === undefined) return presentPosition(options.database);
+    const id = String(last);
+    const atMs = idTimeMs('EVT', id);
+    if (atMs === undefined) {
+      throw new Problem(
+        'invalid_parameter',
+        'Last-Event-ID must be the id of an event, such as the last one seen.',
+      );
+    }
+    return { atMs, id };
+  }
+
+  async function* messages(
+    request: FastifyRequest<{ Querystring: TailQuery }>,
+    workspaceId: string | undefined,
+    start: Position,
+  ): AsyncGenerator<string> {
+    const gone = new AbortController();
+    request.raw.once('close', () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, options.stopping]);
+    let position = start;
+    let spokeAtMs = options.now();
+    yield ': following\nretry: 2000\n\n';
+    while (!signal.aborted && (await options.isStillAllowed(request))) {
+      const filter = {
+        ...request.query,
+        workspace_id: workspaceId,
+        fromMs: oldestReadableMs(options.now()),
+      };
+      const page = await readEventPage(options.database, filter, 'asc', position, batchSize);
+      position = page.next ?? position;
+      if (page.events.length > 0) yield page.events.map(message).join('');
+      else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
+      else {
+        await options.recorded.wait(pollMs, signal);
+        continue;
+      }
+      spokeAtMs = options.now();
+    }
+  }
+}
+
+/** A payload may have been recorded with line breaks between its tokens, which would end the message. */
+function message(event: StoredEvent): string {
+  return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { eventJson, oldestReadableMs } from '../domain/event.js';
+import { idTimeMs } from '../domain/identifier.js';
+import { bindingOf, decodeCursor, encodeCursor, type Order } from '../domain/page.js';
+import { type InputFault, Problem } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import { readEventPage } from '../storage/event-page.js';
+import { type EventFilter, readEvent } from '../storage/events.js';
+import { rangeFaults, rangeOf } from './range.js';
+import {
+  cursorParameter,
+  EventSchema,
+  eventFilters,
+  limitParameter,
+  PageMeta,
+  timeRange,
+} from './schemas.js';
+import { tenancyOf } from './tenancy.js';
+
+const pageSize = 25;
+
+const EventQuery = Type.Object(
+  {
+    ...eventFilters,
+    ...timeRange,
+    order: Type.Optional(
+      Type.Enum(['desc', 'asc'], {
+        default: 'desc',
+        description:
+          'Newest first, or oldest first. With `asc`, whoever keeps following the cursor sees every event exactly once.',
+      }),
+    ),
+    cursor: cursorParameter,
+    limit: limitParameter(pageSize),
+  },
+  { additionalProperties: false },
+);
+type EventQuery = Static<typeof EventQuery>;
+
+export function eventRoutes(app: FastifyInstance, database: Database, now: () => number): void {
+  app.get<{ Querystring: EventQuery }>(
+    '/v1/events',
+    {
+      config: { scopes: ['events:read'], check: queryFaults },
+      schema: {
+        operationId: 'listEvents',
+        tags: ['Events'],
+        summary: 'Query the event stream',
+        description:
+          'Newest first by (`created_at`, `id`). All given filters apply. Events are kept 90 days. ' +
+          'Polling is for debugging and visibility; to be told of events, use a webhook.',
+        querystring: EventQuery,
+        response: { 200: Type.Object({ data: Type.Array(EventSchema), meta: PageMeta }) },
+      },
+    },
+    async (request, reply) => {
+      const { query } = request;
+      const tenancy = tenancyOf(request.token, query);
+      const order: Order = query.order ?? 'desc';
+      const binding = bindingFor(query, request);
+      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
+      const filter = filterOf(query, tenancy.workspace_id);
+      const page = await readEventPage(database, filter, order, after, query.limit ?? pageSize);
+      const cursor = page.next ? JSON.stringify(encodeCursor(page.next, binding)) : 'null';
+      const data = page.events.map(eventJson).join(',');
+      return reply
+        .type('application/json; charset=utf-8')
+        .header('Cache-Control', 'no-store')
+        .send(`{"data":[${data}],"meta":{"cursor":${cursor},"has_more":${page.hasMore}}}`);
+    },
+  );
+
+  app.get<{ Params: { event_id: string } }>(
+    '/v1/events/:event_id',
+    {
+      config: { scopes: ['events:read'] },
+      schema: {
+        operationId: 'getEvent',
+        tags: ['Events'],
+        summary: 'Read one event',
+        description: 'With a strong `ETag`; a matching `If-None-Match` is answered 304.',
+        params: Type.Object({ event_id: Type.String({ examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }) }),
+        response: { 200: Type.Object({ data: EventSchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { event_id: id } = request.params;
+      const { token } = request;
+      const createdMs = idTimeMs('EVT', id);
+      const event =
+        createdMs === undefined
+          ? undefined
+          : await readEvent(database, {
+              id,
+              organization_id: token.organization_id,
+              workspace_id: token.workspace_id ?? undefined,
+              createdMs,
+              oldestMs: oldestReadableMs(now()),
+            });
+      if (!event) throw new Problem('not_found', 'There is no such event, or it is older than 90 days.');
+      const body = `{"data":${eventJson(event)}}`;
+      const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+      reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');
+      if (matches(request.headers['if-none-match'], etag)) return reply.status(304).send();
+      return reply.type('application/json; charset=utf-8').send(body);
+    },
+  );
+
+  function filterOf(query: EventQuery, workspaceId: string | undefined): EventFilter {
+    const { fromMs, toMs } = rangeOf(query);
+    const { organization_id, type, subject_type, subject_id, actor_id } = query;
+    const oldestMs = oldestReadableMs(now());
+    return {
+      ...{ organization_id, workspace_id: workspaceId, type, subject_type, subject_id, actor_id, toMs },
+      fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
+    };
+  }
+}
+
+function queryFaults(request: FastifyRequest): readonly InputFault[] {
+  const query = request.query as Partial<Record<keyof EventQuery, unknown>>;
+  const faults = [...rangeFaults(query)];
+  if (typeof query.cursor === 'string' && query.cursor !== '') {
+    const binding = bindingFor(query as EventQuery, request);
+    if (!decodeCursor(query.cursor, binding)) {
+      const detail = 'must be meta.cursor of an answer to the same filters and order; start again without it';
+      faults.push({ parameter: 'cursor', code: 'invalid_cursor', detail });
+    }
+  }
+  return faults;
+}
+
+/** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
+function bindingFor(query: EventQuery, request: FastifyRequest): string {
+  const { organization_id, type, subject_type, subject_id, actor_id } = query;
+  return bindingOf('events', {
+    ...{ organization_id, type, subject_type, subject_id, actor_id },
+    ...{ from: rangeOf(query).fromMs, to: rangeOf(query).toMs },
+    workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
+    order: query.order ?? 'desc',
+  });
+}
+
+/** If-None-Match compares weakly, and a compressed answer's tag is the plain one's. */
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((given) => given.trim() === '*' || given.trim().replace(/^W\//, '') === etag);
+}

@@ -1,0 +1,64 @@
+import { Problem } from '../domain/problem.js';
+
+export interface RateLimits {
+  reads: number;
+  writes: number;
+}
+
+const windowMs = 60_000;
+const windowsMax = 50_000;
+
+interface Window {
+  endsMs: number;
+  used: number;
+}
+
+/** Counts requests of each token in windows of a minute that begin with the first request. */
+export class RateLimiter {
+  readonly #limits: RateLimits;
+  readonly #now: () => number;
+  readonly #windows = new Map<string, Window>();
+
+  constructor(limits: RateLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  /** Counts one request and sets the standard headers; answers the problem where it is one too many. */
+  count(tokenId: string, method: string, header: (name: string, value: string) => void): Problem | undefined {
+    const policy = method === 'GET' || method === 'HEAD' ? 'reads' : 'writes';
+    const quota = this.#limits[policy];
+    if (quota === 0) return undefined;
+    const nowMs = this.#now();
+    const window = this.#window(`${policy} ${tokenId}`, nowMs);
+    window.used += 1;
+    const left = Math.max(0, quota - window.used);
+    const resetSeconds = Math.max(1, Math.ceil((window.endsMs - nowMs) / 1000));
+    header('RateLimit-Policy', `"${policy}";q=${quota};w=${windowMs / 1000}`);
+    header('RateLimit', `"${policy}";r=${left};t=${resetSeconds}`);
+    if (window.used <= quota) return undefined;
+    return new Problem(
+      'rate_limited',
+      `This token may make ${quota} ${policy} a minute. Try again in ${resetSeconds} s; for a steady flow use webhooks rather than polling.`,
+      { headers: { 'Retry-After': String(resetSeconds) } },
+    );
+  }
+
+  #window(key: string, nowMs: number): Window {
+    const open = this.#windows.get(key);
+    if (open && open.endsMs > nowMs) return open;
+    const fresh = { endsMs: nowMs + windowMs, used: 0 };
+    this.#windows.delete(key);
+    this.#windows.set(key, fresh);
+    if (this.#windows.size > windowsMax) this.#dropEnded(nowMs);
+    return fresh;
+  }
+
+  /** Insertion order is the order of ends, so the first one still open ends the sweep. */
+  #dropEnded(nowMs: number): void {
+    for (const [key, window] of this.#windows) {
+      if (window.endsMs > nowMs) return;
+      this.#windows.delete(key);
+    }
+  }
+}

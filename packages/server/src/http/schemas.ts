@@ -1,0 +1,88 @@
+import Type from 'typebox';
+
+const instant = (description: string) => Type.String({ format: 'date-time', description });
+
+const IdAndKind = (kinds: string, sample: { type: string; id: string }) =>
+  Type.Object({ type: Type.String({ description: kinds }), id: Type.String() }, { examples: [sample] });
+
+export const EventSchema = Type.Object(
+  {
+    id: Type.String({ pattern: '^EVT-', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+    type: Type.String({ description: 'One of `GET /v1/event-types`.', examples: ['service_line.activated'] }),
+    organization_id: Type.String({ pattern: '^ORG-', examples: ['ORG-demo'] }),
+    workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
+      description: 'Null for events of the whole organization.',
+      examples: ['WS-berlin'],
+    }),
+    actor: IdAndKind('Who did it: `user`, `agent`, `system`, …', { type: 'user', id: 'USR-ada' }),
+    subject: IdAndKind('What it happened to: `service_line`, `run`, …', {
+      type: 'service_line',
+      id: 'LIN-7',
+    }),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'Depends on the type. Key order and numbers are those it was recorded with.',
+        examples: [
+          {
+            previous_status: 'draft',
+            new_status: 'active',
+            execution_model: 'agent_led',
+            product_line: 'bookkeeping',
+          },
+        ],
+      },
+    ),
+    created_at: instant('When the event was recorded. RFC 3339, UTC, milliseconds.'),
+  },
+  { title: 'Event', additionalProperties: false },
+);
+
+export const PageMeta = Type.Object({
+  cursor: Type.Union([Type.String(), Type.Null()], {
+    description: 'Pass it as `cursor` for the next page. Opaque; it does not expire.',
+  }),
+  has_more: Type.Boolean({ description: 'Whether there is more behind this page now.' }),
+});
+
+const nonEmpty = (description: string, examples: string[]) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 256, description, examples }));
+
+/** The filters that events share between the list and the tail. */
+export const eventFilters = {
+  organization_id: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'The organization. The token must be for it.',
+    examples: ['ORG-demo'],
+  }),
+  workspace_id: nonEmpty('Only this workspace.', ['WS-berlin']),
+  type: nonEmpty('Only this exact type.', ['invoice.finalized']),
+  subject_type: nonEmpty('Only subjects of this kind.', ['service_line']),
+  subject_id: nonEmpty('Only this subject: the history of one resource.', ['LIN-7']),
+  actor_id: nonEmpty('Only what this actor did.', ['USR-ada']),
+} as const;
+
+export const timeRange = {
+  from: nonEmpty(
+    'Not before this date or date-time (with `Z` or an offset), inclusive. A date begins at 00:00 UTC.',
+    ['2026-11-01'],
+  ),
+  to: nonEmpty('Not after this date or date-time, inclusive. A date ends at 23:59:59.999 UTC.', [
+    '2026-11-30T12:00:00Z',
+  ]),
+} as const;
+
+export const cursorParameter = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: '`meta.cursor` of a page with the same filters.',
+  }),
+);
+
+export const limitParameter = (fallback: number) =>
+  Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'How many at most.' }),
+  );

@@ -1,0 +1,23 @@
+import { Problem } from '../domain/problem.js';
+import type { Token } from '../domain/token.js';
+
+export interface Tenancy {
+  organization_id: string;
+  /** The one workspace this request may see, or undefined for the whole organization. */
+  workspace_id: string | undefined;
+}
+
+/** What a request may touch: never more than its token holds, and no more than it asked for. */
+export function tenancyOf(
+  token: Token,
+  asked: { organization_id?: string | undefined; workspace_id?: string | null | undefined },
+): Tenancy {
+  if (asked.organization_id !== undefined && asked.organization_id !== token.organization_id) {
+    throw new Problem('organization_forbidden', 'This token is for another organization.');
+  }
+  const bound = token.workspace_id ?? undefined;
+  if (bound !== undefined && asked.workspace_id !== undefined && asked.workspace_id !== bound) {
+    throw new Problem('workspace_forbidden', `This token is for the workspace ${bound} only.`);
+  }
+  return { organization_id: token.organization_id, workspace_id: asked.workspace_id ?? bound };
+}

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import { dayMs } from './domain/duration.js';
+import { Repeating } from './repeating.js';
+import type { Database } from './storage/database.js';
+import { deleteEventKeys } from './storage/events.js';
+import { makePartitionsAhead } from './storage/partitions.js';
+
+const everyMs = 600_000;
+
+/** What has to be done now and then so that the store stays in shape. */
+export class Maintenance {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  #repeating: Repeating | undefined;
+
+  constructor(database: Database, logger: Logger, now: () => number) {
+    this.#database = database;
+    this.#logger = logger;
+    this.#now = now;
+  }
+
+  async start(): Promise<void> {
+    await this.run();
+    this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
+  }
+
+  async run(): Promise<void> {
+    const nowMs = this.#now();
+    await makePartitionsAhead(this.#database, nowMs);
+    await deleteEventKeys(this.#database, new Date(nowMs - dayMs));
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeating?.stop();
+  }
+}

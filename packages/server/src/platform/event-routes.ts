@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
+import { inputProblem, Problem } from '../domain/problem.js';
+import { decodeBody, parseJson } from '../web/listener.js';
+import type { Recorder } from './recorder.js';
+
+const eventsMax = 1_000;
+
+const Recorded = Type.Object({
+  data: Type.Array(
+    Type.Object({ id: Type.String({ pattern: '^EVT-' }), created_at: Type.String({ format: 'date-time' }) }),
+  ),
+});
+
+/** `POST /platform/events`: one event, an array, or NDJSON; recorded all together or not at all. */
+export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, check: EventChecker): void {
+  app.addContentTypeParser<Buffer>(
+    'application/x-ndjson',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      const lines = decodeBody(body).split('\n');
+      const events: unknown[] = [];
+      const texts: string[] = [];
+      for (const [index, line] of lines.entries()) {
+        const text = line.trim();
+        if (text === '') continue;
+        events.push(parseLine(text, index + 1));
+        texts.push(text);
+      }
+      request.bodyText = `[${texts.join(',')}]`;
+      return events;
+    },
+  );
+
+  app.post(
+    '/platform/events',
+    {
+      schema: {
+        operationId: 'recordEvents',
+        tags: ['Recording'],
+        summary: 'Record events',
+        description:
+          'One event, an array of at most 1,000, or one a line as `application/x-ndjson`. Answered once they are ' +
+          'durable, ids in the order of the events. One that is not valid refuses them all.',
+        // Described, not checked here: an event or an array would give two sets of faults for every mistake.
+        consumes: ['application/json', 'application/x-ndjson'],
+        body: Type.Unsafe({ anyOf: [NewEventSchema, Type.Array(NewEventSchema, { maxItems: eventsMax })] }),
+        response: { 201: Recorded },
+      },
+      config: { bodyIsChecked: true },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      if (body === undefined || body === null) {
+        throw new Problem('invalid_body', 'There is no body: send an event, an array of events, or NDJSON.');
+      }
+      const events: readonly unknown[] = Array.isArray(body) ? body : [body];
+      refuseCount(events.length);
+      const problem = inputProblem(check(events));
+      if (problem) throw problem;
+      const recorded = await recorder.record(eventsText(request), events.length);
+      request.logFields.events = events.length;
+      const data = recorded.map(({ id, created_at }) => ({ id, created_at: created_at.toISOString() }));
+      return reply.status(201).send({ data });
+    },
+  );
+}
+
+function parseLine(text: string, number: number): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new Problem('malformed_json', `Line ${number}: ${(error as Error).message}`);
+  }
+}
+
+function refuseCount(count: number): void {
+  if (count >= 1 && count <= eventsMax) return;
+  const detail =
+    count === 0 ? 'must hold at least one event' : `must hold at most ${eventsMax} events, got ${count}`;
+  throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
+}
+
+/** The events as they were sent, without the brackets around an array of them. */
+function eventsText(request: FastifyRequest): string {
+  const text = (request.bodyText ?? '').trim();
+  return text.startsWith('[') ? text.slice(1, -1) : text;
+}

@@ -1,0 +1,77 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { EventChecker } from '../domain/new-event.js';
+import { Problem } from '../domain/problem.js';
+import { healthRoutes } from '../web/health.js';
+import { createListener } from '../web/listener.js';
+import type { Metrics } from '../web/metrics.js';
+import { installOpenApi } from '../web/openapi.js';
+import { ProblemSchema } from '../web/problem-schema.js';
+import { referenceRoutes } from '../web/reference.js';
+import { platformEventRoutes } from './event-routes.js';
+import type { Recorder } from './recorder.js';
+
+export interface PlatformListenerOptions {
+  logger: FastifyBaseLogger;
+  version: string;
+  token: string;
+  recorder: Recorder;
+  check: EventChecker;
+  metrics: Metrics;
+  isReady: () => Promise<boolean>;
+}
+
+const bodyLimit = 8 * 1024 * 1024;
+/** Paths that say nothing about the platform's data. */
+const open = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/docs/reference.css']);
+
+/** The producer's side: it records events and is never exposed to integrators. */
+export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
+  const app = await createListener({
+    name: 'platform',
+    logger: options.logger,
+    bodyLimit,
+    onFinished: options.metrics.observeRequests('platform'),
+  });
+  const expected = digest(options.token);
+  app.addHook('onRequest', async (request) => {
+    if (open.has(request.routeOptions.url ?? '')) return;
+    const given = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given === undefined || !timingSafeEqual(digest(given), expected)) {
+      throw new Problem(
+        'unauthenticated',
+        'Send the platform token: Authorization: Bearer <POSTHORN_PLATFORM_TOKEN>.',
+        {
+          headers: { 'WWW-Authenticate': 'Bearer' },
+        },
+      );
+    }
+  });
+  await installOpenApi(app, {
+    title: 'Posthorn platform listener',
+    version: options.version,
+    description:
+      "The producer's side: record events. Keep this listener inside your network; integrators use the public API.",
+    securityName: 'platformToken',
+    securityDescription: 'The value of `POSTHORN_PLATFORM_TOKEN`.',
+    tags: [
+      { name: 'Recording', description: 'Events are created here and nowhere else.' },
+      { name: 'Operations', description: 'Health and metrics.' },
+    ],
+    problemSchema: ProblemSchema,
+  });
+  healthRoutes(app, options.isReady);
+  platformEventRoutes(app, options.recorder, options.check);
+  app.get(
+    '/metrics',
+    { schema: { operationId: 'metrics', tags: ['Operations'], summary: 'Metrics in Prometheus form' } },
+    async (_request, reply) =>
+      reply.type(options.metrics.registry.contentType).send(await options.metrics.registry.metrics()),
+  );
+  referenceRoutes(app);
+  return app;
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

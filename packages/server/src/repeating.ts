@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+
+/** Does a thing again and again, never twice at once; a failure is logged and the next turn tries anew. */
+export class Repeating {
+  readonly #work: () => Promise<unknown>;
+  readonly #everyMs: number;
+  readonly #logger: Logger;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(everyMs: number, work: () => Promise<unknown>, logger: Logger) {
+    this.#everyMs = everyMs;
+    this.#work = work;
+    this.#logger = logger;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.#turn().then(() => this.#schedule());
+    }, this.#everyMs);
+  }
+
+  async #turn(): Promise<void> {
+    try {
+      await this.#work();
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'a background task failed and will be tried again');
+    }
+  }
+
+  /** Resolves once the turn that is under way, if any, has ended. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+}

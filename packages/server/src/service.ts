@@ -1,0 +1,171 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { loadCatalogue } from './catalogue-file.js';
+import { type Config, ConfigError, version } from './config.js';
+import { createEventChecker } from './domain/new-event.js';
+import { createPayloadValidator } from './domain/payload.js';
+import { createPublicApi } from './http/app.js';
+import { TokenDirectory } from './http/auth.js';
+import { platformToken } from './keys.js';
+import { Maintenance } from './maintenance.js';
+import { createPlatformListener } from './platform/listener.js';
+import { Recorder } from './platform/recorder.js';
+import { Repeating } from './repeating.js';
+import { Database, isUnreachable } from './storage/database.js';
+import { openEmbedded } from './storage/embedded/embedded.js';
+import { isMigrated, migrate } from './storage/migrate.js';
+import { Bell } from './web/bell.js';
+import { Metrics } from './web/metrics.js';
+
+export interface Service {
+  /** Where the listeners are, with their real ports; undefined where the role is not this process's. */
+  publicUrl: string | undefined;
+  platformUrl: string | undefined;
+  database: Database;
+  /** Drains and stops everything, in the reverse order of the start. May be called twice. */
+  stop: () => Promise<void>;
+}
+
+const tokenFlushMs = 10_000;
+const migrateAgainMs = 1_000;
+
+/** The composition root: everything that runs, what it needs, and in which order it starts and stops. */
+export async function startService(
+  config: Config,
+  logger: Logger,
+  now: () => number = Date.now,
+): Promise<Service> {
+  requireSecretKey(config);
+  const catalogue = await loadCatalogue(config.catalogueFile);
+  const closers: (() => Promise<void>)[] = [];
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= closeAll(closers);
+    return stopped;
+  };
+
+  try {
+    const database = await openDatabase(config, closers);
+    const readiness = await startMigrating(database, logger, closers);
+    const metrics = new Metrics();
+    const recorded = new Bell();
+    const stopping = new AbortController();
+
+    if (config.roles.has('maintenance')) {
+      const maintenance = new Maintenance(database, logger, now);
+      await readiness.whenReady(() => maintenance.start());
+      closers.push(() => maintenance.stop());
+    }
+
+    let publicUrl: string | undefined;
+    if (config.roles.has('api')) {
+      const tokens = new TokenDirectory(database, now);
+      const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
+      closers.push(async () => {
+        await flushing.stop();
+        await tokens.flush().catch(() => undefined);
+      });
+      const app = await createPublicApi({
+        ...{ catalogue, database, logger, metrics, now, recorded, tokens, version },
+        rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
+        isReady: readiness.isReady,
+        stopping: stopping.signal,
+      });
+      closers.push(() => app.close());
+      publicUrl = await listen(app, 'public API', config.host, config.port);
+    }
+
+    let platformUrl: string | undefined;
+    if (config.roles.has('platform')) {
+      const recorder = new Recorder(database, (count) => {
+        metrics.eventsRecorded.inc(count);
+        recorded.ring();
+      });
+      const app = await createPlatformListener({
+        ...{ logger, metrics, recorder, version },
+        token: config.platformToken ?? (await platformToken(config.dataDir)),
+        check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
+        isReady: readiness.isReady,
+      });
+      closers.push(() => app.close());
+      platformUrl = await listen(app, 'platform listener', config.platformHost, config.platformPort);
+      logger.info(
+        { listener: 'platform', url: platformUrl },
+        `platform listener listening on ${platformUrl}`,
+      );
+    }
+    closers.push(async () => stopping.abort());
+    return { publicUrl, platformUrl, database, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function requireSecretKey(config: Config): void {
+  if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
+    throw new ConfigError(
+      'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: base64 of 32 bytes. ' +
+        'Make one with: openssl rand -base64 32',
+    );
+  }
+}
+
+async function openDatabase(config: Config, closers: (() => Promise<void>)[]): Promise<Database> {
+  if (config.databaseUrl !== undefined) {
+    const database = new Database({ connectionString: config.databaseUrl });
+    closers.push(() => database.close());
+    return database;
+  }
+  const embedded = await openEmbedded(config.dataDir, 'serve');
+  closers.push(() => embedded.close());
+  const database = new Database(embedded.connection);
+  closers.push(() => database.close());
+  return database;
+}
+
+/**
+ * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
+ * which is what an orchestrator expects. Any other failure of a migration does.
+ */
+async function startMigrating(database: Database, logger: Logger, closers: (() => Promise<void>)[]) {
+  let migrated = false;
+  let whenMigrated: (() => Promise<void>)[] = [];
+  const attempt = async () => {
+    if (migrated) return;
+    const applied = await migrate(database);
+    if (applied.length > 0) logger.info({ migrations: applied }, 'migrations applied');
+    migrated = true;
+    for (const then of whenMigrated) await then();
+    whenMigrated = [];
+  };
+  try {
+    await attempt();
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    logger.warn(
+      { reason: (error as Error).message },
+      'the database is out of reach; trying again every second',
+    );
+    const again = new Repeating(migrateAgainMs, attempt, logger);
+    closers.push(() => again.stop());
+  }
+  return {
+    isReady: async () => migrated && (await isMigrated(database).catch(() => false)),
+    whenReady: async (then: () => Promise<void>) => {
+      if (migrated) await then();
+      else whenMigrated.push(then);
+    },
+  };
+}
+
+async function listen(app: FastifyInstance, name: string, host: string, port: number): Promise<string> {
+  await app.listen({ host, port, listenTextResolver: (address) => `${name} listening on ${address}` });
+  const { address, family, port: real } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${real}`;
+}
+
+async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  for (const close of closers.reverse()) await close();
+}

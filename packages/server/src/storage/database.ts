@@ -1,0 +1,113 @@
+import pg from 'pg';
+
+export interface Statement {
+  /** Named statements are prepared once for each connection and keep their plan. */
+  name?: string;
+  text: string;
+  values?: unknown[];
+}
+
+/** Anything a statement can be run on: the pool, or the client of a transaction. */
+export interface Queryable {
+  query<Row extends object>(statement: Statement): Promise<{ rows: Row[]; rowCount: number | null }>;
+}
+
+export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
+
+/** A request waits for the database no longer than both together, so that it can still say 503 in time. */
+const connectMsMax = 2_000;
+const queryMsMax = 2_500;
+
+const jsonOid = 114;
+const bigintOid = 20;
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text') => {
+    // Payloads go out exactly as they came in; parsing would round numbers and reorder keys.
+    if (oid === jsonOid) return (text: string) => text;
+    if (oid === bigintOid) return Number;
+    return pg.types.getTypeParser(oid, format);
+  }) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+export class Database implements Queryable {
+  readonly #pool: pg.Pool;
+
+  constructor(target: DatabaseTarget, connectionsMax = 10) {
+    this.#pool = new pg.Pool({
+      ...target,
+      types,
+      max: connectionsMax,
+      connectionTimeoutMillis: connectMsMax,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      application_name: 'posthorn',
+    });
+    // An idle connection that breaks is replaced on next use; whoever needs one then is told.
+    this.#pool.on('error', () => undefined);
+  }
+
+  async query<Row extends object>(statement: Statement) {
+    return this.#use((client) =>
+      client.query<Row>({ ...statement, query_timeout: queryMsMax } as pg.QueryConfig),
+    );
+  }
+
+  /** Runs `work` in one transaction; what it throws rolls everything back. */
+  async transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    return this.#use(async (client) => {
+      await client.query('begin');
+      try {
+        const result = await work(client);
+        await client.query('commit');
+        return result;
+      } catch (error) {
+        if (!isUnreachable(error)) await client.query('rollback');
+        throw error;
+      }
+    });
+  }
+
+  async #use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    let broken = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      // A statement that timed out here may still run there: its connection cannot be given to another.
+      broken = isUnreachable(error);
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** Shutting down, starting up, too many connections; and 25006: the primary has become a standby. */
+const serverCodes = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+const driverMessages =
+  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
+
+/** Whether an error means that the database is out of reach rather than that the statement is wrong. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (networkCodes.has(code) || serverCodes.has(code) || /^08/.test(code)) return true;
+  if (error instanceof AggregateError) return error.errors.some(isUnreachable);
+  return driverMessages.test(error.message);
+}

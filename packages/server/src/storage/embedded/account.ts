@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** The unprivileged account PostgreSQL runs as when we are root, which it refuses to be. */
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+/**
+ * Undefined unless we are root. An existing database keeps its owner; otherwise the machine's `postgres`
+ * account is taken where there is one, else `nobody`.
+ */
+export async function unprivilegedAccount(pgdata: string): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const owner = await stat(pgdata).catch(() => undefined);
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  for (const name of ['postgres', 'nobody']) {
+    const fields = passwd
+      .split('\n')
+      .find((line) => line.startsWith(`${name}:`))
+      ?.split(':');
+    if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) };
+  }
+  return { uid: 65_534, gid: 65_534 };
+}
+
+/** Asks the kernel rather than reading modes: access lists and read-only mounts count too. */
+export function canReach(account: Account, directory: string): boolean {
+  return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;
+}
+
+/** A directory of ours that the account can reach: for root where system services keep theirs. */
+export async function placeForAccount(account: Account | undefined): Promise<string> {
+  const place = account ? '/var/lib/posthorn' : join(homedir(), '.cache', 'posthorn');
+  await mkdir(place, { recursive: true, mode: 0o755 });
+  return place;
+}

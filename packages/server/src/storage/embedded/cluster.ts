@@ -1,0 +1,269 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Account, canReach, placeForAccount, unprivilegedAccount } from './account.js';
+import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
+import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
+
+/** Where a cluster's files are and how to reach its server once it runs. */
+export interface Cluster {
+  pgdata: string;
+  logFile: string;
+  account: Account | undefined;
+  /** Windows has no Unix sockets that PostgreSQL supports: loopback and a random password there. */
+  password: string | undefined;
+}
+
+export interface Connection {
+  host: string;
+  port: number;
+  user: string;
+  password: string | undefined;
+}
+
+const superuser = 'posthorn';
+const startDeadlineMs = 60_000;
+/** A Unix socket's path may have 107 bytes on Linux and 103 on macOS, `.s.PGSQL.5432` included. */
+const socketDirectoryLengthMax = 85;
+
+/** Prepares (first time: creates) the cluster that belongs to a data directory. */
+export async function openCluster(dataDir: string, overTcp = process.platform === 'win32'): Promise<Cluster> {
+  const base = resolve(dataDir);
+  await mkdir(base, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+  const home = await clusterHome(base);
+  const pgdata = join(home, 'postgres');
+  const account = await unprivilegedAccount(pgdata);
+  const password = overTcp ? await readOrCreatePassword(base) : undefined;
+  const cluster = { pgdata, logFile: join(base, 'postgres.log'), account, password };
+  if (!(await hasCluster(pgdata))) await initialise(cluster);
+  return cluster;
+}
+
+/**
+ * The data directory itself, unless we are root and PostgreSQL's own account cannot get there; then a
+ * place it can reach, which the data directory remembers in `database-directory`.
+ */
+async function clusterHome(base: string): Promise<string> {
+  const pointer = join(base, 'database-directory');
+  const remembered = (await readFile(pointer, 'utf8').catch(() => '')).trim();
+  if (remembered) return remembered;
+  const account = await unprivilegedAccount(join(base, 'postgres'));
+  if (!account || canReach(account, base)) return base;
+  const home = join(await placeForAccount(account), `data-${randomBytes(8).toString('hex')}`);
+  await mkdir(home, { mode: 0o711 });
+  await writeFile(pointer, `${home}\n`);
+  return home;
+}
+
+async function hasCluster(pgdata: string): Promise<boolean> {
+  const found = await readFile(join(pgdata, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (found === undefined) return false;
+  if (found.trim() !== '18') {
+    throw new EmbeddedUnavailable(
+      `The database in ${pgdata} was written by PostgreSQL ${found.trim()}; the embedded one is 18. ` +
+        'Dump it with that version and restore it, or name another POSTHORN_DATA_DIR.',
+    );
+  }
+  return true;
+}
+
+/** Created beside its place and moved there whole, so that a crash in between leaves no half of it. */
+async function initialise(cluster: Cluster): Promise<void> {
+  const { initdb } = await findBinaries(cluster.account);
+  const draft = `${cluster.pgdata}.draft-${process.pid}`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  if (cluster.account) await chown(draft, cluster.account.uid, cluster.account.gid);
+  const passwordFile = `${draft}.password`;
+  const auth = cluster.password
+    ? ['--auth=scram-sha-256', `--pwfile=${passwordFile}`]
+    : ['--auth-local=trust', '--auth-host=reject'];
+  try {
+    if (cluster.password) await writeFile(passwordFile, cluster.password, { mode: 0o600 });
+    if (cluster.password && cluster.account) {
+      await chown(passwordFile, cluster.account.uid, cluster.account.gid);
+    }
+    const made = spawnSync(
+      initdb,
+      ['-D', draft, '-U', superuser, '--encoding=UTF8', '--locale=C', '--no-instructions', ...auth],
+      { ...cluster.account, cwd: '/', encoding: 'utf8', env: cleanEnvironment() },
+    );
+    if (made.status !== 0) {
+      throw new EmbeddedUnavailable(
+        `The embedded database could not be created in ${cluster.pgdata}: ${(made.error?.message ?? made.stderr).trim()}`,
+      );
+    }
+    await rename(draft, cluster.pgdata).catch(async (error: NodeJS.ErrnoException) => {
+      if (!(await hasCluster(cluster.pgdata))) throw error;
+    });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+    await rm(passwordFile, { force: true });
+  }
+}
+
+/**
+ * Makes sure the cluster's server runs and answers, whoever started it: one that a dead process left
+ * behind is taken over, one that is starting or stopping is waited for.
+ */
+export async function startServer(cluster: Cluster): Promise<Postmaster> {
+  const deadline = Date.now() + startDeadlineMs;
+  let binaries: Binaries | undefined;
+  for (;;) {
+    const running = await findPostmaster(cluster.pgdata);
+    if (running?.ready) return running;
+    if (Date.now() > deadline) {
+      throw new EmbeddedUnavailable(
+        `The embedded database did not start within ${startDeadlineMs / 1000} s; see ${cluster.logFile}.`,
+      );
+    }
+    if (!running) {
+      binaries ??= await findBinaries(cluster.account);
+      const exit = await launch(cluster, binaries);
+      if (exit && !startsOver(exit)) {
+        throw new EmbeddedUnavailable(`The embedded database did not start: ${exit} See ${cluster.logFile}.`);
+      }
+    }
+    await delay(20);
+  }
+}
+
+/** Another process won the race to start it, or backends of a killed server are still going away. */
+function startsOver(logTail: string): boolean {
+  return /lock file .* already exists|pre-existing shared memory block/.test(logTail);
+}
+
+/** Starts the server; resolves once it is ready, or with the end of its log where it ended instead. */
+async function launch(cluster: Cluster, binaries: Binaries): Promise<string | undefined> {
+  const log = await open(cluster.logFile, 'a', 0o600);
+  const start = (await log.stat()).size;
+  try {
+    const server = spawn(binaries.postgres, await serverArguments(cluster), {
+      ...cluster.account,
+      cwd: '/',
+      env: cleanEnvironment(),
+      stdio: ['ignore', log.fd, log.fd],
+      // A group of its own: Ctrl-C in the terminal must reach us alone, so that we can drain first.
+      detached: true,
+    });
+    server.unref();
+    let ended: string | undefined;
+    server.once('exit', () => {
+      ended ??= 'It ended without a word.';
+    });
+    server.once('error', (error) => {
+      ended ??= error.message;
+    });
+    while (ended === undefined) {
+      const running = await findPostmaster(cluster.pgdata);
+      if (running?.ready && running.pid === server.pid) return undefined;
+      await delay(10);
+    }
+    const text = await readFile(cluster.logFile, 'utf8');
+    return text.slice(start).trim().split('\n').slice(-3).join(' ') || ended;
+  } finally {
+    await log.close();
+  }
+}
+
+async function serverArguments(cluster: Cluster): Promise<string[]> {
+  const options: Record<string, string> = {
+    max_connections: '60',
+    shared_buffers: '128MB',
+    max_wal_size: '1GB',
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    jit: 'off',
+  };
+  if (cluster.password) {
+    Object.assign(options, { listen_addresses: '127.0.0.1', port: String(await steadyPort(cluster)) });
+  } else {
+    Object.assign(options, {
+      listen_addresses: '',
+      unix_socket_directories: await socketDirectory(cluster),
+      unix_socket_permissions: '0700',
+    });
+  }
+  return [
+    '-D',
+    cluster.pgdata,
+    ...Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+}
+
+async function socketDirectory(cluster: Cluster): Promise<string> {
+  const beside = join(cluster.pgdata, '..', 'socket');
+  const name = createHash('sha256').update(cluster.pgdata).digest('hex').slice(0, 16);
+  const fits = Buffer.byteLength(beside) <= socketDirectoryLengthMax;
+  const directory = fits ? beside : join(tmpdir(), `posthorn-${name}`);
+  await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  // In the shared temporary directory somebody else may have been there first, with a link or a trap.
+  const { uid } = await lstat(directory);
+  const owners = [process.getuid?.(), cluster.account?.uid];
+  if (!owners.includes(uid)) {
+    throw new EmbeddedUnavailable(
+      `The directory ${directory} belongs to somebody else. Remove it, or use a shorter POSTHORN_DATA_DIR.`,
+    );
+  }
+  await chmod(directory, 0o700);
+  if (cluster.account) await chown(directory, cluster.account.uid, cluster.account.gid);
+  return directory;
+}
+
+/** A fast shutdown: open transactions are rolled back, the rest is on disk. */
+export async function stopServer(cluster: Cluster): Promise<void> {
+  const running = await findPostmaster(cluster.pgdata);
+  if (!running) return;
+  if (process.platform === 'win32') {
+    const { pgCtl } = await findBinaries(cluster.account);
+    spawnSync(pgCtl, ['stop', '-D', cluster.pgdata, '-m', 'fast', '-w']);
+    return;
+  }
+  process.kill(running.pid, 'SIGINT');
+  while (isAlive(running.pid) && (await findPostmaster(cluster.pgdata))) await delay(10);
+}
+
+export function connectionTo(cluster: Cluster, server: Postmaster): Connection {
+  const host = cluster.password ? '127.0.0.1' : server.socketDirectory;
+  return { host, port: server.port, user: superuser, password: cluster.password };
+}
+
+async function readOrCreatePassword(base: string): Promise<string> {
+  const file = join(base, 'postgres-password');
+  const fresh = randomBytes(24).toString('base64url');
+  await writeFile(file, fresh, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
+  return (await readFile(file, 'utf8')).trim();
+}
+
+/** The port of the last start where it is free, so that a restart is found where the server was before. */
+async function steadyPort(cluster: Cluster): Promise<number> {
+  const file = join(cluster.pgdata, '..', 'postgres-port');
+  const last = Number(await readFile(file, 'utf8').catch(() => '0'));
+  const port = (await tryPort(last)) ?? (await tryPort(0)) ?? 5432;
+  await writeFile(file, String(port));
+  return port;
+}
+
+function tryPort(port: number): Promise<number | undefined> {
+  return new Promise((tried) => {
+    const probe = createServer();
+    probe.once('error', () => tried(undefined));
+    probe.listen(port, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => tried(typeof address === 'object' && address ? address.port : undefined));
+    });
+  });
+}
+
+/** PG* variables of the caller's shell must not steer our server. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name)));
+}

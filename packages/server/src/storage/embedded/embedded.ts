@@ -1,0 +1,140 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import {
+  type Cluster,
+  type Connection,
+  connectionTo,
+  openCluster,
+  startServer,
+  stopServer,
+} from './cluster.js';
+import { isAlive } from './postmaster.js';
+
+/** Somebody else already serves from this data directory. */
+export class DataDirectoryInUse extends Error {
+  override name = 'DataDirectoryInUse';
+}
+
+export interface EmbeddedDatabase {
+  connection: Connection & { database: string };
+  /** Leaves the database; its server is stopped if nobody else uses it. */
+  close: () => Promise<void>;
+}
+
+const databaseName = 'posthorn';
+/**
+ * Whoever uses the server holds `presence`, shared; who gets it exclusively on leaving is the last and
+ * stops the server. The serving process also holds `serving`. Locks of a killed process go with its
+ * connection, so nothing is ever left to clean up.
+ */
+const presence = 7_401_001;
+const serving = 7_401_002;
+const servingWaitMs = 1_500;
+
+export async function openEmbedded(
+  dataDir: string,
+  purpose: 'serve' | 'visit',
+  overTcp?: boolean,
+): Promise<EmbeddedDatabase> {
+  const cluster = await openCluster(dataDir, overTcp);
+  let seat = await enter(cluster);
+  if (purpose === 'serve' && !(await takeServing(seat.client))) {
+    await leave(cluster, seat);
+    throw new DataDirectoryInUse(
+      `Another posthorn serve runs on the data directory ${dataDir}. Stop it first, or set POSTHORN_DATA_DIR to another directory.`,
+    );
+  }
+
+  let closing = false;
+  let watch: Promise<void> | undefined;
+  const keepRunning = async () => {
+    for (;;) {
+      await lost(seat);
+      if (closing) return;
+      // The server was killed under us. Its next start recovers what was committed.
+      seat = await enter(cluster);
+      await takeServing(seat.client);
+    }
+  };
+  if (purpose === 'serve') watch = keepRunning().catch(() => undefined);
+
+  return {
+    connection: { ...seat.connection, database: databaseName },
+    close: async () => {
+      if (closing) return;
+      closing = true;
+      await leave(cluster, seat);
+      await watch;
+    },
+  };
+}
+
+interface Seat {
+  client: pg.Client;
+  pid: number;
+  connection: Connection;
+}
+
+/** Starts the server where needed and takes a seat; tries again where it was just being stopped. */
+async function enter(cluster: Cluster): Promise<Seat> {
+  for (let attempt = 1; ; attempt++) {
+    const server = await startServer(cluster);
+    const connection = connectionTo(cluster, server);
+    const client = new pg.Client({ ...connection, database: 'postgres', application_name: 'posthorn seat' });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('select pg_advisory_lock_shared($1)', [presence]);
+      await createDatabase(client);
+      return { client, pid: server.pid, connection };
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      if (attempt >= 50 || !isShuttingDown(error)) throw error;
+      await delay(100);
+    }
+  }
+}
+
+async function createDatabase(client: pg.Client): Promise<void> {
+  const found = await client.query('select from pg_database where datname = $1', [databaseName]);
+  if (found.rowCount) return;
+  await client.query(`create database ${databaseName}`).catch((error: { code?: string }) => {
+    const madeMeanwhile = error.code === '42P04' || error.code === '23505';
+    if (!madeMeanwhile) throw error;
+  });
+}
+
+/** A killed predecessor's lock is freed as soon as PostgreSQL sees its connection gone: worth a moment. */
+async function takeServing(client: pg.Client): Promise<boolean> {
+  const deadline = Date.now() + servingWaitMs;
+  for (;;) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as taken', [serving]);
+    if (rows[0].taken) return true;
+    if (Date.now() > deadline) return false;
+    await delay(100);
+  }
+}
+
+async function leave(cluster: Cluster, seat: Seat): Promise<void> {
+  const alone = await seat.client
+    .query('select pg_advisory_unlock_shared($1), pg_try_advisory_lock($1) as alone', [presence])
+    .then(({ rows }) => rows[0].alone === true)
+    .catch(() => false);
+  if (alone) await stopServer(cluster);
+  await seat.client.end().catch(() => undefined);
+}
+
+function lost(seat: Seat): Promise<void> {
+  return new Promise((gone) => {
+    if (!isAlive(seat.pid)) gone();
+    seat.client.once('end', () => gone());
+  });
+}
+
+function isShuttingDown(error: unknown): boolean {
+  const code = (error as { code?: string }).code ?? '';
+  return (
+    ['57P01', '57P03', 'ECONNREFUSED', 'ENOENT', 'ECONNRESET'].includes(code) ||
+    /terminated/.test(String(error))
+  );
+}

@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a running PostgreSQL writes about itself into its data directory. */
+export interface Postmaster {
+  pid: number;
+  port: number;
+  socketDirectory: string;
+  ready: boolean;
+}
+
+/** The live server of this data directory, or undefined. A file left behind by a dead one is removed. */
+export async function findPostmaster(pgdata: string): Promise<Postmaster | undefined> {
+  const file = join(pgdata, 'postmaster.pid');
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const lines = text.split('\n');
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 1) return undefined;
+  if (!isAlive(pid) || !isPostgres(pid)) {
+    // After a crash the number may belong to any other process by now; PostgreSQL would refuse to start.
+    await rm(file, { force: true });
+    return undefined;
+  }
+  return {
+    pid,
+    port: Number(lines[3]),
+    socketDirectory: lines[4] ?? '',
+    ready: (lines[7] ?? '').startsWith('ready'),
+  };
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function isPostgres(pid: number): boolean {
+  if (process.platform === 'win32') return true;
+  try {
+    const [, name = '', state = ''] = /\((.*)\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return state !== 'Z' && name.includes('postgres');
+  } catch {
+    const ps = spawnSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' });
+    // With neither /proc nor ps, PostgreSQL's own check of the file must do.
+    return ps.status !== 0 || ps.stdout.includes('postgres');
+  }
+}

@@ -1,0 +1,144 @@
+import type { NewEvent, StoredEvent } from '../domain/event.js';
+import type { Order, Position } from '../domain/page.js';
+import type { Queryable } from './database.js';
+
+export interface RecordedEvent {
+  id: string;
+  created_at: Date;
+}
+
+/**
+ * Records a batch given as the text of a JSON array, in the transaction of `client`. The text goes to
+ * PostgreSQL as it is: payloads are stored without ever having been parsed and written again.
+ */
+export async function recordEventsText(client: Queryable, events: string): Promise<readonly RecordedEvent[]> {
+  const { rows } = await client.query<RecordedEvent>({
+    name: 'record_events',
+    text: 'select id, created_at from posthorn.record_events($1)',
+    values: [events],
+  });
+  return rows;
+}
+
+/**
+ * Records events inside the caller's own `pg` transaction: they are there if it commits and never were
+ * if it rolls back. Answers the id and time of each, in order.
+ */
+export async function recordEvents(
+  client: { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> },
+  events: readonly NewEvent[],
+): Promise<readonly RecordedEvent[]> {
+  if (events.length === 0) return [];
+  const { rows } = await client.query('select id, created_at from posthorn.record_events($1)', [
+    JSON.stringify(events),
+  ]);
+  return rows as RecordedEvent[];
+}
+
+/** What a page of events is narrowed to. Times are inclusive. */
+export interface EventFilter {
+  organization_id: string;
+  workspace_id?: string | undefined;
+  type?: string | undefined;
+  subject_type?: string | undefined;
+  subject_id?: string | undefined;
+  actor_id?: string | undefined;
+  fromMs: number;
+  toMs?: number | undefined;
+}
+
+const equalities = ['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'] as const;
+const columns = `id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
+         payload, created_at`;
+
+/**
+ * One page, in the order of (`created_at`, `id`), strictly behind `after`. Only the given filters appear
+ * in the statement: with `$1 is null or …` the planner could not pick the filter's index.
+ */
+export async function readEvents(
+  database: Queryable,
+  filter: EventFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly StoredEvent[]> {
+  const { text, values, name } = eventPageStatement(filter, order, after, limit);
+  return (await database.query<StoredEvent>({ name, text, values })).rows;
+}
+
+export function eventPageStatement(
+  filter: EventFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+): { name: string; text: string; values: unknown[] } {
+  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const given = equalities.filter((column) => filter[column] !== undefined);
+  const conditions = given.map((column) => `and ${column} = ${bind(filter[column])}`);
+  if (filter.toMs !== undefined) conditions.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
+  if (after) {
+    const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
+    const beyond = order === 'asc' ? '>' : '<';
+    // The plain bound on created_at repeats the row comparison in a form that prunes partitions.
+    conditions.push(`and created_at ${beyond}= ${at} and (created_at, id) ${beyond} (${at}, ${id})`);
+  }
+  const text = `
+  select ${columns}
+    from posthorn.events
+   where organization_id = $1 and created_at >= $2
+         ${conditions.join('\n         ')}
+   order by created_at ${order}, id ${order}
+   limit $3`;
+  const name = ['events', order, ...given, filter.toMs === undefined ? '' : 'to', after ? 'after' : ''].join(
+    ' ',
+  );
+  return { name, text, values };
+}
+
+/** One event of this organization (and workspace, where one is named), if it is still readable. */
+export async function readEvent(
+  database: Queryable,
+  key: {
+    id: string;
+    organization_id: string;
+    workspace_id: string | undefined;
+    createdMs: number;
+    oldestMs: number;
+  },
+): Promise<StoredEvent | undefined> {
+  const { rows } = await database.query<StoredEvent>({
+    name: 'event by id',
+    text: `
+  select ${columns}
+    from posthorn.events
+   where organization_id = $1 and created_at = $2 and id = $3
+         and created_at >= $4 and ($5::text is null or workspace_id = $5)`,
+    values: [
+      key.organization_id,
+      new Date(key.createdMs),
+      key.id,
+      new Date(key.oldestMs),
+      key.workspace_id ?? null,
+    ],
+  });
+  return rows[0];
+}
+
+/** Events before this time are settled: no transaction can add another there. */
+export async function readHorizonMs(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ horizon: Date }>({
+    name: 'event horizon',
+    text: 'select posthorn.event_horizon() as horizon',
+  });
+  return rows[0]!.horizon.getTime();
+}
+
+/** Forgets producers' idempotency keys that are older than `before`. */
+export async function deleteEventKeys(database: Queryable, before: Date): Promise<number> {
+  const { rowCount } = await database.query({
+    text: 'delete from posthorn.event_keys where created_at < $1',
+    values: [before],
+  });
+  return rowCount ?? 0;
+}

@@ -1,0 +1,87 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import type { Database } from './database.js';
+
+const directory = new URL('../../migrations/', import.meta.url);
+const serverVersionMin = 150_000;
+
+/** The database cannot be used by this version of the program. Nothing in it was touched. */
+export class IncompatibleDatabase extends Error {
+  override name = 'IncompatibleDatabase';
+}
+
+interface Migration {
+  number: number;
+  name: string;
+}
+
+/**
+ * Brings the database to this version's schema and answers what was applied. Nodes that start at once
+ * wait for each other; the whole step is one transaction.
+ */
+export async function migrate(database: Database): Promise<readonly string[]> {
+  const known = await listMigrations();
+  return database.transaction(async (client) => {
+    await client.query("select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))");
+    const applied = await readApplied(client);
+    refuseNewer(applied, known);
+    const pending = known.filter(({ number }) => !applied.has(number));
+    if (pending.length === 0) return [];
+    await client.query(`
+      create schema if not exists posthorn;
+      create table if not exists posthorn.migrations (
+        number     int primary key,
+        name       text not null,
+        applied_at timestamptz not null default now()
+      )
+    `);
+    for (const { number, name } of pending) {
+      await client.query(await readFile(new URL(name, directory), 'utf8'));
+      await client.query('insert into posthorn.migrations (number, name) values ($1, $2)', [number, name]);
+    }
+    return pending.map(({ name }) => name);
+  });
+}
+
+/** Whether every migration of this version is in the database. */
+export async function isMigrated(database: Database): Promise<boolean> {
+  const known = await listMigrations();
+  const { rows } = await database.query<{ present: boolean }>({
+    text: "select to_regclass('posthorn.migrations') is not null as present",
+  });
+  if (!rows[0]?.present) return false;
+  const applied = await database.query<{ count: number }>({
+    text: 'select count(*) from posthorn.migrations where number <= $1',
+    values: [known.length],
+  });
+  return applied.rows[0]?.count === known.length;
+}
+
+async function listMigrations(): Promise<readonly Migration[]> {
+  const names = (await readdir(directory)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
+  return names.map((name) => ({ number: Number(name.slice(0, 4)), name }));
+}
+
+async function readApplied(client: pg.PoolClient): Promise<ReadonlySet<number>> {
+  const version = Number((await client.query('show server_version_num')).rows[0].server_version_num);
+  if (version < serverVersionMin) {
+    throw new IncompatibleDatabase(
+      `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
+    );
+  }
+  const present = await client.query("select to_regclass('posthorn.migrations') is not null as present");
+  if (!present.rows[0].present) return new Set();
+  const { rows } = await client.query('select number from posthorn.migrations');
+  return new Set(rows.map((row) => row.number as number));
+}
+
+function refuseNewer(applied: ReadonlySet<number>, known: readonly Migration[]): void {
+  const newest = known.at(-1)?.number ?? 0;
+  const ahead = Math.max(0, ...applied);
+  if (ahead > newest) {
+    throw new IncompatibleDatabase(
+      `The database is at migration ${ahead}, this version of Posthorn knows ${newest}. ` +
+        'It was left untouched; start the newer version that migrated it.',
+    );
+  }
+}

@@ -1,0 +1,89 @@
+import type { Scope, Token } from '../domain/token.js';
+import { sameHash } from '../domain/token.js';
+import type { Queryable } from './database.js';
+
+interface TokenRow extends Omit<Token, 'actor' | 'scopes'> {
+  actor_type: string;
+  actor_id: string;
+  scopes: string[];
+  hash: Buffer;
+}
+
+const columns = `id, organization_id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at,
+         revoked_at, last_used_at`;
+
+export async function createToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {
+  await database.query({
+    text: `
+  insert into posthorn.tokens
+         (organization_id, id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [
+      token.organization_id,
+      token.id,
+      token.workspace_id,
+      hash,
+      token.scopes,
+      token.actor.type,
+      token.actor.id,
+      token.created_at,
+      token.expires_at,
+    ],
+  });
+}
+
+export async function findToken(database: Queryable, hash: Buffer): Promise<Token | undefined> {
+  const { rows } = await database.query<TokenRow>({
+    name: 'token by hash',
+    text: `select ${columns} from posthorn.tokens where hash = $1`,
+    values: [hash],
+  });
+  const row = rows[0];
+  return row && sameHash(row.hash, hash) ? tokenOf(row) : undefined;
+}
+
+/** Newest first; of one organization where it is named. */
+export async function listTokens(
+  database: Queryable,
+  organizationId: string | undefined,
+): Promise<readonly Token[]> {
+  const { rows } = await database.query<TokenRow>({
+    text: `
+  select ${columns}
+    from posthorn.tokens
+   where $1::text is null or organization_id = $1
+   order by created_at desc, id desc`,
+    values: [organizationId ?? null],
+  });
+  return rows.map(tokenOf);
+}
+
+/** Revokes once; answers the token, with the time it was first revoked, or undefined for an unknown id. */
+export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
+  const { rows } = await database.query<TokenRow>({
+    text: `
+  update posthorn.tokens
+     set revoked_at = coalesce(revoked_at, $2)
+   where id = $1
+  returning ${columns}`,
+    values: [id, now],
+  });
+  return rows[0] && tokenOf(rows[0]);
+}
+
+/** Notes when tokens were last used, many in one statement. */
+export async function touchTokens(database: Queryable, lastUsed: ReadonlyMap<string, Date>): Promise<void> {
+  if (lastUsed.size === 0) return;
+  await database.query({
+    text: `
+  update posthorn.tokens t
+     set last_used_at = greatest(t.last_used_at, u.at)
+    from unnest($1::text[], $2::timestamptz[]) as u (id, at)
+   where t.id = u.id`,
+    values: [[...lastUsed.keys()], [...lastUsed.values()]],
+  });
+}
+
+function tokenOf({ actor_type, actor_id, hash: _, scopes, ...rest }: TokenRow): Token {
+  return { ...rest, scopes: scopes as Scope[], actor: { type: actor_type, id: actor_id } };
+}

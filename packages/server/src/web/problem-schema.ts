@@ -1,0 +1,25 @@
+import Type from 'typebox';
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ description: 'Where this kind of problem is explained.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'What was wrong this time, and what to do.' }),
+    instance: Type.String({ description: 'The path that was asked for.' }),
+    code: Type.String({ description: 'Stable; decide by this one.' }),
+    request_id: Type.String(),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          parameter: Type.Optional(Type.String({ description: 'The query parameter at fault.' })),
+          pointer: Type.Optional(Type.String({ description: 'JSON pointer to the fault in the body.' })),
+          code: Type.String(),
+          detail: Type.String(),
+        }),
+        { description: 'All faults of the input at once.' },
+      ),
+    ),
+  },
+  { title: 'Problem' },
+);

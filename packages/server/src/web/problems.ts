@@ -1,0 +1,57 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem, problems } from '../domain/problem.js';
+import { isUnreachable } from '../storage/database.js';
+
+/** Turns whatever was thrown behind a listener into the one form all errors have. */
+export function problemOf(error: unknown, bodyLimit: number): Problem {
+  if (error instanceof Problem) return error;
+  if (isUnreachable(error)) {
+    return new Problem(
+      'unavailable',
+      'The database is out of reach; try again shortly. A write may have been made all the same: repeat it with its idempotency key.',
+      {
+        headers: { 'Retry-After': '2' },
+      },
+    );
+  }
+  switch ((error as FastifyError).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('body_too_large', `The body may have ${bodyLimit} bytes at most.`);
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem(
+        'unsupported_media_type',
+        'Send the body as JSON, with Content-Type: application/json.',
+      );
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('malformed_request', 'Content-Length does not match the body.');
+    case 'FST_ERR_BAD_URL':
+      return new Problem('malformed_request', 'The path has a percent-encoding that cannot be decoded.');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('not_found', 'There is nothing at this path.');
+    default:
+      return new Problem('internal', 'The error was logged under this request id; please report it with it.');
+  }
+}
+
+export function problemBody(problem: Problem, instance: string, requestId: string): string {
+  return JSON.stringify({
+    type: `/docs#problem-${problem.code}`,
+    title: problems[problem.code].title,
+    status: problem.status,
+    detail: problem.message,
+    instance,
+    code: problem.code,
+    request_id: requestId,
+    ...(problem.faults.length > 0 && { errors: problem.faults }),
+  });
+}
+
+export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const instance = request.url.split('?', 1)[0] ?? '/';
+  return reply
+    .status(problem.status)
+    .headers(problem.headers)
+    .header('Cache-Control', 'no-store')
+    .type('application/problem+json')
+    .send(problemBody(problem, instance, request.id));
+}

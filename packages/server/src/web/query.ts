@@ -1,0 +1,31 @@
+/** A query string as it was sent: a name given twice keeps both values, so that it can be refused. */
+export type RawQuery = Record<string, string | string[]>;
+
+/** Marks a name or value whose percent-encoding is not UTF-8. NUL cannot come out of a valid one here. */
+const undecodable = '\0undecodable';
+
+export function parseQueryString(text: string): RawQuery {
+  const query: RawQuery = Object.create(null);
+  for (const part of text.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1));
+    const before = query[name];
+    query[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+  }
+  return query;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undecodable;
+  }
+}
+
+/** PostgreSQL's text has no NUL, so no stored value can ever equal one that has. */
+export function isReadable(text: string): boolean {
+  return !text.includes('\0');
+}

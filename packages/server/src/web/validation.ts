@@ -1,0 +1,96 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { FastifyInstance, FastifyRequest, preHandlerHookHandler, RouteOptions } from 'fastify';
+import Type, { type TObject, type TSchema } from 'typebox';
+import { faultsFromAjv } from '../domain/fault.js';
+import { type InputFault, inputProblem } from '../domain/problem.js';
+import { isReadable, type RawQuery } from './query.js';
+
+/** A check of a request's input beyond its schemas; it must bear values that the schemas refused. */
+export type InputCheck = (request: FastifyRequest) => readonly InputFault[];
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    check?: InputCheck;
+    /** The handler checks the body itself; its schema only describes it. */
+    bodyIsChecked?: boolean;
+    validate?: (request: FastifyRequest) => readonly InputFault[];
+  }
+}
+
+const noQuery = Type.Object({}, { additionalProperties: false });
+
+/**
+ * Fastify would stop at the first part of a request that is wrong. Here the query string, the body and a
+ * route's own check are all looked at, and the answer lists every fault at once.
+ */
+export function installValidation(app: FastifyInstance): void {
+  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
+  (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+  app.setValidatorCompiler(() => () => true);
+
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const schema = { ...route.schema };
+    schema.querystring ??= noQuery;
+    route.schema = schema;
+    const query = queryValidator(ajv, schema.querystring as TObject);
+    const body =
+      schema.body && !route.config?.bodyIsChecked ? bodyValidator(ajv, schema.body as TSchema) : undefined;
+    const check = route.config?.check;
+    route.config = {
+      ...route.config,
+      validate: (request) => [
+        ...query(request.query as RawQuery),
+        ...(body?.(request.body) ?? []),
+        ...(check?.(request) ?? []),
+      ],
+    };
+  });
+
+  const refuseFaults: preHandlerHookHandler = (request, _reply, done) => {
+    const problem = inputProblem(request.routeOptions.config.validate?.(request) ?? []);
+    done(problem);
+  };
+  app.addHook('preHandler', refuseFaults);
+}
+
+function bodyValidator(ajv: Ajv2020, schema: TSchema): (body: unknown) => readonly InputFault[] {
+  const validate = ajv.compile(schema);
+  return (body) => {
+    // A missing body is an empty one: what is required is then named field by field.
+    return validate(body ?? {}) ? [] : faultsFromAjv(validate.errors ?? [], body ?? {});
+  };
+}
+
+/** Checks a query in place, and turns the digits of integer parameters into numbers there. */
+function queryValidator(ajv: Ajv2020, schema: TObject): (query: RawQuery) => readonly InputFault[] {
+  const validate = ajv.compile({ ...schema, additionalProperties: true });
+  const known = new Map(Object.entries(schema.properties));
+  return (query) => {
+    const faults: InputFault[] = [];
+    const values: Record<string, unknown> = {};
+    for (const [name, given] of Object.entries(query)) {
+      const property = known.get(name) as { type?: string } | undefined;
+      const fault = (code: string, detail: string) =>
+        faults.push({ parameter: printable(name), code, detail });
+      if (!property)
+        fault('unknown_parameter', `there is no such parameter; known: ${listed([...known.keys()])}`);
+      else if (Array.isArray(given)) fault('repeated_parameter', 'give it once');
+      else if (!isReadable(given))
+        fault('unreadable', 'the percent-encoding must be that of UTF-8 text without NUL');
+      else values[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(given) ? Number(given) : given;
+    }
+    const refused = new Set(faults.map((fault) => ('parameter' in fault ? fault.parameter : '')));
+    if (!validate(values)) {
+      for (const { pointer, code, detail } of faultsFromAjv(validate.errors ?? [], values)) {
+        const parameter = pointer.slice(1);
+        if (!refused.has(parameter)) faults.push({ parameter, code, detail });
+      }
+    }
+    Object.assign(query, values);
+    return faults;
+  };
+}
+
+const printable = (name: string) => (isReadable(name) ? name.slice(0, 100) : '(unreadable)');
+const listed = (names: string[]) => (names.length > 0 ? names.join(', ') : 'none');

@@ -1,0 +1,254 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  CatalogueError,
+  createCatalogue,
+  type EventOf,
+  type EventTypeName,
+  type FurtherEventType,
+  type PayloadOf,
+} from '../../src/domain/catalogue.js';
+
+const catalogue = createCatalogue();
+
+const table = {
+  service_line: ['activated', 'paused', 'closed', 'status_changed'],
+  invoice: ['finalized', 'paid', 'payment_failed', 'voided'],
+  incident: ['opened', 'resolved', 'severity_changed'],
+  agent: ['run.started', 'run.completed', 'run.failed', 'policy_violated'],
+  user: ['invited', 'role_changed', 'deactivated'],
+  integration: ['connected', 'sync_failed', 'disconnected'],
+  execution: ['blocked', 'resumed'],
+  capacity: ['utilisation_warning', 'gap_detected'],
+  task: ['created', 'status_changed', 'assigned'],
+  webhook: ['delivery_failed', 'verification_failed', 'disabled'],
+};
+
+interface ObjectSchema {
+  type: 'object';
+  required?: string[];
+  properties: Record<string, Record<string, unknown>>;
+}
+
+function schemaOf(type: EventTypeName): ObjectSchema {
+  return JSON.parse(JSON.stringify(catalogue.get(type)?.schema));
+}
+
+function further(type: string): FurtherEventType {
+  return { type, description: 'Ours.', schema: { type: 'object' }, sample: {} };
+}
+
+describe('the catalogue', () => {
+  test("has exactly the interface's types and webhook.disabled, in the table's order", () => {
+    const expected = Object.entries(table).flatMap(([domain, actions]) =>
+      actions.map((action) => `${domain}.${action}`),
+    );
+    expect(catalogue.list().map(({ type }) => type)).toEqual(expected);
+    expect(catalogue.domains()).toEqual(Object.keys(table));
+  });
+
+  test('does not know the verification request, which is no event', () => {
+    expect(catalogue.get('webhook.verification')).toBeUndefined();
+  });
+
+  test('does not take the names of object members for types', () => {
+    expect(catalogue.get('constructor')).toBeUndefined();
+    expect(catalogue.get('__proto__')).toBeUndefined();
+  });
+
+  test.each(catalogue.list().map((entry) => [entry.type, entry] as const))(
+    'tells all about %s',
+    (_, entry) => {
+      expect(entry.description).toMatch(/^[A-Z].*\.$/);
+      expect(entry.since).toBe('0.1.0');
+      expect(entry.actors).not.toHaveLength(0);
+      expect(entry.subject).toMatch(/^[a-z_]+$/);
+      const { properties } = schemaOf(entry.type as EventTypeName);
+      expect(Object.keys(entry.sample)).toEqual(Object.keys(properties));
+      for (const field of Object.values(properties)) expect(field.description).toMatch(/\S/);
+      expect(entry.schema).not.toHaveProperty('additionalProperties');
+    },
+  );
+
+  test('requires nothing of the payloads that neither the interface nor the contract fixes', () => {
+    const fixed = ['service_line.activated', 'agent.run.completed', 'incident.opened'];
+    for (const { type } of catalogue.list()) {
+      const { required = [], properties } = schemaOf(type as EventTypeName);
+      const expected = fixed.includes(type) || type.startsWith('webhook.') ? Object.keys(properties) : [];
+      expect(required, type).toEqual(expected);
+    }
+  });
+});
+
+describe('the payloads others fix', () => {
+  const string = expect.objectContaining({ type: 'string' });
+  const integer = expect.objectContaining({ type: 'integer' });
+  const orNull = (type: string) =>
+    expect.objectContaining({ anyOf: [expect.objectContaining({ type }), { type: 'null' }] });
+
+  test.each<[EventTypeName, Record<string, unknown>]>([
+    [
+      'service_line.activated',
+      { previous_status: string, new_status: string, execution_model: string, product_line: string },
+    ],
+    [
+      'agent.run.completed',
+      { service_line_id: string, duration_ms: integer, tokens_used: integer, outcome: string },
+    ],
+    [
+      'incident.opened',
+      {
+        id: expect.objectContaining({ type: 'string', pattern: '^INC-.' }),
+        service_line_id: expect.objectContaining({ type: 'string', pattern: '^LIN-.' }),
+        severity: expect.objectContaining({ type: 'string', pattern: '^p\\d$' }),
+        title: string,
+      },
+    ],
+    [
+      'webhook.delivery_failed',
+      {
+        webhook_id: string,
+        delivery_id: string,
+        event_id: string,
+        event_type: string,
+        attempts: integer,
+        http_status: orNull('integer'),
+        error: orNull('string'),
+        last_attempt_at: string,
+      },
+    ],
+    [
+      'webhook.verification_failed',
+      {
+        webhook_id: string,
+        reason: string,
+        http_status: orNull('integer'),
+        duration_ms: orNull('integer'),
+      },
+    ],
+    [
+      'webhook.disabled',
+      { webhook_id: string, reason: expect.objectContaining({ enum: ['gone', 'failing', 'manual'] }) },
+    ],
+  ])('%s has these fields and no others, all required', (type, fields) => {
+    const schema = schemaOf(type);
+    expect(schema.properties).toEqual(fields);
+    expect(schema.required).toEqual(Object.keys(fields));
+  });
+});
+
+describe('nearest', () => {
+  test.each([
+    ['invoice.payed', 'invoice.paid'],
+    ['invoice.finalised', 'invoice.finalized'],
+    ['incident.open', 'incident.opened'],
+    ['INCIDENT.OPENED', 'incident.opened'],
+    ['capacity.utilization_warning', 'capacity.utilisation_warning'],
+    ['agent.completed', 'agent.run.completed'],
+    ['service_line_activated', 'service_line.activated'],
+    ['invoice.pay', 'invoice.paid'],
+    ['task.created', 'task.created'],
+  ])('of %s is %s', (name, expected) => {
+    expect(catalogue.nearest(name)).toBe(expected);
+  });
+
+  test.each(['', '*', 'foo.bar', 'order.shipped', 'incident.closed', 'invoice.created'])(
+    'of %s is nothing',
+    (name) => {
+      expect(catalogue.nearest(name)).toBeUndefined();
+    },
+  );
+
+  test('of a name of any length is cheap', () => {
+    expect(catalogue.nearest('x'.repeat(50_000_000))).toBeUndefined();
+  });
+
+  test('knows further types', () => {
+    expect(createCatalogue([further('order.shipped')]).nearest('order.shiped')).toBe('order.shipped');
+  });
+});
+
+describe('further types', () => {
+  test('come after ours, in their own order and domains', () => {
+    const extended = createCatalogue([further('order.shipped'), further('invoice.disputed')]);
+    expect(
+      extended
+        .list()
+        .slice(-2)
+        .map(({ type }) => type),
+    ).toEqual(['order.shipped', 'invoice.disputed']);
+    expect(extended.list()).toHaveLength(catalogue.list().length + 2);
+    expect(extended.domains()).toEqual([...catalogue.domains(), 'order']);
+    expect(extended.get('order.shipped')).toMatchObject({ type: 'order.shipped', description: 'Ours.' });
+  });
+
+  test('leave other catalogues as they were', () => {
+    createCatalogue([further('order.shipped')]);
+    expect(createCatalogue().get('order.shipped')).toBeUndefined();
+  });
+
+  test.each([
+    [['invoice.paid'], /"invoice\.paid".*already has it/],
+    [['order.shipped', 'order.shipped'], /"order\.shipped".*already has it/],
+    [['webhook.created'], /"webhook\.created".*service's own/],
+    [['*'], /"\*" is not a name/],
+    [['invoice.*'], /"invoice\.\*" is not a name/],
+    [['order'], /"order" is not a name/],
+    [['Order.Shipped'], /"Order\.Shipped" is not a name/],
+    [['order.a.b.c'], /is not a name/],
+  ])('%s are refused by name', (types, message) => {
+    const create = () => createCatalogue(types.map(further));
+    expect(create).toThrow(CatalogueError);
+    expect(create).toThrow(message);
+  });
+});
+
+describe('the types derived from it', () => {
+  test('narrow on type', () => {
+    const summarise = (event: EventOf<EventTypeName>): string => {
+      switch (event.type) {
+        case 'agent.run.completed':
+          expectTypeOf(event.payload).toEqualTypeOf<{
+            service_line_id: string;
+            duration_ms: number;
+            tokens_used: number;
+            outcome: string;
+          }>();
+          return event.payload.outcome;
+        case 'webhook.disabled':
+          expectTypeOf(event.payload.reason).toEqualTypeOf<'gone' | 'failing' | 'manual'>();
+          return event.payload.reason;
+        case 'task.assigned':
+          expectTypeOf(event.payload.previous_assignee_id).toEqualTypeOf<string | null | undefined>();
+          return event.payload.assignee_id ?? 'nobody';
+        default:
+          return event.type;
+      }
+    };
+    const event = { type: 'webhook.disabled', payload: { webhook_id: 'WHK-1', reason: 'gone' } };
+    expect(summarise(event as EventOf<'webhook.disabled'>)).toBe('gone');
+  });
+
+  test('name every type and no other', () => {
+    expectTypeOf<'invoice.paid'>().toExtend<EventTypeName>();
+    expectTypeOf<'webhook.verification'>().not.toExtend<EventTypeName>();
+    expectTypeOf<string>().not.toExtend<EventTypeName>();
+  });
+
+  test('leave the fields of open payloads out, not undefined', () => {
+    expectTypeOf<Record<never, never>>().toExtend<PayloadOf<'invoice.paid'>>();
+    expectTypeOf<{ currency: number }>().not.toExtend<PayloadOf<'invoice.paid'>>();
+    expectTypeOf<{ currency: undefined }>().not.toExtend<PayloadOf<'invoice.paid'>>();
+    expectTypeOf<Record<never, never>>().not.toExtend<PayloadOf<'incident.opened'>>();
+    expectTypeOf<PayloadOf<'webhook.delivery_failed'>['http_status']>().toEqualTypeOf<number | null>();
+  });
+
+  test('carry the event resource of the interface', () => {
+    type Event = EventOf<'incident.opened'>;
+    expectTypeOf<keyof Event>().toEqualTypeOf<
+      'id' | 'type' | 'organization_id' | 'workspace_id' | 'actor' | 'subject' | 'payload' | 'created_at'
+    >();
+    expectTypeOf<Event['type']>().toEqualTypeOf<'incident.opened'>();
+    expectTypeOf<Event['workspace_id']>().toEqualTypeOf<string | null>();
+    expectTypeOf<Event['payload']>().toEqualTypeOf<PayloadOf<'incident.opened'>>();
+  });
+});
