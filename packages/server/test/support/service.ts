@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll } from 'vitest';
+import { readConfig } from '../../src/config.js';
+import { newId } from '../../src/domain/identifier.js';
+import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
+import { type Service, startService } from '../../src/service.js';
+import type { Database } from '../../src/storage/database.js';
+import { createToken } from '../../src/storage/tokens.js';
+import { freshDatabase } from './database.js';
+
+export const platformToken = 'platform-token-of-the-tests';
+
+export interface TestService extends Service {
+  publicUrl: string;
+  platformUrl: string;
+  databaseUrl: string;
+  dataDir: string;
+  /** Moves the service's clock. */
+  clock: { offsetMs: number };
+}
+
+/** The whole service in this process, on a fresh database, on free ports; stopped after the file. */
+export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
+  const { url } = await freshDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
+  const clock = { offsetMs: 0 };
+  const config = readConfig({
+    DATABASE_URL: url,
+    POSTHORN_DATA_DIR: dataDir,
+    POSTHORN_PORT: '0',
+    POSTHORN_PLATFORM_PORT: '0',
+    POSTHORN_PLATFORM_TOKEN: platformToken,
+    POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+    POSTHORN_RATE_LIMIT_READS: '0',
+    POSTHORN_RATE_LIMIT_WRITES: '0',
+    POSTHORN_EGRESS_ALLOW: '127.0.0.0/8,::1/128',
+    ...env,
+  });
+  const service = await startService(config, pino({ level: 'silent' }), () => Date.now() + clock.offsetMs);
+  afterAll(async () => {
+    await service.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return {
+    ...service,
+    publicUrl: service.publicUrl ?? '',
+    platformUrl: service.platformUrl ?? '',
+    databaseUrl: url,
+    dataDir,
+    clock,
+  };
+}
+
+/** Makes a token for `ORG-acme` unless told otherwise and answers its text. */
+export async function makeToken(database: Database, token: Partial<Token> = {}): Promise<string> {
+  const text = newTokenText();
+  const now = new Date();
+  await createToken(
+    database,
+    {
+      id: newId('TOK', now.getTime()),
+      organization_id: 'ORG-acme',
+      workspace_id: null,
+      scopes: defaultScopes,
+      actor: { type: 'user', id: 'USR-test' },
+      created_at: now,
+      expires_at: new Date(now.getTime() + 3_600_000),
+      revoked_at: null,
+      last_used_at: null,
+      ...token,
+    },
+    tokenHash(text),
+  );
+  return text;
+}
