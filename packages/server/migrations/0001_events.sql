@@ -44,14 +44,14 @@ begin
     return;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('posthorn.partitions', 0));
-  if to_regclass('posthorn.' || quote_ident(partition)) is not null then
-    return;
-  end if;
   execute format('create table posthorn.%I (like posthorn.%I including all)', partition, parent);
   execute format(
     'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
     parent, partition, day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'
   );
+exception
+  -- Somebody else made it while we waited for the lock: the look-up above may not see that yet.
+  when duplicate_table then null;
 end
 $$;
 
@@ -81,10 +81,18 @@ return floor(extract(epoch from at) * 1000)::bigint;
 -- whose key is that time. Readers that follow the stream in ascending order stop before the earliest of
 -- them: whatever commits later sorts after all they have seen. (Transaction ids alone cannot tell: one
 -- with the smaller id may take its time later than one with the larger id that is still open.)
+-- Once a transaction, as its earliest time is the one that counts: a lock for each of some thousand calls
+-- would fill the server's lock table.
 create function posthorn.announce_recording() returns timestamptz
 language plpgsql as $$
+declare
+  this_transaction text := pg_current_xact_id()::text;
 begin
-  perform pg_advisory_xact_lock_shared((331::bigint << 44) | posthorn.epoch_ms(clock_timestamp()));
+  if current_setting('posthorn.announced', true) is distinct from this_transaction then
+    perform pg_advisory_xact_lock_shared((331::bigint << 44) | posthorn.epoch_ms(clock_timestamp()));
+    -- Local, so a rollback to a savepoint takes it back together with the lock.
+    perform set_config('posthorn.announced', this_transaction, true);
+  end if;
   return date_trunc('milliseconds', clock_timestamp());
 end
 $$;
@@ -109,82 +117,4 @@ begin
      and database = (select oid from pg_database where datname = current_database());
   return least(tick, to_timestamp(earliest_ms / 1000.0));
 end
-$$;
-
--- Records a batch: a JSON array of {type, organization_id, workspace_id?, actor, subject, payload,
--- idempotency_key?}. Answers one row for each element, in order. An element whose key was already used
--- in its organization within 24 h, here or earlier in the batch, records nothing and answers the first
--- event. The events of one batch share their time, and their ids ascend in the order of the array.
-create function posthorn.record_events(events json)
-returns table (ordinal bigint, id text, created_at timestamptz)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  recorded_at timestamptz := posthorn.announce_recording();
-  entropy     text := replace(gen_random_uuid()::text, '-', '');
-  head        text := 'EVT-' || posthorn.ulid_head(
-                        posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint);
-  -- The top bit stays free for the ordinal to be added without overflowing.
-  tail        bigint := ('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 39) - 1);
-begin
-  perform posthorn.ensure_partition('events', (recorded_at at time zone 'UTC')::date);
-
-  if position('"idempotency_key"' in events::text) > 0 then
-    -- In the order of the keys, so that two batches with the same keys cannot wait for each other.
-    insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
-    select distinct on (e.organization_id, e.idempotency_key)
-           e.organization_id, e.idempotency_key, head || posthorn.base32(tail + e.ordinal), recorded_at
-      from rows from (json_to_recordset(events) as (organization_id text, idempotency_key text))
-           with ordinality as e (organization_id, idempotency_key, ordinal)
-     where e.idempotency_key is not null
-     order by e.organization_id, e.idempotency_key, e.ordinal
-    on conflict (organization_id, key) do update
-       set event_id = excluded.event_id, created_at = excluded.created_at
-     where k.created_at <= recorded_at - interval '24 hours';
-  end if;
-
-  return query
-  with batch as materialized (
-    select e.*,
-           coalesce(k.event_id, head || posthorn.base32(tail + e.ordinal)) as id,
-           coalesce(k.created_at, recorded_at) as created_at,
-           k.event_id is null or k.event_id = head || posthorn.base32(tail + e.ordinal) as fresh
-      from rows from (json_to_recordset(events) as (
-             type text, organization_id text, workspace_id text, actor json, subject json, payload json,
-             idempotency_key text
-           )) with ordinality as e (
-             type, organization_id, workspace_id, actor, subject, payload, idempotency_key, ordinal
-           )
-      left join posthorn.event_keys k
-        on k.organization_id = e.organization_id and k.key = e.idempotency_key
-  ), recorded as (
-    insert into posthorn.events
-           (organization_id, created_at, id, type, workspace_id,
-            actor_type, actor_id, subject_type, subject_id, payload)
-    select b.organization_id, b.created_at, b.id, b.type, b.workspace_id,
-           b.actor ->> 'type', b.actor ->> 'id', b.subject ->> 'type', b.subject ->> 'id', b.payload
-      from batch b
-     where b.fresh
-     order by b.ordinal
-  )
-  select b.ordinal, b.id, b.created_at from batch b order by b.ordinal;
-end
-$$;
-
--- Records one event inside the caller's transaction and answers its id.
-create function posthorn.record_event(
-  type            text,
-  organization_id text,
-  actor           json,
-  subject         json,
-  payload         json,
-  workspace_id    text default null,
-  idempotency_key text default null
-) returns text
-language sql as $$
-  select r.id
-    from posthorn.record_events(json_build_array(json_build_object(
-           'type', type, 'organization_id', organization_id, 'workspace_id', workspace_id,
-           'actor', actor, 'subject', subject, 'payload', payload,
-           'idempotency_key', idempotency_key))) r;
 $$;

@@ -16,3 +16,11 @@ export async function keptSecret(dataDir: string, name: string, make: () => stri
 export function platformToken(dataDir: string): Promise<string> {
   return keptSecret(dataDir, 'platform-token', () => `phn_platform_${randomBytes(24).toString('base64url')}`);
 }
+
+/** Encrypts webhook secrets where no key is configured. */
+export async function secretKey(dataDir: string): Promise<Buffer> {
+  return Buffer.from(
+    await keptSecret(dataDir, 'secret-key', () => randomBytes(32).toString('base64')),
+    'base64',
+  );
+}

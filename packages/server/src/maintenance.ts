@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { dayMs } from './domain/duration.js';
-import { Repeating } from './repeating.js';
+import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
 import { deleteEventKeys } from './storage/events.js';
 import { makePartitionsAhead } from './storage/partitions.js';
+import { deleteRequestKeys } from './storage/request-keys.js';
 
 const everyMs = 600_000;
 
@@ -29,6 +30,7 @@ export class Maintenance {
     const nowMs = this.#now();
     await makePartitionsAhead(this.#database, nowMs);
     await deleteEventKeys(this.#database, new Date(nowMs - dayMs));
+    await deleteRequestKeys(this.#database, new Date(nowMs - dayMs));
   }
 
   async stop(): Promise<void> {

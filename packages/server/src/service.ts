@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { loadCatalogue } from './catalogue-file.js';
 import { type Config, ConfigError, version } from './config.js';
+import { type DeliveryParts, openDelivery } from './delivering.js';
+import { createAddressPolicy } from './domain/address.js';
 import { createEventChecker } from './domain/new-event.js';
 import { createPayloadValidator } from './domain/payload.js';
 import { createPublicApi } from './http/app.js';
@@ -11,11 +13,11 @@ import { platformToken } from './keys.js';
 import { Maintenance } from './maintenance.js';
 import { createPlatformListener } from './platform/listener.js';
 import { Recorder } from './platform/recorder.js';
-import { Repeating } from './repeating.js';
-import { Database, isUnreachable } from './storage/database.js';
+import { Bell } from './signals/bell.js';
+import { Repeating } from './signals/repeating.js';
+import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
 import { isMigrated, migrate } from './storage/migrate.js';
-import { Bell } from './web/bell.js';
 import { Metrics } from './web/metrics.js';
 
 export interface Service {
@@ -26,6 +28,8 @@ export interface Service {
   /** Drains and stops everything, in the reverse order of the start. May be called twice. */
   stop: () => Promise<void>;
 }
+
+type Closers = (() => Promise<void>)[];
 
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
@@ -38,7 +42,7 @@ export async function startService(
 ): Promise<Service> {
   requireSecretKey(config);
   const catalogue = await loadCatalogue(config.catalogueFile);
-  const closers: (() => Promise<void>)[] = [];
+  const closers: Closers = [];
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= closeAll(closers);
@@ -46,11 +50,12 @@ export async function startService(
   };
 
   try {
-    const database = await openDatabase(config, closers);
+    const { database, target } = await openDatabase(config, closers);
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
     const recorded = new Bell();
     const stopping = new AbortController();
+    const policy = createAddressPolicy(config.egressAllow);
 
     if (config.roles.has('maintenance')) {
       const maintenance = new Maintenance(database, logger, now);
@@ -58,17 +63,18 @@ export async function startService(
       closers.push(() => maintenance.stop());
     }
 
+    const delivery = await openDelivery({ config, database, target, policy, logger, metrics, recorded, now });
+    closers.push(() => delivery.stop());
+    if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
+
     let publicUrl: string | undefined;
     if (config.roles.has('api')) {
-      const tokens = new TokenDirectory(database, now);
-      const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
-      closers.push(async () => {
-        await flushing.stop();
-        await tokens.flush().catch(() => undefined);
-      });
+      const tokens = openTokens(database, logger, now, closers);
       const app = await createPublicApi({
-        ...{ catalogue, database, logger, metrics, now, recorded, tokens, version },
+        ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
         rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
+        secrets: delivery.secrets,
+        courier: delivery.courier,
         isReady: readiness.isReady,
         stopping: stopping.signal,
       });
@@ -78,22 +84,15 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
-      const recorder = new Recorder(database, (count) => {
-        metrics.eventsRecorded.inc(count);
-        recorded.ring();
-      });
       const app = await createPlatformListener({
-        ...{ logger, metrics, recorder, version },
+        ...{ logger, metrics, version },
+        recorder: openRecorder(database, delivery, metrics, recorded),
         token: config.platformToken ?? (await platformToken(config.dataDir)),
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
       });
       closers.push(() => app.close());
       platformUrl = await listen(app, 'platform listener', config.platformHost, config.platformPort);
-      logger.info(
-        { listener: 'platform', url: platformUrl },
-        `platform listener listening on ${platformUrl}`,
-      );
     }
     closers.push(async () => stopping.abort());
     return { publicUrl, platformUrl, database, stop };
@@ -112,24 +111,51 @@ function requireSecretKey(config: Config): void {
   }
 }
 
-async function openDatabase(config: Config, closers: (() => Promise<void>)[]): Promise<Database> {
-  if (config.databaseUrl !== undefined) {
-    const database = new Database({ connectionString: config.databaseUrl });
-    closers.push(() => database.close());
-    return database;
+async function openDatabase(
+  config: Config,
+  closers: Closers,
+): Promise<{ database: Database; target: DatabaseTarget }> {
+  let target: DatabaseTarget;
+  if (config.databaseUrl !== undefined) target = { connectionString: config.databaseUrl };
+  else {
+    const embedded = await openEmbedded(config.dataDir, 'serve');
+    closers.push(() => embedded.close());
+    target = embedded.connection;
   }
-  const embedded = await openEmbedded(config.dataDir, 'serve');
-  closers.push(() => embedded.close());
-  const database = new Database(embedded.connection);
+  const database = new Database(target);
   closers.push(() => database.close());
-  return database;
+  return { database, target };
+}
+
+function openTokens(database: Database, logger: Logger, now: () => number, closers: Closers): TokenDirectory {
+  const tokens = new TokenDirectory(database, now);
+  const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
+  closers.push(async () => {
+    await flushing.stop();
+    await tokens.flush().catch(() => undefined);
+  });
+  return tokens;
+}
+
+/** Recording meets delivering here: what is born leased to this node goes straight to its dispatcher. */
+function openRecorder(
+  database: Database,
+  delivery: DeliveryParts,
+  metrics: Metrics,
+  recorded: Bell,
+): Recorder {
+  return new Recorder(database, delivery.courier.placement, (batch) => {
+    delivery.courier.accept(batch);
+    metrics.eventsRecorded.inc(batch.events.length);
+    recorded.ring();
+  });
 }
 
 /**
  * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
  * which is what an orchestrator expects. Any other failure of a migration does.
  */
-async function startMigrating(database: Database, logger: Logger, closers: (() => Promise<void>)[]) {
+async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
   let whenMigrated: (() => Promise<void>)[] = [];
   const attempt = async () => {
@@ -166,6 +192,6 @@ async function listen(app: FastifyInstance, name: string, host: string, port: nu
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${real}`;
 }
 
-async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+async function closeAll(closers: Closers): Promise<void> {
   for (const close of closers.reverse()) await close();
 }

@@ -3,7 +3,7 @@ import { newId } from './domain/identifier.js';
 import { defaultLifetimeMs, defaultScopes, newTokenText, type Token, tokenHash } from './domain/token.js';
 import { keptSecret } from './keys.js';
 import type { Database } from './storage/database.js';
-import { recordEventsText } from './storage/events.js';
+import { recordBatch } from './storage/events.js';
 import { createToken, findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
@@ -25,7 +25,7 @@ export async function prepareDemo(database: Database, dataDir: string, nowMs: nu
     last_used_at: null,
   };
   await createToken(database, token, hash);
-  await recordEventsText(database, JSON.stringify(demoEvents));
+  await recordBatch(database, JSON.stringify(demoEvents));
   return text;
 }
 

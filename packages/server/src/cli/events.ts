@@ -5,6 +5,7 @@ import { parseInstantMs } from '../domain/instant.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
+import { indentedJson } from './indented-json.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
@@ -72,7 +73,7 @@ export const eventsGet: Command = {
       throw new CommandFailure(
         `There is no event ${id} in ${options.organization}, or it is older than 90 days.`,
       );
-    terminal.line(options.json ? oneLine(event) : JSON.stringify(JSON.parse(eventJson(event)), null, 2));
+    terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },
 };
 
@@ -101,6 +102,7 @@ export const eventsTail: Command = {
 
 function filterOf(options: Readonly<Record<string, string | undefined>>): EventFilter {
   const [from, to] = [timeOf('from', 'start', options), timeOf('to', 'end', options)];
+  if (from !== undefined && to !== undefined && from > to) throw new UsageError('--from is after --to.');
   const oldestMs = oldestReadableMs(Date.now());
   return {
     organization_id: options.organization ?? '',

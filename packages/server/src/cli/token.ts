@@ -1,4 +1,4 @@
-import { parseDurationMs } from '../domain/duration.js';
+import { dayMs, parseDurationMs } from '../domain/duration.js';
 import { identifierPattern, kindPattern, newId } from '../domain/identifier.js';
 import {
   defaultLifetimeMs,
@@ -14,6 +14,7 @@ import { type Command, CommandFailure, UsageError } from './command.js';
 import { visit } from './visit.js';
 
 const json = { description: 'Print JSON.' };
+const lifetimeMsMax = 36_500 * dayMs;
 
 export const tokenCreate: Command = {
   name: 'token create',
@@ -87,8 +88,10 @@ export const tokenRevoke: Command = {
 
 function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: number): Token {
   const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
-  if (lifetimeMs === undefined || lifetimeMs === 0) {
-    throw new UsageError(`--expires: '${options.expires}' is not a duration such as 90d, 12h or 30m.`);
+  if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > lifetimeMsMax) {
+    throw new UsageError(
+      `--expires: '${options.expires}' is not a duration such as 90d, 12h or 30m, up to 36500d.`,
+    );
   }
   const actorType = options['actor-type'] ?? 'token';
   if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {

@@ -64,15 +64,16 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     const faults = hasShape(event) ? [] : faultsFromAjv(hasShape.errors ?? [], event);
     if (typeof event !== 'object' || event === null) return faults;
     const { type, payload } = event as { type?: unknown; payload?: unknown };
+    const unstorable = findUnstorable(event, '', 0, []);
+    const isTooDeep = unstorable.some(({ code }) => code === 'too_deep');
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
       if (typeFault) faults.push(typeFault);
-      else if (typeof payload === 'object' && payload !== null)
+      // A schema may follow the nesting without end, so what is too deep is not shown to it.
+      else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }
-    const unstorable = findUnstorable(event, '', 0);
-    if (unstorable) faults.push(unstorable);
-    return faults;
+    return [...faults, ...unstorable];
   }
 
   return (events) => {
@@ -100,24 +101,27 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
 }
 
 /** What PostgreSQL's json cannot hold: NUL, halves of surrogate pairs, and very deep nesting. */
-function findUnstorable(value: unknown, pointer: string, depth: number): Fault | undefined {
-  if (typeof value === 'string') return isStorable(value) ? undefined : unstorable(pointer);
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (depth > depthMax) {
-    return { pointer, code: 'too_deep', detail: `is nested more than ${depthMax} levels deep` };
+function findUnstorable(value: unknown, pointer: string, depth: number, found: Fault[]): readonly Fault[] {
+  if (typeof value === 'string') {
+    if (!isStorable(value)) found.push(unstorableText(pointer));
+  } else if (typeof value === 'object' && value !== null) {
+    if (depth > depthMax) {
+      found.push({ pointer, code: 'too_deep', detail: `is nested more than ${depthMax} levels deep` });
+      return found;
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      if (!isStorable(key)) found.push(unstorableText(pointer));
+      const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      findUnstorable(inner, at, depth + 1, found);
+    }
   }
-  for (const [key, inner] of Object.entries(value)) {
-    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (!isStorable(key)) return unstorable(pointer);
-    const fault = findUnstorable(inner, at, depth + 1);
-    if (fault) return fault;
-  }
-  return undefined;
+  return found;
 }
 
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed();
 
-function unstorable(pointer: string): Fault {
+function unstorableText(pointer: string): Fault {
   return {
     pointer,
     code: 'invalid_text',

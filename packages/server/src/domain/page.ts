@@ -31,7 +31,9 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   if (bytes.length < digestLength + 7 || bytes.toString('base64url') !== cursor) return undefined;
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
-  return { atMs: body.readUIntBE(1, 6), id: body.subarray(7).toString('latin1') };
+  const id = body.subarray(7).toString('latin1');
+  // Anybody can compute the digest: what comes out must be harmless to the database, NUL being the worst.
+  return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 
 /** One text for what a list was asked for: names and values in a fixed order, absent ones left out. */

@@ -10,12 +10,16 @@ export const problems = {
   workspace_forbidden: { status: 403, title: 'The access token is not for this workspace' },
   not_found: { status: 404, title: 'There is nothing here' },
   method_not_allowed: { status: 405, title: 'This method is not available here' },
+  idempotency_in_progress: { status: 409, title: 'The first request with this key is still running' },
+  too_many_webhooks: { status: 409, title: 'The organization has as many webhooks as it may have' },
+  webhook_not_active: { status: 409, title: 'The webhook does not take events now' },
+  webhook_changed: { status: 409, title: 'The webhook was changed at the same time' },
   body_too_large: { status: 413, title: 'The body is too large' },
   unsupported_media_type: { status: 415, title: 'The body is not JSON' },
   invalid_body: { status: 422, title: 'The body has a fault' },
   rate_limited: { status: 429, title: 'Too many requests' },
   internal: { status: 500, title: 'Something went wrong on our side' },
-  unavailable: { status: 503, title: 'The service cannot reach its database' },
+  unavailable: { status: 503, title: 'The service is not available right now' },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
@@ -54,7 +58,7 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
   const code =
     inQuery.length === 0
       ? 'invalid_body'
-      : inQuery.every((fault) => fault.code === 'invalid_cursor')
+      : inQuery.every((fault) => fault.parameter === 'cursor' && fault.code !== 'repeated_parameter')
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';

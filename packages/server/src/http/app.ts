@@ -1,7 +1,9 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { AddressPolicy } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
+import type { SecretBox } from '../domain/secret-box.js';
+import type { Bell } from '../signals/bell.js';
 import type { Database } from '../storage/database.js';
-import type { Bell } from '../web/bell.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
@@ -9,10 +11,18 @@ import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
+import type { Courier } from './courier.js';
+import { deliveryRoutes } from './deliveries.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
+import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
+import { replayRoutes } from './replays.js';
+import { webhookSecretRoute } from './webhook-secret.js';
+import { webhookStatsRoute } from './webhook-stats.js';
+import { webhookTestRoute } from './webhook-test.js';
+import { webhookRoutes } from './webhooks.js';
 import { webhooksSection } from './webhooks-section.js';
 
 export interface PublicApiOptions {
@@ -21,6 +31,9 @@ export interface PublicApiOptions {
   database: Database;
   tokens: TokenDirectory;
   catalogue: Catalogue;
+  policy: AddressPolicy;
+  secrets: SecretBox;
+  courier: Courier;
   rateLimits: RateLimits;
   metrics: Metrics;
   recorded: Bell;
@@ -33,7 +46,7 @@ const bodyLimit = 64 * 1024;
 
 /** The public API: what integrators reach. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, database, now, tokens } = options;
+  const { catalogue, courier, database, now, tokens } = options;
   const app = await createListener({
     name: 'public',
     logger: options.logger,
@@ -41,6 +54,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     onFinished: options.metrics.observeRequests('public'),
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now));
+  installIdempotency(app, database, now);
   await installOpenApi(app, {
     title: 'Posthorn API',
     version: options.version,
@@ -51,6 +65,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     securityDescription: 'An access token, made by `posthorn token create`.',
     tags: [
       { name: 'Events', description: 'What happened, newest first, for 90 days.' },
+      { name: 'Webhooks', description: 'Where events are sent.' },
+      { name: 'Deliveries', description: 'What was sent, every attempt, and how to send it again.' },
       { name: 'Operations', description: 'Health.' },
       { name: 'Received webhooks', description: 'What your endpoint gets.' },
     ],
@@ -64,6 +80,16 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
   });
   eventTypeRoutes(app, catalogue);
+  webhookRoutes(app, {
+    ...{ database, catalogue, courier, now },
+    policy: options.policy,
+    secrets: options.secrets,
+  });
+  webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
+  webhookTestRoute(app, { database, catalogue, courier, now });
+  webhookStatsRoute(app, database, now);
+  deliveryRoutes(app, database, now);
+  replayRoutes(app, database, catalogue, now);
   referenceRoutes(app);
   return app;
 }

@@ -4,10 +4,10 @@ import Type, { type Static } from 'typebox';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
-import { Problem } from '../domain/problem.js';
+import { type InputFault, Problem } from '../domain/problem.js';
+import type { Bell } from '../signals/bell.js';
 import type { Database } from '../storage/database.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
-import type { Bell } from '../web/bell.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 
@@ -36,7 +36,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     '/v1/events/tail',
     {
       compress: false,
-      config: { scopes: ['events:read'] },
+      config: { scopes: ['events:read'], check: lastEventIdFaults },
       schema: {
         operationId: 'tailEvents',
         tags: ['Events'],
@@ -46,7 +46,12 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
           'has the event id as `id` and the Event as `data`. A comment every 15 s keeps the connection open.',
         querystring: TailQuery,
         headers: Type.Object({
-          'last-event-id': Type.Optional(Type.String({ description: 'Go on after this event.' })),
+          'last-event-id': Type.Optional(
+            Type.String({
+              description: 'Go on after this event.',
+              examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+            }),
+          ),
         }),
         produces: ['text/event-stream'],
         response: { 200: Type.String({ description: 'An endless `text/event-stream`.' }) },
@@ -54,7 +59,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
     async (request, reply) => {
       const tenancy = tenancyOf(request.token, request.query);
-      const start = await startPosition(request);
+      const start = lastSeen(request) ?? (await presentPosition(options.database));
       reply
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
@@ -77,20 +82,6 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
   );
 
-  async function startPosition(request: FastifyRequest): Promise<Position> {
-    const last = request.headers['last-event-id'];
-    if (last === undefined) return presentPosition(options.database);
-    const id = String(last);
-    const atMs = idTimeMs('EVT', id);
-    if (atMs === undefined) {
-      throw new Problem(
-        'invalid_parameter',
-        'Last-Event-ID must be the id of an event, such as the last one seen.',
-      );
-    }
-    return { atMs, id };
-  }
-
   async function* messages(
     request: FastifyRequest<{ Querystring: TailQuery }>,
     workspaceId: string | undefined,
@@ -108,17 +99,31 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: oldestReadableMs(options.now()),
       };
+      const heard = options.recorded.rings;
       const page = await readEventPage(options.database, filter, 'asc', position, batchSize);
       position = page.next ?? position;
       if (page.events.length > 0) yield page.events.map(message).join('');
       else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
       else {
-        await options.recorded.wait(pollMs, signal);
+        await options.recorded.wait(pollMs, signal, heard);
         continue;
       }
       spokeAtMs = options.now();
     }
   }
+}
+
+/** Where `Last-Event-ID` says that the reader already is; undefined where it says nothing readable. */
+function lastSeen(request: FastifyRequest): Position | undefined {
+  const id = String(request.headers['last-event-id'] ?? '');
+  const atMs = idTimeMs('EVT', id);
+  return atMs === undefined ? undefined : { atMs, id };
+}
+
+function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
+  if (request.headers['last-event-id'] === undefined || lastSeen(request)) return [];
+  const detail = 'must be the id of an event, such as the last one seen';
+  return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
 /** A payload may have been recorded with line breaks between its tokens, which would end the message. */

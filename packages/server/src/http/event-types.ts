@@ -5,9 +5,19 @@ import type { Catalogue } from '../domain/catalogue.js';
 const EventTypeSchema = Type.Object(
   {
     type: Type.String({ examples: ['invoice.finalized'] }),
-    description: Type.String(),
-    schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
-    sample: Type.Object({}, { additionalProperties: true, description: 'A payload of this type.' }),
+    description: Type.String({ examples: ['An invoice moved from draft to open and is now owed.'] }),
+    schema: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'JSON Schema of the payload.',
+        examples: [{ type: 'object', properties: { currency: { type: 'string' } } }],
+      },
+    ),
+    sample: Type.Object(
+      {},
+      { additionalProperties: true, description: 'A payload of this type.', examples: [{ currency: 'EUR' }] },
+    ),
   },
   { title: 'EventType' },
 );

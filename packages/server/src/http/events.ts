@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { eventJson, oldestReadableMs } from '../domain/event.js';
@@ -8,6 +7,7 @@ import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
 import { readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
+import { etagOf, matchesEtag } from '../web/etag.js';
 import { rangeFaults, rangeOf } from './range.js';
 import {
   cursorParameter,
@@ -82,7 +82,18 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
         summary: 'Read one event',
         description: 'With a strong `ETag`; a matching `If-None-Match` is answered 304.',
         params: Type.Object({ event_id: Type.String({ examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }) }),
-        response: { 200: Type.Object({ data: EventSchema }) },
+        headers: Type.Object({
+          'if-none-match': Type.Optional(
+            Type.String({
+              description: 'The `ETag` of what the client has.',
+              examples: ['"h1Nq0dJ3v0m7T2yWc5kZbA"'],
+            }),
+          ),
+        }),
+        response: {
+          200: Type.Object({ data: EventSchema }),
+          304: Type.Null({ description: 'The client has it already.' }),
+        },
       },
     },
     async (request, reply) => {
@@ -101,9 +112,9 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
             });
       if (!event) throw new Problem('not_found', 'There is no such event, or it is older than 90 days.');
       const body = `{"data":${eventJson(event)}}`;
-      const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+      const etag = etagOf(body);
       reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');
-      if (matches(request.headers['if-none-match'], etag)) return reply.status(304).send();
+      if (matchesEtag(request.headers['if-none-match'], etag)) return reply.status(304).send();
       return reply.type('application/json; charset=utf-8').send(body);
     },
   );
@@ -141,10 +152,4 @@ function bindingFor(query: EventQuery, request: FastifyRequest): string {
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
     order: query.order ?? 'desc',
   });
-}
-
-/** If-None-Match compares weakly, and a compressed answer's tag is the plain one's. */
-function matches(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  return header.split(',').some((given) => given.trim() === '*' || given.trim().replace(/^W\//, '') === etag);
 }

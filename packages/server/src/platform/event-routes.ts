@@ -59,7 +59,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       refuseCount(events.length);
       const problem = inputProblem(check(events));
       if (problem) throw problem;
-      const recorded = await recorder.record(eventsText(request), events.length);
+      const recorded = await recorder.record(eventsText(request), events.length).catch(refuseUnstorable);
       request.logFields.events = events.length;
       const data = recorded.map(({ id, created_at }) => ({ id, created_at: created_at.toISOString() }));
       return reply.status(201).send({ data });
@@ -80,6 +80,17 @@ function refuseCount(count: number): void {
   const detail =
     count === 0 ? 'must hold at least one event' : `must hold at most ${eventsMax} events, got ${count}`;
   throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
+}
+
+/**
+ * What PostgreSQL's JSON parser alone can see: of a key that is given twice only the last value was checked
+ * here, while the text that is stored holds both.
+ */
+function refuseUnstorable(error: unknown): never {
+  const isOfInput = /^(22|54)/.test((error as { code?: string }).code ?? '');
+  if (!isOfInput) throw error;
+  const detail = 'a key that is given twice hides a NUL, half of a surrogate pair or too deep a nesting';
+  throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
 }
 
 /** The events as they were sent, without the brackets around an array of them. */

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import type { EventChecker } from '../domain/new-event.js';
 import { Problem } from '../domain/problem.js';
 import { healthRoutes } from '../web/health.js';
@@ -22,8 +23,6 @@ export interface PlatformListenerOptions {
 }
 
 const bodyLimit = 8 * 1024 * 1024;
-/** Paths that say nothing about the platform's data. */
-const open = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/docs/reference.css']);
 
 /** The producer's side: it records events and is never exposed to integrators. */
 export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
@@ -35,7 +34,7 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
   });
   const expected = digest(options.token);
   app.addHook('onRequest', async (request) => {
-    if (open.has(request.routeOptions.url ?? '')) return;
+    if (request.routeOptions.config.open) return;
     const given = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (given === undefined || !timingSafeEqual(digest(given), expected)) {
       throw new Problem(
@@ -64,7 +63,15 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
   platformEventRoutes(app, options.recorder, options.check);
   app.get(
     '/metrics',
-    { schema: { operationId: 'metrics', tags: ['Operations'], summary: 'Metrics in Prometheus form' } },
+    {
+      schema: {
+        operationId: 'metrics',
+        tags: ['Operations'],
+        summary: 'Metrics in Prometheus form',
+        produces: ['text/plain'],
+        response: { 200: Type.String({ description: 'The text format of Prometheus.' }) },
+      },
+    },
     async (_request, reply) =>
       reply.type(options.metrics.registry.contentType).send(await options.metrics.registry.metrics()),
   );

@@ -1,10 +1,11 @@
 import { type Database, isUnreachable } from '../storage/database.js';
-import { type RecordedEvent, recordEventsText } from '../storage/events.js';
+import { type Placement, type RecordedBatch, type RecordedEvent, recordBatch } from '../storage/events.js';
 
 interface Waiting {
   /** The events' JSON, separated by commas, without the brackets of an array. */
   text: string;
   count: number;
+  sinceMs: number;
   resolve: (recorded: readonly RecordedEvent[]) => void;
   reject: (error: unknown) => void;
 }
@@ -12,6 +13,8 @@ interface Waiting {
 const transactionsMax = 2;
 const eventsMax = 2_000;
 const charactersMax = 16 * 1024 * 1024;
+/** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
+const waitMsMax = 2_000;
 
 /**
  * Group commit: what arrives while a transaction is on its way goes into the next one together. A lone
@@ -19,18 +22,20 @@ const charactersMax = 16 * 1024 * 1024;
  */
 export class Recorder {
   readonly #database: Database;
-  readonly #onRecorded: (count: number) => void;
+  readonly #placement: () => Placement;
+  readonly #onRecorded: (batch: RecordedBatch) => void;
   #queue: Waiting[] = [];
   #running = 0;
 
-  constructor(database: Database, onRecorded: (count: number) => void) {
+  constructor(database: Database, placement: () => Placement, onRecorded: (batch: RecordedBatch) => void) {
     this.#database = database;
+    this.#placement = placement;
     this.#onRecorded = onRecorded;
   }
 
   record(text: string, count: number): Promise<readonly RecordedEvent[]> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ text, count, resolve, reject });
+      this.#queue.push({ text, count, sinceMs: performance.now(), resolve, reject });
       this.#run();
     });
   }
@@ -57,22 +62,28 @@ export class Recorder {
     return this.#queue.splice(0, size);
   }
 
+  #takeLate(): Waiting[] {
+    const onTime = this.#queue.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
+    return this.#queue.splice(0, onTime < 0 ? this.#queue.length : onTime);
+  }
+
   async #commit(group: Waiting[]): Promise<void> {
     try {
       const text = group.map((waiting) => waiting.text).join(',');
-      const recorded = await recordEventsText(this.#database, `[${text}]`);
+      const batch = await recordBatch(this.#database, `[${text}]`, this.#placement());
+      this.#onRecorded(batch);
       let from = 0;
       for (const { count, resolve } of group) {
-        resolve(recorded.slice(from, from + count));
+        resolve(batch.events.slice(from, from + count));
         from += count;
       }
-      this.#onRecorded(recorded.length);
     } catch (error) {
       // One request that PostgreSQL refuses must not take the others down with it.
       if (group.length > 1 && !isUnreachable(error)) {
         for (const waiting of group) await this.#commit([waiting]);
       } else {
-        for (const { reject } of group) reject(error);
+        const refused = isUnreachable(error) ? [...group, ...this.#takeLate()] : group;
+        for (const { reject } of refused) reject(error);
       }
     }
   }

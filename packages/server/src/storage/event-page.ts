@@ -25,7 +25,9 @@ export async function readEventPage(
   const settledMs = (await readHorizonMs(database)) - 1;
   const toMs = Math.min(filter.toMs ?? settledMs, settledMs);
   const page = pageOf(await readEvents(database, { ...filter, toMs }, order, after, limit + 1), limit);
-  return page.hasMore ? page : { ...page, next: later(after, { atMs: toMs, id: endOfMillisecond }) };
+  // A range that ends before 1970 is as good as one that ends with 1970's first millisecond.
+  const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
+  return page.hasMore ? page : { ...page, next: later(after, end) };
 }
 
 /** Where the stream is now: a reader that starts here sees whatever is committed from now on. */

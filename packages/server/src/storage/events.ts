@@ -1,23 +1,72 @@
 import type { NewEvent, StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
+import type { LeasedDelivery } from './deliveries.js';
 
 export interface RecordedEvent {
   id: string;
   created_at: Date;
 }
 
+/** Where new deliveries go: to this node, except those of webhooks that have enough to do there. */
+export interface Placement {
+  node: number | null;
+  saturated: readonly string[];
+}
+
+export interface RecordedBatch {
+  /** One for each event, in order. */
+  events: readonly RecordedEvent[];
+  /** Deliveries that were born leased to the node of the placement. */
+  leased: readonly LeasedDelivery[];
+}
+
+interface BatchRow extends RecordedEvent {
+  ordinal: number;
+  delivery_id: string | null;
+  webhook_id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  type: string;
+  payload: string;
+}
+
 /**
  * Records a batch given as the text of a JSON array, in the transaction of `client`. The text goes to
  * PostgreSQL as it is: payloads are stored without ever having been parsed and written again.
  */
-export async function recordEventsText(client: Queryable, events: string): Promise<readonly RecordedEvent[]> {
-  const { rows } = await client.query<RecordedEvent>({
-    name: 'record_events',
-    text: 'select id, created_at from posthorn.record_events($1)',
-    values: [events],
+export async function recordBatch(
+  client: Queryable,
+  events: string,
+  placement: Placement = { node: null, saturated: [] },
+): Promise<RecordedBatch> {
+  const { rows } = await client.query<BatchRow>({
+    name: 'record batch',
+    text: 'select * from posthorn.record_batch($1, $2, $3)',
+    values: [events, placement.node, placement.saturated],
   });
-  return rows;
+  const recorded: RecordedEvent[] = [];
+  const leased: LeasedDelivery[] = [];
+  for (const row of rows) {
+    recorded[row.ordinal - 1] = { id: row.id, created_at: row.created_at };
+    if (row.delivery_id !== null) leased.push(bornLeased(row, row.delivery_id));
+  }
+  return { events: recorded, leased };
+}
+
+function bornLeased(row: BatchRow, deliveryId: string): LeasedDelivery {
+  return {
+    organization_id: row.organization_id,
+    webhook_id: row.webhook_id,
+    delivery_created_at: row.created_at,
+    delivery_id: deliveryId,
+    attempts: 0,
+    event_id: row.id,
+    type: row.type,
+    event_created_at: row.created_at,
+    workspace_id: row.workspace_id,
+    payload: row.payload,
+  };
 }
 
 /**
@@ -83,13 +132,16 @@ export function eventPageStatement(
     // The plain bound on created_at repeats the row comparison in a form that prunes partitions.
     conditions.push(`and created_at ${beyond}= ${at} and (created_at, id) ${beyond} (${at}, ${id})`);
   }
+  // A limit that the planner does not know: with the number it sorts a bitmap of all matches wherever it
+  // takes them for few, which after a bulk load is wrong by a factor of thousands. Without it, it counts
+  // on a tenth of them and walks the index of the filter in order.
   const text = `
   select ${columns}
     from posthorn.events
    where organization_id = $1 and created_at >= $2
          ${conditions.join('\n         ')}
    order by created_at ${order}, id ${order}
-   limit $3`;
+   limit (select $3::int)`;
   const name = ['events', order, ...given, filter.toMs === undefined ? '' : 'to', after ? 'after' : ''].join(
     ' ',
   );

@@ -22,6 +22,7 @@ interface Migration {
 export async function migrate(database: Database): Promise<readonly string[]> {
   const known = await listMigrations();
   return database.transaction(async (client) => {
+    await refuseOldServer(client);
     await client.query("select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))");
     const applied = await readApplied(client);
     refuseNewer(applied, known);
@@ -62,13 +63,16 @@ async function listMigrations(): Promise<readonly Migration[]> {
   return names.map((name) => ({ number: Number(name.slice(0, 4)), name }));
 }
 
-async function readApplied(client: pg.PoolClient): Promise<ReadonlySet<number>> {
+async function refuseOldServer(client: pg.PoolClient): Promise<void> {
   const version = Number((await client.query('show server_version_num')).rows[0].server_version_num);
   if (version < serverVersionMin) {
     throw new IncompatibleDatabase(
       `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
     );
   }
+}
+
+async function readApplied(client: pg.PoolClient): Promise<ReadonlySet<number>> {
   const present = await client.query("select to_regclass('posthorn.migrations') is not null as present");
   if (!present.rows[0].present) return new Set();
   const { rows } = await client.query('select number from posthorn.migrations');

@@ -2,7 +2,7 @@ import { dayMs } from '../domain/duration.js';
 import type { Queryable } from './database.js';
 
 /** Parents whose partitions are made ahead; the recording function makes a missing one itself. */
-const partitioned = ['events'] as const;
+const partitioned = ['events', 'deliveries'] as const;
 const daysAhead = 7;
 
 /** Makes the partitions of today and the days after it. */

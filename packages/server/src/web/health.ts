@@ -9,6 +9,7 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
   app.get(
     '/healthz',
     {
+      config: { open: true },
       schema: {
         operationId: 'health',
         tags: ['Operations'],
@@ -22,6 +23,7 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
   app.get(
     '/readyz',
     {
+      config: { open: true },
       schema: {
         operationId: 'readiness',
         tags: ['Operations'],

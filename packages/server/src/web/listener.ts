@@ -1,19 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import compress from '@fastify/compress';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   fastify,
   LogController,
 } from 'fastify';
 import { Problem } from '../domain/problem.js';
+import { installCompression } from './compression.js';
+import { drainOnClose } from './drain.js';
+import { knownRoutes } from './known-routes.js';
 import { problemBody, problemOf, sendProblem } from './problems.js';
 import { parseQueryString } from './query.js';
 import { installValidation } from './validation.js';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route says nothing about anybody's data and needs no token on either listener. */
+    open?: boolean;
+  }
   interface FastifyRequest {
     /** What the finished request's one log line says beyond the usual. */
     logFields: Record<string, unknown>;
@@ -31,6 +38,8 @@ export interface ListenerOptions {
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Longer than Node lets a request's head be, so that an id of any length reaches its route. */
+const maxParamLength = 16 * 1024;
 
 /** An HTTP listener with everything both of ours share; routes are added by whoever asked for it. */
 export async function createListener(options: ListenerOptions): Promise<FastifyInstance> {
@@ -47,13 +56,17 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    routerOptions: { querystringParser: parseQueryString, maxParamLength: 500, ignoreTrailingSlash: false },
+    return503OnClosing: false,
+    routerOptions: { querystringParser: parseQueryString, maxParamLength, ignoreTrailingSlash: false },
     frameworkErrors: (error, request, reply) => {
-      reply.header('X-Request-Id', request.id);
+      setCommonHeaders(request, reply);
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
     clientErrorHandler: answerBrokenHttp,
+    // Node would refuse a request without Host, and one that expects something unknown, with an empty body.
+    http: { requireHostHeader: false },
   });
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
   app.decorateRequest('bodyText', undefined);
@@ -64,10 +77,13 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   });
 
   const routes = knownRoutes(app);
+  const drain = drainOnClose(app);
   app.addHook('onRequest', async (request, reply) => {
     request.logFields = {};
-    reply.header('X-Request-Id', request.id);
-    reply.header('X-Content-Type-Options', 'nosniff');
+    setCommonHeaders(request, reply);
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      throw new Problem('malformed_request', 'The Host header is missing.');
+    drain.refuseWhileStopping();
     if (request.is404) throw routes.missing(request.method, request.url);
   });
   app.addHook('onResponse', async (request, reply) => {
@@ -87,6 +103,16 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     );
   });
 
+  app.addHook('preParsing', async (request, _reply, payload) => {
+    const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers;
+    const hasBody = length !== '0' || request.headers['transfer-encoding'] !== undefined;
+    if (hasBody && encoding.toLowerCase() !== 'identity' && !['GET', 'HEAD'].includes(request.method)) {
+      throw new Problem('unsupported_media_type', 'Send the body as it is, without a Content-Encoding.', {
+        headers: { 'Accept-Encoding': 'identity' },
+      });
+    }
+    return payload;
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>(
     'application/json',
@@ -97,7 +123,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     },
   );
   app.setSerializerCompiler(() => JSON.stringify);
-  await app.register(compress, { threshold: 1024, encodings: ['br', 'gzip', 'deflate'] });
+  await installCompression(app);
   installValidation(app);
   return app;
 }
@@ -123,29 +149,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Remembers which methods each path has, to tell a wrong method (405) from a wrong path (404). */
-function knownRoutes(app: FastifyInstance) {
-  const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string> }>();
-  app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`);
-    const known = methodsByPath.get(url) ?? { pattern, methods: new Set() };
-    for (const name of [method].flat()) known.methods.add(name.toUpperCase());
-    methodsByPath.set(url, known);
-  });
-  return {
-    missing(method: string, url: string): Problem {
-      const path = url.split('?', 1)[0] ?? '/';
-      const allowed = new Set<string>();
-      for (const { pattern, methods } of methodsByPath.values()) {
-        if (pattern.test(path)) for (const name of methods) allowed.add(name);
-      }
-      if (allowed.size === 0) return new Problem('not_found', 'There is nothing at this path.');
-      const allow = [...allowed].sort().join(', ');
-      return new Problem('method_not_allowed', `${method} is not available here; use ${allow}.`, {
-        headers: { Allow: allow },
-      });
-    },
-  };
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
 }
 
 /** What is not even HTTP is answered in the same form, then the connection is closed. */

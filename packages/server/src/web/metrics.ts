@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Outcome, Verdict } from '../domain/delivery.js';
 
 /** What this process counts, in Prometheus's form. */
 export class Metrics {
@@ -16,8 +17,40 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly attempts = new Counter({
+    name: 'posthorn_delivery_attempts_total',
+    help: 'Delivery attempts by what followed from them',
+    labelNames: ['verdict'],
+    registers: [this.registry],
+  });
+  readonly attemptSeconds = new Histogram({
+    name: 'posthorn_delivery_attempt_duration_seconds',
+    help: 'Time from the start of an attempt to its status, or to its failure',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.registry],
+  });
+
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
+    this.attempts.inc({ verdict });
+    this.attemptSeconds.observe(outcome.durationMs / 1000);
+  }
+
+  watchQueue(read: () => { queued: number; inFlight: number }): void {
+    const gauge = new Gauge({
+      name: 'posthorn_deliveries_in_memory',
+      help: 'Deliveries leased to this process',
+      labelNames: ['state'],
+      registers: [this.registry],
+      collect: () => {
+        const { queued, inFlight } = read();
+        gauge.set({ state: 'queued' }, queued);
+        gauge.set({ state: 'in_flight' }, inFlight);
+      },
+    });
   }
 
   observeRequests(listener: string) {

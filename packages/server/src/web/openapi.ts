@@ -1,6 +1,17 @@
+import { STATUS_CODES } from 'node:http';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { problems } from '../domain/problem.js';
+import { type ProblemCode, problems } from '../domain/problem.js';
+import { type ApiDocument, isOpen, type MediaType, type Operation, scopesOf } from './api-document.js';
+import { FixedText } from './fixed-text.js';
+import { exampleOf } from './reference-schema.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The OpenAPI document of this listener; known once all routes are. */
+    apiDocument: () => ApiDocument;
+  }
+}
 
 export interface DocumentInfo {
   title: string;
@@ -12,12 +23,6 @@ export interface DocumentInfo {
   webhooks?: Record<string, unknown>;
   /** The schema that every error response has. */
   problemSchema: object;
-}
-
-type Operation = { responses?: Record<string, unknown>; security?: unknown[] } & Record<string, unknown>;
-interface Document {
-  paths?: Record<string, Record<string, Operation>>;
-  components?: Record<string, unknown>;
 }
 
 /** Makes the OpenAPI 3.1 document from the schemas that validate, and serves it at `/openapi.json`. */
@@ -43,41 +48,57 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
       security: [{ [securityName]: [] }],
       ...(info.webhooks && { webhooks: info.webhooks as never }),
     },
+    transform: ({ schema, url, route }) => {
+      const scopes = route.config?.scopes;
+      if (!schema || !scopes) return { schema: schema as object, url };
+      return { schema: { security: [{ [securityName]: [...scopes] }], ...schema }, url };
+    },
   });
 
-  let text: string | undefined;
-  app.get('/openapi.json', async (_request, reply) => {
-    text ??= JSON.stringify(withErrors(app.swagger() as unknown as Document), null, 2);
-    return reply.type('application/json; charset=utf-8').header('Cache-Control', 'no-cache').send(text);
+  let document: ApiDocument | undefined;
+  app.decorate('apiDocument', () => {
+    document ??= completed(app.swagger() as unknown as ApiDocument);
+    return document;
+  });
+  let text: FixedText | undefined;
+  app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
+    text ??= new FixedText('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
+    return text.send(request, reply);
   });
 }
 
 /** Which codes an operation can answer with, beyond those every operation can. */
-function codesFor(operation: Operation): (keyof typeof problems)[] {
-  const open = operation.security?.length === 0;
-  const codes: (keyof typeof problems)[] = ['invalid_parameter', 'internal', 'unavailable'];
-  if (!open) codes.push('unauthenticated', 'insufficient_scope', 'rate_limited');
-  if (Array.isArray(operation.parameters)) {
-    const names = (operation.parameters as { name: string; in: string }[]).map(({ name }) => name);
-    if (names.includes('cursor')) codes.push('invalid_cursor');
-    if (names.includes('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
-    if ((operation.parameters as { in: string }[]).some((parameter) => parameter.in === 'path'))
-      codes.push('not_found');
-  }
-  if (operation.requestBody)
-    codes.push('malformed_json', 'body_too_large', 'unsupported_media_type', 'invalid_body');
+function codesFor(method: string, operation: Operation): ProblemCode[] {
+  const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable'];
+  if (!isOpen(operation)) codes.push('unauthenticated');
+  if (scopesOf(operation).length > 0) codes.push('insufficient_scope', 'rate_limited');
+  const parameters = operation.parameters ?? [];
+  const has = (name: string) => parameters.some((parameter) => parameter.name === name);
+  if (has('cursor')) codes.push('invalid_cursor');
+  if (has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
+  if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
+  if (operation.requestBody) codes.push('invalid_body');
+  // Also where none is asked for: whoever sends one is told what is wrong with it.
+  if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;
 }
 
 /** Adds the error responses, which are the same everywhere, so that no route has to repeat them. */
-function withErrors(document: Document): Document {
+function completed(document: ApiDocument): ApiDocument {
   for (const path of Object.values(document.paths ?? {})) {
-    for (const operation of Object.values(path)) {
-      const codesOfOperation = codesFor(operation);
-      operation.responses ??= {};
+    for (const [method, operation] of Object.entries(path)) {
+      addExample(document, operation.requestBody?.content, 'request');
+      const responses = operation.responses ?? {};
+      operation.responses = responses;
+      for (const [status, response] of Object.entries(responses)) {
+        if (response.description === 'Default Response')
+          response.description = STATUS_CODES[status] ?? 'The answer';
+        addExample(document, response.content, 'response');
+      }
+      const codesOfOperation = codesFor(method, operation);
       for (const status of new Set(codesOfOperation.map((code) => problems[code].status).sort())) {
         const codes = codesOfOperation.filter((code) => problems[code].status === status);
-        operation.responses[status] ??= {
+        responses[status] ??= {
           description: codes.map((code) => `\`${code}\`: ${problems[code].title}.`).join(' '),
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
         };
@@ -85,4 +106,13 @@ function withErrors(document: Document): Document {
     }
   }
   return document;
+}
+
+function addExample(
+  document: ApiDocument,
+  content: Record<string, MediaType> | undefined,
+  purpose: 'request' | 'response',
+): void {
+  const media = content?.['application/json'];
+  if (media?.schema && media.examples === undefined) media.example ??= exampleOf(document, media, purpose);
 }

@@ -19,15 +19,15 @@ export interface TestService extends Service {
   platformUrl: string;
   databaseUrl: string;
   dataDir: string;
-  /** Moves the service's clock. */
-  clock: { offsetMs: number };
+  /** Moves the service's clock, or stops it at a time. */
+  clock: { offsetMs: number; stoppedAtMs?: number | undefined };
 }
 
 /** The whole service in this process, on a fresh database, on free ports; stopped after the file. */
 export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
   const { url } = await freshDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
-  const clock = { offsetMs: 0 };
+  const clock: TestService['clock'] = { offsetMs: 0 };
   const config = readConfig({
     DATABASE_URL: url,
     POSTHORN_DATA_DIR: dataDir,
@@ -40,7 +40,8 @@ export async function startTestService(env: Record<string, string> = {}): Promis
     POSTHORN_EGRESS_ALLOW: '127.0.0.0/8,::1/128',
     ...env,
   });
-  const service = await startService(config, pino({ level: 'silent' }), () => Date.now() + clock.offsetMs);
+  const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
+  const service = await startService(config, pino({ level: 'silent' }), now);
   afterAll(async () => {
     await service.stop();
     await rm(dataDir, { recursive: true, force: true });

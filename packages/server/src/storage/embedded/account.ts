@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -36,6 +36,12 @@ export function canReach(account: Account, directory: string): boolean {
 /** A directory of ours that the account can reach: for root where system services keep theirs. */
 export async function placeForAccount(account: Account | undefined): Promise<string> {
   const place = account ? '/var/lib/posthorn' : join(homedir(), '.cache', 'posthorn');
-  await mkdir(place, { recursive: true, mode: 0o755 });
+  await makeReachable(place, 0o755);
   return place;
+}
+
+/** A directory with exactly this mode: mkdir's own is cut by the umask, which for root may be 077. */
+export async function makeReachable(directory: string, mode: number): Promise<void> {
+  await mkdir(directory, { recursive: true, mode });
+  await chmod(directory, mode);
 }

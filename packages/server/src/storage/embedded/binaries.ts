@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { access, constants, cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { access, constants, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-import { type Account, placeForAccount } from './account.js';
+import { type Account, makeReachable, placeForAccount } from './account.js';
 
 /** Says why there is no embedded database and what to do instead. */
 export class EmbeddedUnavailable extends Error {
@@ -22,8 +22,10 @@ const instead = 'Set DATABASE_URL to a PostgreSQL 15 or newer instead.';
  * The PostgreSQL programs of this platform, runnable by `account`. They are used where npm put them unless
  * that account cannot get there (a checkout below a home of mode 700); then a copy is used.
  */
-export async function findBinaries(account: Account | undefined): Promise<Binaries> {
-  const native = locateNative();
+export async function findBinaries(
+  account: Account | undefined,
+  native: string = locateNative(),
+): Promise<Binaries> {
   const linked = await linkLibraries(native);
   if (linked && canRun(native, account)) return programs(native);
   const copy = await copyNative(native, account);
@@ -93,7 +95,7 @@ async function copyNative(native: string, account: Account | undefined): Promise
   const copy = join(target, 'native');
   if (await exists(join(copy, 'bin'))) return copy;
   const draft = `${target}.draft-${process.pid}`;
-  await mkdir(draft, { recursive: true, mode: 0o755 });
+  await makeReachable(draft, 0o755);
   await cp(native, join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
   try {
     await rename(draft, target);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Account, canReach, placeForAccount, unprivilegedAccount } from './account.js';
+import { type Account, canReach, makeReachable, placeForAccount, unprivilegedAccount } from './account.js';
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
@@ -23,6 +23,8 @@ export interface Connection {
   port: number;
   user: string;
   password: string | undefined;
+  /** Said, so that PGSSLMODE of the caller's shell does not ask for what a Unix socket cannot do. */
+  ssl: false;
 }
 
 const superuser = 'posthorn';
@@ -54,7 +56,7 @@ async function clusterHome(base: string): Promise<string> {
   const account = await unprivilegedAccount(join(base, 'postgres'));
   if (!account || canReach(account, base)) return base;
   const home = join(await placeForAccount(account), `data-${randomBytes(8).toString('hex')}`);
-  await mkdir(home, { mode: 0o711 });
+  await makeReachable(home, 0o711);
   await writeFile(pointer, `${home}\n`);
   return home;
 }
@@ -134,7 +136,7 @@ export async function startServer(cluster: Cluster): Promise<Postmaster> {
 
 /** Another process won the race to start it, or backends of a killed server are still going away. */
 function startsOver(logTail: string): boolean {
-  return /lock file .* already exists|pre-existing shared memory block/.test(logTail);
+  return /lock file .* (already exists|is empty)|pre-existing shared memory block/.test(logTail);
 }
 
 /** Starts the server; resolves once it is ready, or with the end of its log where it ended instead. */
@@ -182,7 +184,8 @@ async function serverArguments(cluster: Cluster): Promise<string[]> {
     jit: 'off',
   };
   if (cluster.password) {
-    Object.assign(options, { listen_addresses: '127.0.0.1', port: String(await steadyPort(cluster)) });
+    const port = String(await steadyPort(cluster));
+    Object.assign(options, { listen_addresses: '127.0.0.1', port, unix_socket_directories: '' });
   } else {
     Object.assign(options, {
       listen_addresses: '',
@@ -233,7 +236,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
 
 export function connectionTo(cluster: Cluster, server: Postmaster): Connection {
   const host = cluster.password ? '127.0.0.1' : server.socketDirectory;
-  return { host, port: server.port, user: superuser, password: cluster.password };
+  return { host, port: server.port, user: superuser, password: cluster.password, ssl: false };
 }
 
 async function readOrCreatePassword(base: string): Promise<string> {

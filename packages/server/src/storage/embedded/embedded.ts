@@ -8,7 +8,6 @@ import {
   startServer,
   stopServer,
 } from './cluster.js';
-import { isAlive } from './postmaster.js';
 
 /** Somebody else already serves from this data directory. */
 export class DataDirectoryInUse extends Error {
@@ -30,6 +29,7 @@ const databaseName = 'posthorn';
 const presence = 7_401_001;
 const serving = 7_401_002;
 const servingWaitMs = 1_500;
+const startAgainMs = 1_000;
 
 export async function openEmbedded(
   dataDir: string,
@@ -48,15 +48,23 @@ export async function openEmbedded(
   let closing = false;
   let watch: Promise<void> | undefined;
   const keepRunning = async () => {
-    for (;;) {
-      await lost(seat);
-      if (closing) return;
-      // The server was killed under us. Its next start recovers what was committed.
-      seat = await enter(cluster);
-      await takeServing(seat.client);
+    while (!closing) {
+      await seat.lost;
+      while (!closing) {
+        try {
+          // The server was killed under us. Its next start recovers what was committed.
+          seat = await enter(cluster);
+          await takeServing(seat.client);
+          break;
+        } catch {
+          // The disk may be full, say: until there is room again every request is answered 503.
+          await delay(startAgainMs);
+        }
+      }
     }
+    await leave(cluster, seat);
   };
-  if (purpose === 'serve') watch = keepRunning().catch(() => undefined);
+  if (purpose === 'serve') watch = keepRunning();
 
   return {
     connection: { ...seat.connection, database: databaseName },
@@ -71,8 +79,9 @@ export async function openEmbedded(
 
 interface Seat {
   client: pg.Client;
-  pid: number;
   connection: Connection;
+  /** Resolves when the connection has ended, by whomever. */
+  lost: Promise<void>;
 }
 
 /** Starts the server where needed and takes a seat; tries again where it was just being stopped. */
@@ -82,11 +91,12 @@ async function enter(cluster: Cluster): Promise<Seat> {
     const connection = connectionTo(cluster, server);
     const client = new pg.Client({ ...connection, database: 'postgres', application_name: 'posthorn seat' });
     client.on('error', () => undefined);
+    const lost = new Promise<void>((gone) => client.once('end', () => gone()));
     try {
       await client.connect();
       await client.query('select pg_advisory_lock_shared($1)', [presence]);
       await createDatabase(client);
-      return { client, pid: server.pid, connection };
+      return { client, connection, lost };
     } catch (error) {
       await client.end().catch(() => undefined);
       if (attempt >= 50 || !isShuttingDown(error)) throw error;
@@ -122,13 +132,6 @@ async function leave(cluster: Cluster, seat: Seat): Promise<void> {
     .catch(() => false);
   if (alone) await stopServer(cluster);
   await seat.client.end().catch(() => undefined);
-}
-
-function lost(seat: Seat): Promise<void> {
-  return new Promise((gone) => {
-    if (!isAlive(seat.pid)) gone();
-    seat.client.once('end', () => gone());
-  });
 }
 
 function isShuttingDown(error: unknown): boolean {

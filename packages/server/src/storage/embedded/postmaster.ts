@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What a running PostgreSQL writes about itself into its data directory. */
@@ -11,6 +11,9 @@ export interface Postmaster {
   ready: boolean;
 }
 
+/** A server that starts makes the file and fills it a moment later. */
+const emptyMsMax = 1_000;
+
 /** The live server of this data directory, or undefined. A file left behind by a dead one is removed. */
 export async function findPostmaster(pgdata: string): Promise<Postmaster | undefined> {
   const file = join(pgdata, 'postmaster.pid');
@@ -18,8 +21,13 @@ export async function findPostmaster(pgdata: string): Promise<Postmaster | undef
   if (text === undefined) return undefined;
   const lines = text.split('\n');
   const pid = Number(lines[0]);
-  if (!Number.isInteger(pid) || pid <= 1) return undefined;
-  if (!isAlive(pid) || !isPostgres(pid)) {
+  if (!Number.isInteger(pid) || pid <= 1) {
+    const made = await stat(file).catch(() => undefined);
+    // Left behind by a power cut, as PostgreSQL itself cannot tell: it would refuse to start.
+    if (made && Date.now() - made.mtimeMs > emptyMsMax) await rm(file, { force: true });
+    return undefined;
+  }
+  if (!isAlive(pid) || !isPostmasterOf(pid, pgdata)) {
     // After a crash the number may belong to any other process by now; PostgreSQL would refuse to start.
     await rm(file, { force: true });
     return undefined;
@@ -41,14 +49,25 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-function isPostgres(pid: number): boolean {
+function isPostmasterOf(pid: number, pgdata: string): boolean {
   if (process.platform === 'win32') return true;
   try {
     const [, name = '', state = ''] = /\((.*)\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-    return state !== 'Z' && name.includes('postgres');
+    return state !== 'Z' && name.includes('postgres') && worksIn(pid, pgdata);
   } catch {
     const ps = spawnSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' });
     // With neither /proc nor ps, PostgreSQL's own check of the file must do.
     return ps.status !== 0 || ps.stdout.includes('postgres');
+  }
+}
+
+/** PostgreSQL works in its data directory; another cluster's server, or a backend of it, elsewhere. */
+function worksIn(pid: number, pgdata: string): boolean {
+  try {
+    const [there, here] = [statSync(`/proc/${pid}/cwd`), statSync(pgdata)];
+    return there.dev === here.dev && there.ino === here.ino;
+  } catch {
+    // Root of a container may not look at others' processes. Then any PostgreSQL is taken for ours.
+    return true;
   }
 }

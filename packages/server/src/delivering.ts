@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import { type Config, version } from './config.js';
+import type { Sender } from './delivery/attempt.js';
+import { WebhookDirectory } from './delivery/directory.js';
+import { DeliveryEngine } from './delivery/engine.js';
+import { Prober } from './delivery/prober.js';
+import { Transport } from './delivery/transport.js';
+import { Upkeep } from './delivery/upkeep.js';
+import type { AddressPolicy } from './domain/address.js';
+import { SecretBox } from './domain/secret-box.js';
+import type { Courier } from './http/courier.js';
+import { secretKey } from './keys.js';
+import type { Bell } from './signals/bell.js';
+import type { Database, DatabaseTarget } from './storage/database.js';
+import type { Metrics } from './web/metrics.js';
+
+export interface DeliveryParts {
+  secrets: SecretBox;
+  courier: Courier;
+  /** Begins to attempt deliveries; without the delivery role it is never called. */
+  start: () => Promise<void>;
+  stop: () => Promise<void>;
+}
+
+export interface DeliveringOptions {
+  config: Config;
+  database: Database;
+  target: DatabaseTarget;
+  policy: AddressPolicy;
+  logger: Logger;
+  metrics: Metrics;
+  recorded: Bell;
+  now: () => number;
+}
+
+/** Puts together whatever sends requests to receivers: the engine, verifications and tests. */
+export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
+  const { config, database, target, policy, logger, metrics, recorded, now } = options;
+  const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
+  const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  const transport = new Transport({ policy, timeoutMs });
+  const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
+  const prober = new Prober(sender, secrets, timeoutMs);
+  const engine = new DeliveryEngine({
+    ...{ database, target, logger, sender, timeoutMs, retryScheduleMs },
+    alone: config.databaseUrl === undefined,
+    directory: new WebhookDirectory(database, secrets),
+    random: Math.random,
+    onRecorded: () => recorded.ring(),
+    onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),
+  });
+  metrics.watchQueue(() => ({ queued: engine.queued, inFlight: engine.inFlight }));
+
+  const courier: Courier = {
+    verify: (webhook) => prober.verify(webhook),
+    test: (webhook, type, sample) => prober.test(webhook, type, sample),
+    placement: () => engine.placement(),
+    accept: (batch) => engine.accept(batch),
+    forgetEverywhere: (webhookId) => engine.forgetEverywhere(webhookId),
+  };
+  let upkeep: Upkeep | undefined;
+  return {
+    secrets,
+    courier,
+    start: async () => {
+      await engine.start();
+      upkeep = new Upkeep({ ...{ database, logger, now }, ...courier });
+    },
+    stop: async () => {
+      await upkeep?.stop();
+      await engine.stop();
+      await transport.close();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { type SigningKey, sign } from '@posthorn/receiver';
+import type { Outcome } from '../domain/delivery.js';
+import type { Transport } from './transport.js';
+
+/** Where requests for a webhook go and how they are signed. */
+export interface Target {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  url: URL;
+  key: SigningKey;
+  /** The secret before the current one, while its grace lasts. */
+  previous: { key: SigningKey; untilMs: number } | undefined;
+}
+
+export interface Message {
+  /** The event's id: the same on every attempt. */
+  id: string;
+  body: Buffer;
+  /** Absent on verifications, which belong to no delivery. */
+  delivery?: { id: string; attempt: number };
+}
+
+export interface Sender {
+  transport: Transport;
+  userAgent: string;
+  now: () => number;
+}
+
+/** Sign, send, and say what came of it. */
+export function attempt(
+  sender: Sender,
+  target: Target,
+  message: Message,
+  timeoutMs: number,
+): Promise<Outcome> {
+  const nowMs = sender.now();
+  const { previous } = target;
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/json',
+    'User-Agent': sender.userAgent,
+    ...sign(message.body, {
+      id: message.id,
+      timestamp: new Date(nowMs),
+      key: target.key,
+      ...(previous && previous.untilMs > nowMs && { previous: previous.key }),
+    }),
+  };
+  if (message.delivery) {
+    headers['X-Service-Delivery'] = message.delivery.id;
+    headers['X-Service-Attempt'] = String(message.delivery.attempt);
+  }
+  return sender.transport.post(target.url, headers, message.body, timeoutMs);
+}

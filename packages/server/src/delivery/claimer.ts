@@ -1,0 +1,111 @@
+import type { Logger } from 'pino';
+import type { Database } from '../storage/database.js';
+import { claimDeliveries, type LeasedDelivery, readOldestUnfinished } from '../storage/deliveries.js';
+
+/** Found by nobody's word: deliveries recorded where no notification reaches us. */
+const pollMs = 500;
+const perWebhook = 100;
+const webhooksMax = 100;
+const oldestEveryMs = 60_000;
+const wakeStepMs = 20;
+const wakesMax = 1_000;
+
+export interface ClaimerOptions {
+  node: () => number | undefined;
+  room: () => number;
+  busy: () => string[];
+  onClaimed: (deliveries: readonly LeasedDelivery[], fullWebhooks: ReadonlySet<string>) => void;
+}
+
+/** Takes due deliveries from the database: retries, what a dead node left, what others recorded. */
+export class Claimer {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #options: ClaimerOptions;
+  readonly #wakes = new Map<number, NodeJS.Timeout>();
+  #notBefore = new Date(0);
+  #oldestReadAtMs = Number.NEGATIVE_INFINITY;
+  #poll: NodeJS.Timeout | undefined;
+  #claiming: Promise<void> | undefined;
+  #again = false;
+  #stopped = false;
+
+  constructor(database: Database, logger: Logger, options: ClaimerOptions) {
+    this.#database = database;
+    this.#logger = logger;
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#poll = setInterval(() => this.wake(), pollMs);
+    this.wake();
+  }
+
+  /** Claims now; while a claim is under way, once more after it. */
+  wake(): void {
+    if (this.#stopped) return;
+    if (this.#claiming) {
+      this.#again = true;
+      return;
+    }
+    this.#again = false;
+    this.#claiming = this.#claim()
+      .catch((error) =>
+        this.#logger.warn({ reason: (error as Error).message }, 'deliveries could not be claimed'),
+      )
+      .finally(() => {
+        this.#claiming = undefined;
+        if (this.#again) this.wake();
+      });
+  }
+
+  /** Claims when a retry that we know of is due, sooner than the poll would. */
+  wakeAt(atMs: number): void {
+    const step = Math.ceil(atMs / wakeStepMs);
+    if (this.#stopped || this.#wakes.has(step) || this.#wakes.size >= wakesMax) return;
+    const timer = setTimeout(
+      () => {
+        this.#wakes.delete(step);
+        this.wake();
+      },
+      Math.min(step * wakeStepMs - Date.now(), 2 ** 31 - 1),
+    );
+    this.#wakes.set(step, timer);
+  }
+
+  async #claim(): Promise<void> {
+    const node = this.#options.node();
+    const room = this.#options.room();
+    if (node === undefined || room < perWebhook) return;
+    await this.#readOldest();
+    const claimed = await claimDeliveries(this.#database, {
+      node,
+      busy: this.#options.busy(),
+      perWebhook,
+      webhooksMax: Math.min(webhooksMax, Math.floor(room / perWebhook)),
+      notBefore: this.#notBefore,
+    });
+    if (claimed.length === 0) return;
+    const counts = new Map<string, number>();
+    for (const { webhook_id: id } of claimed) counts.set(id, (counts.get(id) ?? 0) + 1);
+    const full = new Set([...counts].filter(([, count]) => count >= perWebhook).map(([id]) => id));
+    this.#options.onClaimed(claimed, full);
+    if (counts.size >= webhooksMax) this.#again = true;
+  }
+
+  async #readOldest(): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - this.#oldestReadAtMs < oldestEveryMs) return;
+    this.#oldestReadAtMs = nowMs;
+    // Where nothing is unfinished, what comes is of today or, just before midnight, of tomorrow.
+    this.#notBefore = (await readOldestUnfinished(this.#database)) ?? new Date(Date.now() - 86_400_000);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#poll);
+    for (const timer of this.#wakes.values()) clearTimeout(timer);
+    this.#wakes.clear();
+    await this.#claiming;
+  }
+}

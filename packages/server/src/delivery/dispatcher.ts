@@ -1,0 +1,174 @@
+import type { LeasedDelivery } from '../storage/deliveries.js';
+import type { Placement } from '../storage/events.js';
+import { Lane } from './lane.js';
+
+const inFlightMax = 1_024;
+/** Webhooks that fail or have not answered yet may together take this many; the rest is for those that do. */
+const unprovenMax = 512;
+const queuedMax = 20_000;
+const queuedBytesMax = 64 * 1024 * 1024;
+
+export interface DispatcherOptions {
+  /** Attempts one delivery and sees to its settlement; says whether the webhook took it. */
+  run: (delivery: LeasedDelivery) => Promise<'delivered' | 'failed' | 'not attempted'>;
+  /** Whether an attempt may be started at all now. */
+  mayStart: () => boolean;
+  /** Called when a webhook that has more in the database has room for it here. */
+  onRoom: () => void;
+}
+
+/** What runs next: organizations take turns, and within one its webhooks, each within its share. */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #lanes = new Map<string, Lane>();
+  /** Lanes that can start something, by organization, in the order of their turns. */
+  readonly #ready = new Map<string, Set<Lane>>();
+  #inFlight = 0;
+  #unproven = 0;
+  #queued = 0;
+  #queuedBytes = 0;
+  #closed = false;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get queued(): number {
+    return this.#queued;
+  }
+
+  /** How many more deliveries fit into memory. */
+  get room(): number {
+    return this.#closed || this.#queuedBytes >= queuedBytesMax ? 0 : Math.max(0, queuedMax - this.#queued);
+  }
+
+  /** Which webhooks have enough here, so that new deliveries of theirs are left to whoever has room. */
+  placement(node: number | undefined): Placement {
+    if (node === undefined || this.room === 0) {
+      return { node: null, saturated: [] };
+    }
+    return { node, saturated: this.#saturated() };
+  }
+
+  #saturated(): string[] {
+    const saturated: string[] = [];
+    for (const lane of this.#lanes.values()) {
+      if (!lane.isSaturated) continue;
+      lane.hasMore = true;
+      saturated.push(lane.webhookId);
+    }
+    return saturated;
+  }
+
+  /** Webhooks that need nothing from the database now. */
+  busy(): string[] {
+    return [...this.#lanes.values()]
+      .filter((lane) => lane.queued > 0 && !lane.wantsMore)
+      .map((lane) => lane.webhookId);
+  }
+
+  add(deliveries: readonly LeasedDelivery[]): void {
+    for (const delivery of deliveries) {
+      const lane = this.#lane(delivery);
+      lane.push(delivery);
+      this.#queued += 1;
+      this.#queuedBytes += sizeOf(delivery);
+      this.#offer(lane);
+    }
+    this.pump();
+  }
+
+  /** A claim brought as many of this webhook as it may, so there are probably more. */
+  expectMore(webhookId: string, more: boolean): void {
+    const lane = this.#lanes.get(webhookId);
+    if (lane) lane.hasMore = more;
+  }
+
+  pump(): void {
+    while (this.#inFlight < inFlightMax && this.#options.mayStart()) {
+      const lane = this.#nextLane();
+      if (!lane) return;
+      this.#start(lane);
+    }
+  }
+
+  #start(lane: Lane): void {
+    const delivery = lane.shift();
+    if (!delivery) return;
+    const unproven = !lane.isProven;
+    this.#queued -= 1;
+    this.#queuedBytes -= sizeOf(delivery);
+    this.#inFlight += 1;
+    if (unproven) this.#unproven += 1;
+    lane.inFlight += 1;
+    this.#offer(lane);
+    void this.#options.run(delivery).then((result) => {
+      this.#inFlight -= 1;
+      if (unproven) this.#unproven -= 1;
+      lane.inFlight -= 1;
+      if (result === 'delivered') lane.succeeded();
+      else if (result === 'failed') lane.failed();
+      this.#offer(lane);
+      if (lane.wantsMore && !this.#closed) this.#options.onRoom();
+      if (lane.isIdle) this.#lanes.delete(lane.webhookId);
+      this.pump();
+      if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
+    });
+  }
+
+  #lane(delivery: LeasedDelivery): Lane {
+    const known = this.#lanes.get(delivery.webhook_id);
+    if (known) return known;
+    const lane = new Lane(delivery.organization_id, delivery.webhook_id);
+    this.#lanes.set(lane.webhookId, lane);
+    return lane;
+  }
+
+  #offer(lane: Lane): void {
+    if (!lane.canStart) return;
+    const lanes = this.#ready.get(lane.organizationId);
+    if (lanes) lanes.add(lane);
+    else this.#ready.set(lane.organizationId, new Set([lane]));
+  }
+
+  /** The next organization's next lane; both go to the end of their line, where `#offer` puts them back. */
+  #nextLane(): Lane | undefined {
+    const full = this.#unproven >= unprovenMax;
+    for (const [organizationId, lanes] of this.#ready) {
+      for (const lane of lanes) {
+        if (full && !lane.isProven) continue;
+        lanes.delete(lane);
+        this.#ready.delete(organizationId);
+        if (lanes.size > 0) this.#ready.set(organizationId, lanes);
+        if (lane.canStart) return lane;
+        break;
+      }
+    }
+    return undefined;
+  }
+
+  /** Empties the queues and answers what was in them; what is under way goes on. */
+  takeQueued(): LeasedDelivery[] {
+    const taken = [...this.#lanes.values()].flatMap((lane) => lane.takeAll());
+    this.#ready.clear();
+    this.#queued = 0;
+    this.#queuedBytes = 0;
+    return taken;
+  }
+
+  /** Nothing more is started. Resolves when nothing is under way any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#inFlight === 0) return;
+    await new Promise<void>((idle) => this.#whenIdle.push(idle));
+  }
+}
+
+function sizeOf(delivery: LeasedDelivery): number {
+  return 300 + (delivery.payload?.length ?? 0) * 2;
+}

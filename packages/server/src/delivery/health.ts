@@ -1,0 +1,38 @@
+import { isDelivered, type Outcome } from '../domain/delivery.js';
+import type { HealthReport } from '../storage/webhooks.js';
+
+/** Gathers what attempts say of each webhook between two reports. */
+export class HealthBook {
+  #reports = new Map<string, HealthReport>();
+
+  note(organizationId: string, webhookId: string, outcome: Outcome, at: Date): void {
+    const report = this.#reports.get(webhookId) ?? {
+      organization_id: organizationId,
+      webhook_id: webhookId,
+      last_at: at,
+      last_status: 'failed',
+      succeeded: false,
+      first_failure_at: null,
+      last_failure_at: null,
+    };
+    this.#reports.set(webhookId, report);
+    report.last_at = at;
+    if (isDelivered(outcome)) {
+      report.last_status = 'success';
+      report.succeeded = true;
+      report.first_failure_at = null;
+      report.last_failure_at = null;
+    } else {
+      report.last_status = 'failed';
+      report.first_failure_at ??= at;
+      report.last_failure_at = at;
+    }
+  }
+
+  /** What was gathered since the last call. */
+  take(): readonly HealthReport[] {
+    const reports = [...this.#reports.values()];
+    this.#reports = new Map();
+    return reports;
+  }
+}

@@ -1,0 +1,94 @@
+import type { LeasedDelivery } from '../storage/deliveries.js';
+
+/** Enough to learn whether a webhook answers; it doubles with every round that does. */
+const sharesAtStart = 8;
+const sharesMax = 64;
+/** One that keeps failing still gets several at a time, so that its own backlog moves. */
+const sharesWhenFailing = 4;
+const failuresInARow = 5;
+const queuedMax = 2_000;
+const queuedMaxWhenFailing = 50;
+
+/** One webhook's deliveries in this node's memory, and how many of them may be under way at once. */
+export class Lane {
+  readonly organizationId: string;
+  readonly webhookId: string;
+  readonly #queue: LeasedDelivery[] = [];
+  #head = 0;
+  #shares = sharesAtStart;
+  #failures = 0;
+  #successes = 0;
+  inFlight = 0;
+  /** There may be more of it in the database than in memory. */
+  hasMore = false;
+
+  constructor(organizationId: string, webhookId: string) {
+    this.organizationId = organizationId;
+    this.webhookId = webhookId;
+  }
+
+  get queued(): number {
+    return this.#queue.length - this.#head;
+  }
+
+  get isFailing(): boolean {
+    return this.#failures >= failuresInARow;
+  }
+
+  /** Has answered lately; others have to leave room for those that do. */
+  get isProven(): boolean {
+    return this.#successes > 0 && !this.isFailing;
+  }
+
+  get isSaturated(): boolean {
+    return this.queued >= (this.isFailing ? queuedMaxWhenFailing : queuedMax);
+  }
+
+  get wantsMore(): boolean {
+    return this.hasMore && this.queued < (this.isFailing ? queuedMaxWhenFailing : queuedMax) / 4;
+  }
+
+  get canStart(): boolean {
+    return this.queued > 0 && this.inFlight < (this.isFailing ? sharesWhenFailing : this.#shares);
+  }
+
+  get isIdle(): boolean {
+    return this.queued === 0 && this.inFlight === 0 && !this.hasMore;
+  }
+
+  push(delivery: LeasedDelivery): void {
+    this.#queue.push(delivery);
+  }
+
+  shift(): LeasedDelivery | undefined {
+    const delivery = this.#queue[this.#head];
+    if (delivery === undefined) return undefined;
+    this.#head += 1;
+    if (this.#head > 1_000 && this.#head * 2 > this.#queue.length) {
+      this.#queue.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return delivery;
+  }
+
+  takeAll(): LeasedDelivery[] {
+    const all = this.#queue.slice(this.#head);
+    this.#queue.length = 0;
+    this.#head = 0;
+    return all;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#successes += 1;
+    if (this.#successes % this.#shares === 0) this.#shares = Math.min(this.#shares * 2, sharesMax);
+  }
+
+  failed(): void {
+    this.#failures += 1;
+    if (this.#failures === failuresInARow) {
+      this.#shares = sharesAtStart;
+      this.#successes = 0;
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import type { Logger } from 'pino';
+import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
+import type { Database } from '../storage/database.js';
+import { type LeasedDelivery, type Settlement, settleDeliveries } from '../storage/deliveries.js';
+import { type Placement, recordBatch } from '../storage/events.js';
+import { disableWebhook } from '../storage/webhooks.js';
+
+/** One outcome to be written, and what is recorded with it in the same transaction. */
+export interface Entry {
+  /** The node under whose lease the attempt was made. */
+  node: number;
+  settlement: Settlement;
+  event?: OwnEvent;
+  /** The receiver answered 410: its webhook is disabled along with this. */
+  gone?: { id: string; organization_id: string; workspace_id: string | null };
+}
+
+export interface SettlerOptions {
+  placement: () => Placement;
+  onLeased: (deliveries: readonly LeasedDelivery[]) => void;
+  onRecorded: () => void;
+  onDisabled: (webhookId: string) => void;
+}
+
+/** Long enough to gather what a busy moment brings into one commit, short enough to go unnoticed. */
+const gatherMs = 8;
+const entriesMax = 500;
+const againMs = 500;
+
+/** Writes outcomes in batches: one statement, one commit, for all that finished in the last moment. */
+export class Settler {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #options: SettlerOptions;
+  #entries: Entry[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> | undefined;
+
+  constructor(database: Database, logger: Logger, options: SettlerOptions) {
+    this.#database = database;
+    this.#logger = logger;
+    this.#options = options;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.push(entry);
+    if (this.#entries.length >= entriesMax) this.#flushSoon(0);
+    else this.#flushSoon(gatherMs);
+  }
+
+  /** Resolves once everything added so far is written, or was tried once after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    while (this.#entries.length > 0 || this.#flushing) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+      await (this.#flushing ?? this.#flush());
+      if (performance.now() > deadlineMs) return;
+    }
+  }
+
+  #flushSoon(ms: number): void {
+    if (this.#flushing) return;
+    if (ms === 0) clearTimeout(this.#timer);
+    else if (this.#timer) return;
+    this.#timer = setTimeout(() => void this.#flush(), ms);
+  }
+
+  async #flush(): Promise<void> {
+    this.#timer = undefined;
+    if (this.#flushing || this.#entries.length === 0) return;
+    const batch = this.#entries.splice(0, entriesMax);
+    this.#flushing = this.#write(batch).then(
+      () => {
+        this.#flushing = undefined;
+        if (this.#entries.length > 0) this.#flushSoon(this.#entries.length >= entriesMax ? 0 : gatherMs);
+      },
+      (error) => {
+        // Nothing is lost: it is tried again, and should our lease run out first, others attempt it anew.
+        this.#logger.warn(
+          { reason: (error as Error).message },
+          'outcomes could not be written; trying again',
+        );
+        this.#entries.unshift(...batch);
+        this.#flushing = undefined;
+        this.#flushSoon(againMs);
+      },
+    );
+    await this.#flushing;
+  }
+
+  async #write(batch: readonly Entry[]): Promise<void> {
+    const byNode = new Map<number, Entry[]>();
+    for (const entry of batch) byNode.set(entry.node, [...(byNode.get(entry.node) ?? []), entry]);
+    for (const [node, entries] of byNode) {
+      const settlements = entries.map(({ settlement }) => settlement);
+      if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
+      else await settleDeliveries(this.#database, node, settlements);
+    }
+  }
+
+  async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {
+    const placement = this.#options.placement();
+    const disabled: string[] = [];
+    const leased = await this.#database.transaction(async (client) => {
+      const settlements = entries.map(({ settlement }) => settlement);
+      const settled = await settleDeliveries(client, node, settlements);
+      const events: OwnEvent[] = [];
+      for (const { settlement, event, gone } of entries) {
+        if (!settled.has(settlement.id)) continue;
+        if (event) events.push(event);
+        if (gone && (await disableWebhook(client, gone, 'gone'))) {
+          events.push(webhookDisabled(gone, 'gone'));
+          disabled.push(gone.id);
+        }
+      }
+      if (events.length === 0) return [];
+      return (await recordBatch(client, JSON.stringify(events), placement)).leased;
+    });
+    for (const id of disabled) this.#options.onDisabled(id);
+    this.#options.onLeased(leased);
+    this.#options.onRecorded();
+  }
+}

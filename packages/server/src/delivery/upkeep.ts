@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import type { VerificationFailure, Webhook } from '../domain/webhook.js';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import type { Placement, RecordedBatch } from '../storage/events.js';
+import { advanceReplay } from '../storage/replays.js';
+import { settleVerification } from '../storage/verifications.js';
+import { takeDueVerifications } from '../storage/webhooks.js';
+
+export interface UpkeepOptions {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
+  placement: () => Placement;
+  accept: (batch: RecordedBatch) => void;
+}
+
+const verificationsEveryMs = 2_000;
+const verificationsAtOnce = 20;
+const replaysEveryMs = 500;
+const replayPage = 500;
+
+/** What goes on beside deliveries: automatic verifications, and replays step by step. */
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  readonly #repeating: Repeating[];
+  #stopping = false;
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+    this.#repeating = [
+      new Repeating(verificationsEveryMs, () => this.verifyDue(), options.logger),
+      new Repeating(replaysEveryMs, () => this.#replay(), options.logger),
+    ];
+  }
+
+  async verifyDue(): Promise<void> {
+    const { database, now } = this.#options;
+    const due = await takeDueVerifications(database, new Date(now()), verificationsAtOnce);
+    await Promise.all(due.map((webhook) => this.#verify(webhook)));
+  }
+
+  async #verify(webhook: Webhook): Promise<void> {
+    const { database, now, verify, placement, accept } = this.#options;
+    const failure = await verify(webhook);
+    const settled = await database.transaction((client) =>
+      settleVerification(client, webhook, failure, new Date(now()), placement(), { automatic: true }),
+    );
+    if (settled?.batch) accept(settled.batch);
+  }
+
+  async #replay(): Promise<void> {
+    const step = () => this.#options.database.transaction((client) => advanceReplay(client, replayPage));
+    while (!this.#stopping && (await step()));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#repeating.map((repeating) => repeating.stop()));
+  }
+}

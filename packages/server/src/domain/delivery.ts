@@ -1,0 +1,83 @@
+/** Why an attempt brought no status. */
+export const attemptErrors = [
+  'dns',
+  'connect',
+  'tls',
+  'timeout',
+  'reset',
+  'protocol',
+  'blocked_address',
+] as const;
+export type AttemptError = (typeof attemptErrors)[number];
+
+/** What came of one attempt. */
+export type Outcome =
+  | {
+      kind: 'answered';
+      httpStatus: number;
+      durationMs: number;
+      /** The beginning of the response body, as text. */
+      response: string | null;
+      retryAfterMs: number | undefined;
+    }
+  | { kind: 'unanswered'; error: AttemptError; durationMs: number };
+
+/** What follows from it. */
+export type Verdict =
+  | { kind: 'delivered' }
+  | { kind: 'retry'; waitMs: number }
+  | { kind: 'exhausted' }
+  | { kind: 'gone' };
+
+export const attemptsMax = 5;
+const jitterMax = 0.2;
+const retryAfterMsMax = 4 * 3_600_000;
+
+/**
+ * The lifecycle of a delivery, one step: what an outcome of attempt `attempt` (1 to 5) leads to.
+ * `random` in [0, 1) spreads the retries of many deliveries that failed together.
+ */
+export function judge(
+  outcome: Outcome,
+  attempt: number,
+  scheduleMs: readonly number[],
+  random: number,
+): Verdict {
+  if (isDelivered(outcome)) return { kind: 'delivered' };
+  if (outcome.kind === 'answered' && outcome.httpStatus === 410) return { kind: 'gone' };
+  const baseMs = scheduleMs[attempt - 1];
+  if (attempt >= attemptsMax || baseMs === undefined) return { kind: 'exhausted' };
+  const waitMs = baseMs + baseMs * jitterMax * random;
+  const asked =
+    outcome.kind === 'answered' && asksToWait(outcome.httpStatus) ? (outcome.retryAfterMs ?? 0) : 0;
+  return { kind: 'retry', waitMs: Math.round(Math.max(waitMs, Math.min(asked, retryAfterMsMax))) };
+}
+
+export function isDelivered(outcome: Outcome): boolean {
+  return outcome.kind === 'answered' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299;
+}
+
+const asksToWait = (httpStatus: number) => httpStatus === 429 || httpStatus === 503;
+
+/** Milliseconds that a Retry-After header asks to wait (seconds or an HTTP date), or undefined. */
+export function parseRetryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;
+  if (!/^[A-Za-z]{3,9},/.test(text)) return undefined;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+/** What a test event led to. */
+export interface Receipt {
+  id: string;
+  webhook_id: string;
+  event_id: string;
+  event_type: string;
+  status: 'success' | 'failed';
+  http_status: number | null;
+  response_time_ms: number;
+  error: AttemptError | null;
+  attempted_at: string;
+}

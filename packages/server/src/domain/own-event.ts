@@ -1,0 +1,53 @@
+import type { AttemptError } from './delivery.js';
+import type { NewEvent } from './event.js';
+import type { DisabledReason, VerificationFailure } from './webhook.js';
+
+/** The service's own events are about a webhook and carry its organization and workspace. */
+interface About {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+}
+
+export type OwnEvent = NewEvent & { undelivered?: boolean };
+
+const actor = { type: 'system', id: 'posthorn' };
+
+function own(type: string, webhook: About, payload: Record<string, unknown>): OwnEvent {
+  const { organization_id, workspace_id } = webhook;
+  return {
+    type,
+    organization_id,
+    workspace_id,
+    actor,
+    subject: { type: 'webhook', id: webhook.id },
+    payload,
+  };
+}
+
+export interface Exhausted {
+  delivery_id: string;
+  event_id: string;
+  event_type: string;
+  attempts: number;
+  http_status: number | null;
+  error: AttemptError | null;
+  last_attempt_at: string;
+}
+
+/**
+ * The delivery of an event about webhooks may fail like any other, and that is recorded too; but this
+ * record goes to nobody, or two webhooks that always fail would tell each other for ever.
+ */
+export function deliveryFailed(webhook: About, exhausted: Exhausted): OwnEvent {
+  const event = own('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...exhausted });
+  return exhausted.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
+}
+
+export function verificationFailed(webhook: About, failure: VerificationFailure): OwnEvent {
+  return own('webhook.verification_failed', webhook, { webhook_id: webhook.id, ...failure });
+}
+
+export function webhookDisabled(webhook: About, reason: DisabledReason): OwnEvent {
+  return own('webhook.disabled', webhook, { webhook_id: webhook.id, reason });
+}

@@ -1,0 +1,45 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+const cipher = 'aes-256-gcm';
+const version = 1;
+const keyIdLength = 4;
+const ivLength = 12;
+const tagLength = 16;
+
+/**
+ * Encrypts secrets at rest. The first key encrypts, all decrypt, so keys can be rotated without downtime.
+ * What a secret belongs to is bound in as associated data: moved to another row it does not open.
+ */
+export class SecretBox {
+  readonly #keys: readonly { id: Buffer; key: Buffer }[];
+
+  constructor(keys: readonly Buffer[]) {
+    if (keys.length === 0) throw new Error('a secret box needs at least one key');
+    this.#keys = keys.map((key) => ({
+      id: createHash('sha256').update(key).digest().subarray(0, keyIdLength),
+      key,
+    }));
+  }
+
+  seal(secret: string, owner: string): Buffer {
+    const first = this.#keys[0]!;
+    const iv = randomBytes(ivLength);
+    const encrypt = createCipheriv(cipher, first.key, iv).setAAD(Buffer.from(owner));
+    const text = Buffer.concat([encrypt.update(secret, 'utf8'), encrypt.final()]);
+    return Buffer.concat([Buffer.from([version]), first.id, iv, encrypt.getAuthTag(), text]);
+  }
+
+  /** Throws where no key fits or the box was tampered with. */
+  open(sealed: Buffer, owner: string): string {
+    const keyId = sealed.subarray(1, 1 + keyIdLength);
+    const known = this.#keys.find(({ id }) => id.equals(keyId));
+    if (sealed[0] !== version || !known) {
+      throw new Error('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer holds');
+    }
+    const iv = sealed.subarray(5, 5 + ivLength);
+    const tag = sealed.subarray(5 + ivLength, 5 + ivLength + tagLength);
+    const decrypt = createDecipheriv(cipher, known.key, iv).setAAD(Buffer.from(owner)).setAuthTag(tag);
+    const text = sealed.subarray(5 + ivLength + tagLength);
+    return Buffer.concat([decrypt.update(text), decrypt.final()]).toString('utf8');
+  }
+}

@@ -1,0 +1,83 @@
+import type { Catalogue } from './catalogue.js';
+import type { Fault } from './fault.js';
+
+export const webhookStatuses = ['active', 'unverified', 'disabled'] as const;
+export type WebhookStatus = (typeof webhookStatuses)[number];
+
+export type DisabledReason = 'gone' | 'failing' | 'manual';
+
+/** A webhook as it is stored; its secrets are encrypted. */
+export interface Webhook {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  url: string;
+  status: WebhookStatus;
+  disabled_reason: DisabledReason | null;
+  event_types: readonly string[];
+  created_at: Date;
+  last_delivery_at: Date | null;
+  last_delivery_status: 'success' | 'failed' | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  previous_secret_until: Date | null;
+  revision: number;
+}
+
+/** Why a verification did not succeed. */
+export interface VerificationFailure {
+  reason: string;
+  http_status: number | null;
+  duration_ms: number;
+}
+
+export const webhooksPerOrganizationMax = 100;
+export const testsPerMinuteMax = 10;
+
+/** Waits before the automatic verifications that follow a failed one. */
+export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
+
+/** How long a webhook may have nothing but failures, and how far apart the first and last must be. */
+export const failingMsMax = 5 * 86_400_000;
+export const failingSpanMsMin = 12 * 3_600_000;
+
+/** Whether a webhook whose failures reach from `since` to `last`, with no success since, is given up on. */
+export function isGivenUp(since: Date, last: Date, nowMs: number): boolean {
+  return nowMs - since.getTime() >= failingMsMax && last.getTime() - since.getTime() >= failingSpanMsMin;
+}
+
+export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };
+
+/** A subscription in its one form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
+export function normaliseEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
+  const named = [...new Set(typeof given === 'string' ? [given] : given)];
+  if (typeof given === 'string' && given !== '*') {
+    return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all');
+  }
+  if (named.includes('*')) {
+    if (named.length === 1) return { ok: true, value: ['*'] };
+    return refuse('', 'not_alone', '* means all types and cannot stand beside others');
+  }
+  const faults: Fault[] = [];
+  for (const [index, type] of (given as readonly string[]).entries()) {
+    const fault = faultOfSubscription(type, catalogue);
+    if (fault) faults.push({ pointer: `/${index}`, ...fault });
+  }
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, value: named };
+}
+
+function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'pointer'> | undefined {
+  if (catalogue.get(type)) return undefined;
+  const domain = /^(.*)\.\*$/.exec(type)?.[1];
+  if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
+  const nearest = catalogue.nearest(type);
+  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
+  return {
+    code: 'unknown_event_type',
+    detail: `${JSON.stringify(type.slice(0, 100))} is not a known event type; ${hint}`,
+  };
+}
+
+function refuse(pointer: string, code: string, detail: string): EventTypes {
+  return { ok: false, faults: [{ pointer, code, detail }] };
+}

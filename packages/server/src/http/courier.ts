@@ -1,0 +1,15 @@
+import type { Receipt } from '../domain/delivery.js';
+import type { VerificationFailure, Webhook } from '../domain/webhook.js';
+import type { Placement, RecordedBatch } from '../storage/events.js';
+
+/** What the public API needs of whoever sends requests to receivers. */
+export interface Courier {
+  /** Undefined where the webhook answered as it should. */
+  verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
+  test: (webhook: Webhook, type: string, sample: unknown) => Promise<Receipt>;
+  /** Where deliveries of events recorded here go, and who takes those that stay. */
+  placement: () => Placement;
+  accept: (batch: RecordedBatch) => void;
+  /** Resolves once no node will send anything more for this webhook as it was. */
+  forgetEverywhere: (webhookId: string) => Promise<void>;
+}

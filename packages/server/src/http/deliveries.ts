@@ -1,0 +1,280 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { oldestReadableMs } from '../domain/event.js';
+import { idTimeMs, newId } from '../domain/identifier.js';
+import { bindingOf, decodeCursor, encodeCursor } from '../domain/page.js';
+import { type InputFault, Problem } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import {
+  type DeliveryDetail,
+  type EarlierAttempt,
+  listDeliveries,
+  queueRedelivery,
+  readDelivery,
+  type StoredDelivery,
+} from '../storage/delivery-history.js';
+import { rangeFaults, rangeOf } from './range.js';
+import { cursorParameter, limitParameter, PageMeta, timeRange } from './schemas.js';
+import { findWebhook } from './webhook-lookup.js';
+import { webhookParams } from './webhook-schemas.js';
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const instant = Type.String({ format: 'date-time' });
+
+const deliveryFields = {
+  id: Type.String({ pattern: '^WDLV-', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  event_id: Type.String({ pattern: '^EVT-' }),
+  event_type: Type.String({ examples: ['invoice.finalized'] }),
+  status: Type.Enum(['success', 'failed', 'pending'], {
+    description:
+      'Between attempts `failed`, with `next_attempt_at`. `pending` only where no attempt was made yet.',
+  }),
+  http_status: nullable(Type.Integer({ examples: [200] })),
+  error: nullable(
+    Type.String({
+      description:
+        'Why no status came: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol`, `blocked_address`; `disabled` where it was given up with its webhook.',
+    }),
+  ),
+  duration_ms: nullable(Type.Integer({ examples: [41] })),
+  attempts: Type.Integer({ examples: [1] }),
+  created_at: instant,
+  delivered_at: Type.Optional(instant),
+  last_attempt_at: Type.Optional(instant),
+  next_attempt_at: Type.Optional(nullable(instant)),
+};
+const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' });
+const DeliveryDetailSchema = Type.Object(
+  {
+    ...deliveryFields,
+    attempt_log: Type.Array(
+      Type.Object({
+        attempt: Type.Integer(),
+        attempted_at: instant,
+        http_status: nullable(Type.Integer()),
+        error: nullable(Type.String()),
+        duration_ms: nullable(Type.Integer()),
+        response: nullable(Type.String({ description: 'The first 1 KiB of the body, as text.' })),
+      }),
+    ),
+  },
+  { title: 'DeliveryDetail' },
+);
+
+const ListQuery = Type.Object(
+  {
+    status: Type.Optional(Type.Enum(['success', 'failed'], { description: 'Only these.' })),
+    event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    ...timeRange,
+    cursor: cursorParameter,
+    limit: limitParameter(25),
+  },
+  { additionalProperties: false },
+);
+type ListQuery = Static<typeof ListQuery>;
+
+const deliveryParams = Type.Object({ ...webhookParams.properties, delivery_id: Type.String() });
+type DeliveryParams = { webhook_id: string; delivery_id: string };
+
+export function deliveryRoutes(app: FastifyInstance, database: Database, now: () => number): void {
+  app.get<{ Querystring: ListQuery; Params: { webhook_id: string } }>(
+    '/v1/webhooks/:webhook_id/deliveries',
+    {
+      config: { scopes: ['webhooks:read'], check: queryFaults },
+      schema: {
+        operationId: 'listDeliveries',
+        tags: ['Deliveries'],
+        summary: 'List deliveries of a webhook',
+        description:
+          'Newest first, failures included: every delivery with at least one attempt, for 90 days.',
+        params: webhookParams,
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta }) },
+      },
+    },
+    async (request) => {
+      const webhook = await findWebhook(database, request);
+      const { query } = request;
+      const limit = query.limit ?? 25;
+      const binding = bindingFor(query, request);
+      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
+      const { fromMs, toMs } = rangeOf(query);
+      const oldestMs = oldestReadableMs(now());
+      const { status, event_type, event_id } = query;
+      const filter = {
+        ...{
+          organization_id: webhook.organization_id,
+          webhook_id: webhook.id,
+          status,
+          event_type,
+          event_id,
+          toMs,
+        },
+        fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
+      };
+      const rows = await listDeliveries(database, filter, after, limit + 1);
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
+      return { data: page.map(deliveryBody), meta: { cursor, has_more: rows.length > limit } };
+    },
+  );
+
+  app.get<{ Params: DeliveryParams }>(
+    '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
+    {
+      config: { scopes: ['webhooks:read'] },
+      schema: {
+        operationId: 'getDelivery',
+        tags: ['Deliveries'],
+        summary: 'Read one delivery with every attempt',
+        params: deliveryParams,
+        response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
+      },
+    },
+    async (request) => {
+      const { delivery } = await findDelivery(request);
+      return { data: { ...deliveryBody(delivery), attempt_log: attemptLog(delivery) } };
+    },
+  );
+
+  app.post<{ Params: DeliveryParams }>(
+    '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
+    {
+      config: { scopes: ['webhooks:write'], idempotent: true },
+      schema: {
+        operationId: 'redeliver',
+        tags: ['Deliveries'],
+        summary: 'Deliver the event once more',
+        description: 'Makes a new delivery of the same event, with attempts of its own.',
+        params: deliveryParams,
+        response: { 202: Type.Object({ data: DeliverySchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { webhook, delivery } = await findDelivery(request);
+      refuseInactive(webhook.status);
+      const again = {
+        organization_id: webhook.organization_id,
+        webhook_id: webhook.id,
+        id: newId('WDLV', now()),
+        created_at: new Date(now()),
+        event_id: delivery.event_id,
+        event_created_at: delivery.event_created_at,
+      };
+      // The id carries the time, by which the row is found again.
+      again.created_at = new Date(idTimeMs('WDLV', again.id) ?? now());
+      if (!(await database.transaction((client) => queueRedelivery(client, again)))) {
+        throw new Problem('not_found', 'The event of this delivery is no longer kept.');
+      }
+      const queued: StoredDelivery = {
+        ...{ id: again.id, event_id: again.event_id, event_type: delivery.event_type },
+        ...{
+          event_created_at: again.event_created_at,
+          created_at: again.created_at,
+          due_at: again.created_at,
+        },
+        ...{
+          status: 'pending',
+          attempts: 0,
+          attempted_at: null,
+          http_status: null,
+          error: null,
+          duration_ms: null,
+        },
+      };
+      return reply.status(202).send({ data: deliveryBody(queued) });
+    },
+  );
+
+  async function findDelivery(request: FastifyRequest) {
+    const webhook = await findWebhook(database, request);
+    const { delivery_id: id } = request.params as DeliveryParams;
+    const createdMs = idTimeMs('WDLV', id);
+    const delivery =
+      createdMs === undefined || createdMs < oldestReadableMs(now())
+        ? undefined
+        : await readDelivery(database, {
+            organization_id: webhook.organization_id,
+            webhook_id: webhook.id,
+            createdMs,
+            id,
+          });
+    if (!delivery) throw new Problem('not_found', 'There is no such delivery.');
+    return { webhook, delivery };
+  }
+}
+
+export function refuseInactive(status: string): void {
+  if (status === 'active') return;
+  throw new Problem(
+    'webhook_not_active',
+    `The webhook is ${status} and gets no events; make it active first.`,
+  );
+}
+
+function deliveryBody(delivery: StoredDelivery) {
+  const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
+  const base = {
+    id: delivery.id,
+    event_id: delivery.event_id,
+    event_type: delivery.event_type,
+    status: delivery.status === 'pending' && attempted ? 'failed' : delivery.status,
+    http_status: delivery.http_status,
+    error: delivery.error,
+    duration_ms: delivery.duration_ms,
+    attempts: delivery.attempts,
+    created_at: delivery.created_at.toISOString(),
+  };
+  const attemptedAt = delivery.attempted_at?.getTime() ?? 0;
+  if (delivery.status === 'success') {
+    return { ...base, delivered_at: new Date(attemptedAt + (delivery.duration_ms ?? 0)).toISOString() };
+  }
+  return {
+    ...base,
+    ...(attempted && { last_attempt_at: new Date(attemptedAt).toISOString() }),
+    next_attempt_at: delivery.status === 'pending' ? delivery.due_at.toISOString() : null,
+  };
+}
+
+function attemptLog(delivery: DeliveryDetail): EarlierAttempt[] {
+  const earlier = (delivery.earlier_attempts ?? []).map((one) => ({
+    ...one,
+    attempted_at: new Date(one.attempted_at).toISOString(),
+  }));
+  if (delivery.attempts === 0 || !delivery.attempted_at) return earlier;
+  return [
+    ...earlier,
+    {
+      attempt: delivery.attempts,
+      attempted_at: delivery.attempted_at.toISOString(),
+      http_status: delivery.http_status,
+      // That the delivery was given up with its webhook is no outcome of an attempt.
+      error: delivery.error === 'disabled' ? null : delivery.error,
+      duration_ms: delivery.duration_ms,
+      response: delivery.response,
+    },
+  ];
+}
+
+function bindingFor(query: ListQuery, request: FastifyRequest): string {
+  const { status, event_type, event_id } = query;
+  const { fromMs: from, toMs: to } = rangeOf(query);
+  const { webhook_id } = request.params as { webhook_id: string };
+  return bindingOf('deliveries', { webhook_id, status, event_type, event_id, from, to });
+}
+
+function queryFaults(request: FastifyRequest): readonly InputFault[] {
+  const query = request.query as ListQuery;
+  const faults = [...rangeFaults(query)];
+  if (
+    typeof query.cursor === 'string' &&
+    query.cursor !== '' &&
+    !decodeCursor(query.cursor, bindingFor(query, request))
+  ) {
+    const detail = 'must be meta.cursor of an answer to the same filters; start again without it';
+    faults.push({ parameter: 'cursor', code: 'invalid_cursor', detail });
+  }
+  return faults;
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { inputProblem, Problem } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import { keepAnswer, type RequestKey, releaseRequestKey, takeRequestKey } from '../storage/request-keys.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `Idempotency-Key` is honoured here. */
+    idempotent?: boolean;
+  }
+  interface FastifyRequest {
+    /** The key this request holds, until its answer is kept or it failed. */
+    heldKey: RequestKey | undefined;
+  }
+}
+
+const keyPattern = /^[!-~]{1,255}$/;
+/** A request still unanswered after this long died with its process. */
+const abandonedMs = 60_000;
+
+/**
+ * A POST repeated with its `Idempotency-Key` is answered as the first time, for 24 h. Only successes are
+ * kept, without the secret they may have shown.
+ */
+export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
+  app.decorateRequest('heldKey', undefined);
+
+  app.addHook('preHandler', async (request, reply) => {
+    const given = request.headers['idempotency-key'];
+    if (given === undefined || !request.routeOptions.config.idempotent) return;
+    if (typeof given !== 'string' || !keyPattern.test(given)) {
+      throw new Problem(
+        'invalid_parameter',
+        'Idempotency-Key must be 1 to 255 printable characters without spaces.',
+      );
+    }
+    const key: RequestKey = {
+      organization_id: request.token.organization_id,
+      token_id: request.token.id,
+      route: `${request.method} ${request.url.split('?', 1)[0]}`,
+      key: given,
+    };
+    const nowMs = now();
+    const fingerprint = fingerprintOf(request);
+    const earlier = await takeRequestKey(
+      database,
+      key,
+      fingerprint,
+      new Date(nowMs),
+      new Date(nowMs - abandonedMs),
+    );
+    if (!earlier) {
+      request.heldKey = key;
+      return;
+    }
+    if (!earlier.fingerprint.equals(fingerprint)) {
+      throw inputProblem([
+        {
+          pointer: '',
+          code: 'idempotency_key_reused',
+          detail: 'this Idempotency-Key was used with another body; take a new key for a new request',
+        },
+      ]);
+    }
+    if (earlier.status === null) {
+      throw new Problem(
+        'idempotency_in_progress',
+        'The first request with this Idempotency-Key is still running.',
+        {
+          headers: { 'Retry-After': '1' },
+        },
+      );
+    }
+    if (earlier.location !== null) reply.header('Location', earlier.location);
+    return reply
+      .status(earlier.status)
+      .header('Idempotency-Replayed', 'true')
+      .type('application/json; charset=utf-8')
+      .send(earlier.body);
+  });
+
+  app.addHook('onSend', async (request, reply, payload) => {
+    const key = request.heldKey;
+    if (!key) return payload;
+    request.heldKey = undefined;
+    if (reply.statusCode >= 200 && reply.statusCode <= 299 && typeof payload === 'string') {
+      const location = reply.getHeader('Location');
+      await keepAnswer(database, key, {
+        status: reply.statusCode,
+        body: withoutSecret(payload),
+        location: location === undefined ? null : String(location),
+      });
+    } else await releaseRequestKey(database, key).catch(() => undefined);
+    return payload;
+  });
+}
+
+function fingerprintOf(request: FastifyRequest): Buffer {
+  return createHash('sha256')
+    .update(request.bodyText ?? '')
+    .digest();
+}
+
+function withoutSecret(payload: string): string {
+  const body = JSON.parse(payload);
+  if (body.data && 'secret' in body.data) delete body.data.secret;
+  return JSON.stringify(body);
+}

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import type { Catalogue } from '../domain/catalogue.js';
+import { oldestReadableMs } from '../domain/event.js';
+import { newId } from '../domain/identifier.js';
+import { parseInstantMs } from '../domain/instant.js';
+import { type InputFault, Problem } from '../domain/problem.js';
+import { normaliseEventTypes } from '../domain/webhook.js';
+import type { Database } from '../storage/database.js';
+import { createReplay, type Replay, readReplay } from '../storage/replays.js';
+import { refuseInactive } from './deliveries.js';
+import { findWebhook } from './webhook-lookup.js';
+import { EventTypesField, webhookParams } from './webhook-schemas.js';
+
+const ReplaySchema = Type.Object(
+  {
+    id: Type.String({ pattern: '^RPL-' }),
+    status: Type.Enum(['running', 'done', 'cancelled'], { examples: ['running'] }),
+    total: Type.Integer({ description: 'Events it sends.', examples: [120] }),
+    done: Type.Integer({ description: 'Events whose delivery is queued.', examples: [0] }),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  { title: 'Replay' },
+);
+
+const ReplayBody = Type.Object(
+  {
+    from: Type.String({ description: 'First date or date-time, inclusive.', examples: ['2026-11-01'] }),
+    to: Type.String({
+      description: 'Last date or date-time, inclusive.',
+      examples: ['2026-11-02T12:00:00Z'],
+    }),
+    event_types: Type.Optional(EventTypesField),
+    only_failed: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Only events whose latest delivery here did not succeed, or that have none.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type ReplayBody = Static<typeof ReplayBody>;
+
+export function replayRoutes(
+  app: FastifyInstance,
+  database: Database,
+  catalogue: Catalogue,
+  now: () => number,
+): void {
+  app.post<{ Body: ReplayBody }>(
+    '/v1/webhooks/:webhook_id/replay',
+    {
+      config: { scopes: ['webhooks:write'], check: bodyFaults, idempotent: true },
+      schema: {
+        operationId: 'replay',
+        tags: ['Deliveries'],
+        summary: 'Send past events again',
+        description: 'Events the webhook subscribes to, oldest first, as a job that survives a restart.',
+        params: webhookParams,
+        body: ReplayBody,
+        response: { 202: Type.Object({ data: ReplaySchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const webhook = await findWebhook(database, request);
+      refuseInactive(webhook.status);
+      const types =
+        body.event_types === undefined ? undefined : normaliseEventTypes(body.event_types, catalogue);
+      const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestReadableMs(now()));
+      const replay = await createReplay(database, {
+        organization_id: webhook.organization_id,
+        webhook_id: webhook.id,
+        id: newId('RPL', now()),
+        from_at: new Date(fromMs),
+        to_at: new Date(parseInstantMs(body.to, 'end') ?? 0),
+        event_types: types?.ok ? types.value : null,
+        only_failed: body.only_failed ?? false,
+        created_at: new Date(now()),
+      });
+      return reply
+        .status(202)
+        .header('Location', `/v1/webhooks/${webhook.id}/replays/${replay.id}`)
+        .send({ data: replayBody(replay) });
+    },
+  );
+
+  app.get<{ Params: { webhook_id: string; replay_id: string } }>(
+    '/v1/webhooks/:webhook_id/replays/:replay_id',
+    {
+      config: { scopes: ['webhooks:read'] },
+      schema: {
+        operationId: 'getReplay',
+        tags: ['Deliveries'],
+        summary: 'How far a replay is',
+        params: Type.Object({ ...webhookParams.properties, replay_id: Type.String() }),
+        response: { 200: Type.Object({ data: ReplaySchema }) },
+      },
+    },
+    async (request) => {
+      const webhook = await findWebhook(database, request);
+      const { replay_id: id } = request.params;
+      const replay = await readReplay(database, {
+        organization_id: webhook.organization_id,
+        webhook_id: webhook.id,
+        id,
+      });
+      if (!replay) throw new Problem('not_found', 'There is no such replay.');
+      return { data: replayBody(replay) };
+    },
+  );
+
+  function bodyFaults(request: FastifyRequest): readonly InputFault[] {
+    const body = (request.body ?? {}) as Partial<Record<keyof ReplayBody, unknown>>;
+    const faults: InputFault[] = [];
+    const times = { from: timeOf(body.from, 'start'), to: timeOf(body.to, 'end') };
+    for (const field of ['from', 'to'] as const) {
+      if (typeof body[field] !== 'string' || times[field] !== undefined) continue;
+      const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
+      faults.push({ pointer: `/${field}`, code: 'unreadable_time', detail });
+    }
+    if (times.from !== undefined && times.to !== undefined && times.from > times.to) {
+      faults.push({ pointer: '/from', code: 'from_after_to', detail: 'must not be after to' });
+    }
+    if (Array.isArray(body.event_types) && body.event_types.every((type) => typeof type === 'string')) {
+      const types = normaliseEventTypes(body.event_types, catalogue);
+      if (!types.ok)
+        faults.push(...types.faults.map((one) => ({ ...one, pointer: `/event_types${one.pointer}` })));
+    }
+    return faults;
+  }
+}
+
+function timeOf(text: unknown, edge: 'start' | 'end'): number | undefined {
+  return typeof text === 'string' ? parseInstantMs(text, edge) : undefined;
+}
+
+function replayBody({ id, status, total, done, created_at }: Replay) {
+  return { id, status, total, done, created_at: created_at.toISOString() };
+}

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify';
+import { Problem } from '../domain/problem.js';
+import type { Webhook } from '../domain/webhook.js';
+import type { Queryable } from '../storage/database.js';
+import { readWebhook, type VisibleWebhookKey } from '../storage/webhooks.js';
+
+/** The key of the webhook in the path, within what the request's token may see. */
+export function webhookKey(request: FastifyRequest): VisibleWebhookKey {
+  const { webhook_id: id } = request.params as { webhook_id: string };
+  return {
+    organization_id: request.token.organization_id,
+    id,
+    only_workspace_id: request.token.workspace_id ?? undefined,
+  };
+}
+
+export async function findWebhook(
+  client: Queryable,
+  request: FastifyRequest,
+  lock = false,
+): Promise<Webhook> {
+  const webhook = await readWebhook(client, webhookKey(request), lock);
+  if (!webhook) throw noWebhook();
+  return webhook;
+}
+
+export function noWebhook(): Problem {
+  return new Problem('not_found', 'There is no such webhook.');
+}
+
+/** The Webhook of the API. Secrets never leave by this way. */
+export function webhookBody(webhook: Webhook) {
+  return {
+    id: webhook.id,
+    organization_id: webhook.organization_id,
+    workspace_id: webhook.workspace_id,
+    url: webhook.url,
+    status: webhook.status,
+    disabled_reason: webhook.disabled_reason,
+    event_types: webhook.event_types,
+    created_at: webhook.created_at.toISOString(),
+    last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
+    last_delivery_status: webhook.last_delivery_status,
+  };
+}

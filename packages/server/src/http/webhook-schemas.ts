@@ -1,0 +1,60 @@
+import Type from 'typebox';
+
+export const WebhookSchema = Type.Object(
+  {
+    id: Type.String({ pattern: '^WHK-', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+    organization_id: Type.String({ examples: ['ORG-demo'] }),
+    workspace_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'Null where it gets the events of the whole organization.',
+      examples: [null],
+    }),
+    url: Type.String({ examples: ['https://example.com/webhooks'] }),
+    status: Type.Enum(['active', 'unverified', 'disabled'], { examples: ['active'] }),
+    disabled_reason: Type.Optional(
+      Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], { examples: [null] }),
+    ),
+    event_types: Type.Array(Type.String(), { examples: [['invoice.*', 'incident.opened']] }),
+    created_at: Type.String({ format: 'date-time' }),
+    last_delivery_at: Type.Optional(
+      Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+        description: 'Of the latest attempt.',
+      }),
+    ),
+    last_delivery_status: Type.Optional(
+      Type.Union([Type.Enum(['success', 'failed']), Type.Null()], { examples: ['success'] }),
+    ),
+    secret: Type.Optional(
+      Type.String({ description: 'Only in the answer that made it, and only where it was generated.' }),
+    ),
+  },
+  { title: 'Webhook' },
+);
+
+export const EventTypesField = Type.Union(
+  [
+    Type.Literal('*'),
+    Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 100 }),
+  ],
+  {
+    description: 'Event types, whole domains (`invoice.*`), or `*` for all.',
+    examples: [['invoice.*', 'incident.opened']],
+  },
+);
+
+export const SecretField = Type.String({
+  minLength: 16,
+  maxLength: 256,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description:
+    'Signs requests. 16 to 256 characters, no control characters. Left out, one is generated and shown once.',
+  examples: ['a-secret-of-16-characters-or-more'],
+});
+
+export const UrlField = Type.String({
+  description: 'Absolute `https` URL of a public address, at most 2,048 characters.',
+  examples: ['https://example.com/webhooks'],
+});
+
+export const webhookParams = Type.Object({
+  webhook_id: Type.String({ examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+});

@@ -1,0 +1,84 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { parseDurationMs } from '../domain/duration.js';
+import type { InputFault } from '../domain/problem.js';
+import type { SecretBox } from '../domain/secret-box.js';
+import type { Database } from '../storage/database.js';
+import { changeWebhook } from '../storage/webhooks.js';
+import type { Courier } from './courier.js';
+import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
+import { SecretField, WebhookSchema, webhookParams } from './webhook-schemas.js';
+import { generatedSecret } from './webhooks.js';
+
+const graceMsMax = 30 * 86_400_000;
+
+const RotateBody = Type.Object(
+  {
+    secret: Type.Optional(SecretField),
+    grace: Type.Optional(
+      Type.String({
+        default: '24h',
+        description:
+          'How long the secret before it keeps signing beside the new one: a duration, 30d at most.',
+        examples: ['24h'],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export interface SecretRouteOptions {
+  database: Database;
+  secrets: SecretBox;
+  courier: Courier;
+  now: () => number;
+}
+
+/** `POST /v1/webhooks/{id}/rotate-secret` */
+export function webhookSecretRoute(
+  app: FastifyInstance,
+  { database, secrets, courier, now }: SecretRouteOptions,
+): void {
+  app.post<{ Body: Static<typeof RotateBody> | undefined }>(
+    '/v1/webhooks/:webhook_id/rotate-secret',
+    {
+      config: { scopes: ['webhooks:write'], check: graceFaults, idempotent: true },
+      schema: {
+        operationId: 'rotateSecret',
+        tags: ['Webhooks'],
+        summary: 'Rotate the signing secret',
+        description:
+          'During the grace both secrets sign: `X-Service-Signature` with the new one, `X-Service-Signature-Previous` ' +
+          'with the old one, and `webhook-signature` carries both.',
+        params: webhookParams,
+        body: RotateBody,
+        response: { 200: Type.Object({ data: WebhookSchema }) },
+      },
+    },
+    async (request) => {
+      const { secret: given, grace } = request.body ?? {};
+      const graceMs = parseDurationMs(grace ?? '24h') ?? 0;
+      const secret = given ?? generatedSecret();
+      const changed = await database.transaction(async (client) => {
+        const webhook = await findWebhook(client, request, true);
+        return changeWebhook(client, webhook, {
+          secret: secrets.seal(secret, webhook.id),
+          previous_secret: graceMs > 0 ? webhook.secret : null,
+          previous_secret_until: graceMs > 0 ? new Date(now() + graceMs) : null,
+        });
+      });
+      if (!changed) throw noWebhook();
+      await courier.forgetEverywhere(changed.id);
+      return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
+    },
+  );
+}
+
+function graceFaults(request: FastifyRequest): readonly InputFault[] {
+  const grace = (request.body as { grace?: unknown } | undefined)?.grace;
+  if (typeof grace !== 'string') return [];
+  const ms = parseDurationMs(grace);
+  if (ms !== undefined && ms <= graceMsMax) return [];
+  const detail = 'must be a duration such as 24h, 30d at most; 0s ends the old secret at once';
+  return [{ pointer: '/grace', code: 'invalid_duration', detail }];
+}

@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { Database } from '../storage/database.js';
+import { readStats } from '../storage/delivery-history.js';
+import { findWebhook } from './webhook-lookup.js';
+import { webhookParams } from './webhook-schemas.js';
+
+const hours = 48;
+
+const StatsSchema = Type.Object(
+  {
+    since: Type.String({ format: 'date-time' }),
+    success: Type.Integer(),
+    failed: Type.Integer(),
+    pending: Type.Integer({ description: 'Not delivered yet: waiting for an attempt or a retry.' }),
+    success_rate: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Of what has ended; null where nothing has.',
+      examples: [0.998],
+    }),
+    duration_ms: Type.Object({
+      p50: Type.Union([Type.Integer(), Type.Null()]),
+      p95: Type.Union([Type.Integer(), Type.Null()]),
+    }),
+    oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    hours: Type.Array(
+      Type.Object({
+        hour: Type.String({ format: 'date-time' }),
+        success: Type.Integer(),
+        failed: Type.Integer(),
+      }),
+    ),
+  },
+  { title: 'WebhookStats' },
+);
+
+/** `GET /v1/webhooks/{id}/stats`: how a webhook is doing, for the last 48 hours. */
+export function webhookStatsRoute(app: FastifyInstance, database: Database, now: () => number): void {
+  app.get(
+    '/v1/webhooks/:webhook_id/stats',
+    {
+      config: { scopes: ['webhooks:read'] },
+      schema: {
+        operationId: 'webhookStats',
+        tags: ['Deliveries'],
+        summary: 'How a webhook is doing',
+        description: 'Deliveries created in the last 48 hours. Tests do not count.',
+        params: webhookParams,
+        response: { 200: Type.Object({ data: StatsSchema }) },
+      },
+    },
+    async (request) => {
+      const webhook = await findWebhook(database, request);
+      const nowMs = now();
+      const since = new Date(nowMs - hours * 3_600_000);
+      const key = { organization_id: webhook.organization_id, webhook_id: webhook.id };
+      const stats = await readStats(database, key, since, new Date(nowMs));
+      const ended = stats.success + stats.failed;
+      return {
+        data: {
+          since: since.toISOString(),
+          ...{ success: stats.success, failed: stats.failed, pending: stats.pending },
+          success_rate: ended === 0 ? null : stats.success / ended,
+          duration_ms: { p50: stats.p50, p95: stats.p95 },
+          oldest_undelivered_at: stats.oldest_undelivered_at?.toISOString() ?? null,
+          hours: stats.hours,
+        },
+      };
+    },
+  );
+}

@@ -1,0 +1,185 @@
+import type { Position } from '../domain/page.js';
+import type { Queryable } from './database.js';
+
+/** A delivery as integrators see it. */
+export interface StoredDelivery {
+  id: string;
+  event_id: string;
+  event_type: string;
+  event_created_at: Date;
+  status: 'pending' | 'success' | 'failed' | 'cancelled';
+  attempts: number;
+  due_at: Date;
+  attempted_at: Date | null;
+  http_status: number | null;
+  error: string | null;
+  duration_ms: number | null;
+  created_at: Date;
+}
+
+export interface EarlierAttempt {
+  attempt: number;
+  attempted_at: string;
+  http_status: number | null;
+  error: string | null;
+  duration_ms: number | null;
+  response: string | null;
+}
+
+export interface DeliveryDetail extends StoredDelivery {
+  response: string | null;
+  earlier_attempts: EarlierAttempt[] | null;
+}
+
+export interface DeliveryFilter {
+  organization_id: string;
+  webhook_id: string;
+  status?: 'success' | 'failed' | undefined;
+  event_type?: string | undefined;
+  event_id?: string | undefined;
+  fromMs: number;
+  toMs?: number | undefined;
+}
+
+const columns = `id, event_id, event_type, event_created_at, status, attempts, due_at, attempted_at, http_status,
+         error, duration_ms, created_at`;
+
+/** Deliveries with at least one attempt, newest first, strictly behind `after`. */
+export async function listDeliveries(
+  database: Queryable,
+  filter: DeliveryFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly StoredDelivery[]> {
+  const values: unknown[] = [filter.organization_id, filter.webhook_id, new Date(filter.fromMs), limit];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const conditions: string[] = [];
+  if (filter.event_type !== undefined) conditions.push(`and event_type = ${bind(filter.event_type)}`);
+  if (filter.event_id !== undefined) conditions.push(`and event_id = ${bind(filter.event_id)}`);
+  if (filter.toMs !== undefined) conditions.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
+  if (after) {
+    const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
+    conditions.push(`and created_at <= ${at} and (created_at, id) < (${at}, ${id})`);
+  }
+  const page = (condition: string) => `
+  (select ${columns}
+     from posthorn.deliveries
+    where organization_id = $1 and webhook_id = $2 and created_at >= $3 and ${condition}
+          ${conditions.join('\n          ')}
+    order by created_at desc, id desc
+    limit $4)`;
+  const { rows } = await database.query<StoredDelivery>({ text: pageOf(filter.status, page), values });
+  return rows;
+}
+
+/**
+ * A delivery between attempts counts as failed. Each way of having failed has an index of its own, so that
+ * a few failures are found among millions of successes.
+ */
+function pageOf(status: 'success' | 'failed' | undefined, page: (condition: string) => string): string {
+  if (status === undefined) return page("attempts > 0 and status <> 'cancelled'");
+  if (status === 'success') return page("status = 'success'");
+  const ways = [
+    "status = 'failed' and attempts > 0",
+    "status = 'pending' and leased_by is null and attempts > 0",
+    "status = 'pending' and leased_by is not null and attempts > 0",
+  ];
+  return `select * from (${ways.map(page).join('\n  union all')}) failed order by created_at desc, id desc limit $4`;
+}
+
+export async function readDelivery(
+  database: Queryable,
+  key: { organization_id: string; webhook_id: string; createdMs: number; id: string },
+): Promise<DeliveryDetail | undefined> {
+  const { rows } = await database.query<DeliveryDetail>({
+    text: `
+  select ${columns}, response, earlier_attempts
+    from posthorn.deliveries
+   where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'`,
+    values: [key.organization_id, key.webhook_id, new Date(key.createdMs), key.id],
+  });
+  return rows[0];
+}
+
+/** Queues one more delivery of an event, to be claimed by any node; false where the event is gone. */
+export async function queueRedelivery(
+  client: Queryable,
+  delivery: {
+    organization_id: string;
+    webhook_id: string;
+    id: string;
+    created_at: Date;
+    event_id: string;
+    event_created_at: Date;
+  },
+): Promise<boolean> {
+  await client.query({
+    text: "select posthorn.ensure_partition('deliveries', ($1::timestamptz at time zone 'UTC')::date)",
+    values: [delivery.created_at],
+  });
+  const { rowCount } = await client.query({
+    text: `
+  insert into posthorn.deliveries
+         (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at)
+  select $1, $2, $3, $4, e.id, e.type, e.created_at, $3
+    from posthorn.events e
+   where e.organization_id = $1 and e.created_at = $6 and e.id = $5`,
+    values: [
+      delivery.organization_id,
+      delivery.webhook_id,
+      delivery.created_at,
+      delivery.id,
+      delivery.event_id,
+      delivery.event_created_at,
+    ],
+  });
+  if (rowCount === 1) await client.query({ text: "select pg_notify('posthorn_deliveries', '')" });
+  return rowCount === 1;
+}
+
+export interface DeliveryStats {
+  success: number;
+  failed: number;
+  pending: number;
+  p50: number | null;
+  p95: number | null;
+  oldest_undelivered_at: Date | null;
+  hours: { hour: string; success: number; failed: number }[];
+}
+
+/** Figures of a webhook's deliveries created since `since`, by the hour. */
+export async function readStats(
+  database: Queryable,
+  key: { organization_id: string; webhook_id: string },
+  since: Date,
+  now: Date,
+): Promise<DeliveryStats> {
+  const { rows } = await database.query<DeliveryStats>({
+    text: `
+  with recent as materialized (
+    select status, duration_ms, created_at, date_trunc('hour', created_at, 'UTC') as hour
+      from posthorn.deliveries
+     where organization_id = $1 and webhook_id = $2 and created_at >= $3 and status <> 'cancelled'
+  ), by_hour as (
+    select h.hour,
+           count(*) filter (where r.status = 'success') as success,
+           count(*) filter (where r.status = 'failed') as failed
+      from generate_series(date_trunc('hour', $3::timestamptz, 'UTC'), $4::timestamptz, interval '1 hour') as h (hour)
+      left join recent r on r.hour = h.hour
+     group by h.hour
+  )
+  select count(*) filter (where status = 'success') as success,
+         count(*) filter (where status = 'failed') as failed,
+         count(*) filter (where status = 'pending') as pending,
+         percentile_disc(0.5) within group (order by duration_ms) filter (where status = 'success') as p50,
+         percentile_disc(0.95) within group (order by duration_ms) filter (where status = 'success') as p95,
+         min(created_at) filter (where status = 'pending') as oldest_undelivered_at,
+         (select jsonb_agg(jsonb_build_object(
+                   'hour', to_char(b.hour at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                   'success', b.success, 'failed', b.failed) order by b.hour)
+            from by_hour b) as hours
+    from recent`,
+    values: [key.organization_id, key.webhook_id, since, now],
+  });
+  return rows[0]!;
+}

@@ -1,0 +1,49 @@
+import pg from 'pg';
+import type { DatabaseTarget } from './database.js';
+
+const againMs = 1_000;
+
+/** Listens for notifications on a connection of its own; where that is not possible it just stays silent. */
+export class NotificationListener {
+  readonly #target: DatabaseTarget;
+  readonly #channel: string;
+  readonly #onNotification: () => void;
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(target: DatabaseTarget, channel: string, onNotification: () => void) {
+    this.#target = target;
+    this.#channel = channel;
+    this.#onNotification = onNotification;
+  }
+
+  async start(): Promise<void> {
+    if (this.#stopped) return;
+    const client = new pg.Client({ ...this.#target, application_name: 'posthorn listener', keepAlive: true });
+    this.#client = client;
+    client.on('error', () => undefined);
+    client.on('notification', () => this.#onNotification());
+    client.on('end', () => this.#retry());
+    try {
+      await client.connect();
+      await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
+      // What was announced while nobody listened.
+      this.#onNotification();
+    } catch {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  #retry(): void {
+    if (this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.start(), againMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,161 @@
+import type { Queryable } from './database.js';
+
+export interface Replay {
+  organization_id: string;
+  webhook_id: string;
+  id: string;
+  status: 'running' | 'done' | 'cancelled';
+  total: number;
+  done: number;
+  created_at: Date;
+}
+
+export interface NewReplay {
+  organization_id: string;
+  webhook_id: string;
+  id: string;
+  from_at: Date;
+  to_at: Date;
+  event_types: readonly string[] | null;
+  only_failed: boolean;
+  created_at: Date;
+}
+
+const columns = 'organization_id, webhook_id, id, status, total, done, created_at';
+
+/**
+ * Which events `e` a replay `r` sends to the webhook `w`: what it would get if they were recorded now, as
+ * far as the replay was asked for them. Those that went to nobody then go to nobody now.
+ */
+const wanted = `
+       (w.workspace_id is null or w.workspace_id = e.workspace_id)
+   and w.event_types && array[e.type, split_part(e.type, '.', 1) || '.*', '*']
+   and (r.event_types is null or r.event_types && array[e.type, split_part(e.type, '.', 1) || '.*', '*'])
+   and not (e.type like 'webhook.%' and e.subject_id = w.id)
+   and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
+   and (not r.only_failed or coalesce((
+         select d.status not in ('success', 'pending')
+           from posthorn.deliveries d
+          where d.organization_id = e.organization_id and d.event_id = e.id and d.webhook_id = w.id
+            and d.created_at >= e.created_at
+          order by d.created_at desc, d.id desc
+          limit 1), true))`;
+
+/** Creates the job and counts what it will send. */
+export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay> {
+  const { rows } = await client.query<Replay>({
+    text: `
+  with r as (
+    select $1::text as organization_id, $2::text as webhook_id, $3::text as id, $4::timestamptz as from_at,
+           $5::timestamptz as to_at, $6::text[] as event_types, $7::boolean as only_failed,
+           $8::timestamptz as created_at
+  )
+  insert into posthorn.replays
+         (organization_id, webhook_id, id, from_at, to_at, event_types, only_failed, total, position_at, created_at)
+  select r.organization_id, r.webhook_id, r.id, r.from_at, r.to_at, r.event_types, r.only_failed,
+         (select count(*)
+            from posthorn.events e
+            join posthorn.webhooks w on w.organization_id = e.organization_id and w.id = r.webhook_id
+           where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at and ${wanted}),
+         r.from_at, r.created_at
+    from r
+  returning ${columns}`,
+    values: [
+      replay.organization_id,
+      replay.webhook_id,
+      replay.id,
+      replay.from_at,
+      replay.to_at,
+      replay.event_types,
+      replay.only_failed,
+      replay.created_at,
+    ],
+  });
+  return rows[0]!;
+}
+
+export async function readReplay(
+  database: Queryable,
+  key: { organization_id: string; webhook_id: string; id: string },
+): Promise<Replay | undefined> {
+  const { rows } = await database.query<Replay>({
+    text: `select ${columns} from posthorn.replays where organization_id = $1 and webhook_id = $2 and id = $3`,
+    values: [key.organization_id, key.webhook_id, key.id],
+  });
+  return rows[0];
+}
+
+/**
+ * Takes one running replay a page of events further, in the transaction of `client`; undefined where none
+ * runs or others are at it. A crash repeats nothing: position and deliveries are written together.
+ */
+export async function advanceReplay(client: Queryable, pageSize: number): Promise<Replay | undefined> {
+  const taken = await client.query<{ organization_id: string; id: string; webhook_id: string }>({
+    text: `
+  select organization_id, webhook_id, id
+    from posthorn.replays
+   where status = 'running'
+   order by created_at
+   limit 1
+     for update skip locked`,
+  });
+  const replay = taken.rows[0];
+  if (!replay) return undefined;
+  await client.query({
+    text: "select posthorn.ensure_partition('deliveries', (clock_timestamp() at time zone 'UTC')::date)",
+  });
+  const { rows } = await client.query<Replay>({
+    text: `
+  with r as (
+    select * from posthorn.replays where organization_id = $1 and webhook_id = $2 and id = $3
+  ), page as materialized (
+    select e.*, row_number() over (order by e.created_at, e.id) as n
+      from r
+     cross join lateral (
+           select * from posthorn.events e
+            where e.organization_id = r.organization_id and e.created_at between r.position_at and r.to_at
+              and (e.created_at, e.id) > (r.position_at, r.position_id)
+            order by e.created_at, e.id
+            limit $4) e
+  ), chosen as materialized (
+    select e.*, w.id as webhook_id
+      from page e
+     cross join r
+      join posthorn.webhooks w
+        on w.organization_id = r.organization_id and w.id = r.webhook_id and w.status = 'active'
+     where ${wanted}
+  ), seed as materialized (
+    select date_trunc('milliseconds', clock_timestamp()) as at, replace(gen_random_uuid()::text, '-', '') as entropy
+  ), queued as (
+    insert into posthorn.deliveries
+           (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at)
+    select c.organization_id, c.webhook_id, s.at,
+           'WDLV-' || posthorn.ulid_head(posthorn.epoch_ms(s.at), ('x' || left(s.entropy, 10))::bit(40)::bigint)
+                   || posthorn.base32((('x' || right(s.entropy, 10))::bit(40)::bigint & ((1::bigint << 39) - 1)) + c.n),
+           c.id, c.type, c.created_at, s.at
+      from chosen c
+     cross join seed s
+    returning 1
+  ), standing as (
+    select (select count(*) from page) as seen,
+           (select count(*) from queued) as queued,
+           exists (select from posthorn.webhooks w, r
+                    where w.organization_id = r.organization_id and w.id = r.webhook_id and w.status = 'active') as active,
+           (select p.created_at from page p order by p.n desc limit 1) as last_at,
+           (select p.id from page p order by p.n desc limit 1) as last_id
+  )
+  update posthorn.replays u
+     set done = u.done + s.queued,
+         position_at = coalesce(s.last_at, u.position_at),
+         position_id = coalesce(s.last_id, u.position_id),
+         status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
+         -- What changed since the count, such as an event delivered meanwhile, shows in the end.
+         total = case when s.seen < $4 then u.done + s.queued else u.total end
+    from standing s
+   where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3
+  returning u.organization_id, u.webhook_id, u.id, u.status, u.total, u.done, u.created_at`,
+    values: [replay.organization_id, replay.webhook_id, replay.id, pageSize],
+  });
+  await client.query({ text: "select pg_notify('posthorn_deliveries', '')" });
+  return rows[0];
+}

@@ -1,0 +1,88 @@
+import type { Queryable } from './database.js';
+
+export interface RequestKey {
+  organization_id: string;
+  token_id: string;
+  route: string;
+  key: string;
+}
+
+/** An earlier request with the same key: what it was, and what it was answered, if it was yet. */
+export interface EarlierRequest {
+  fingerprint: Buffer;
+  created_at: Date;
+  status: number | null;
+  body: string | null;
+  location: string | null;
+}
+
+/** Takes a key for a request; answers the earlier request where the key was taken within 24 h. */
+export async function takeRequestKey(
+  database: Queryable,
+  key: RequestKey,
+  fingerprint: Buffer,
+  now: Date,
+  abandonedBefore: Date,
+): Promise<EarlierRequest | undefined> {
+  const { organization_id, token_id, route, key: text } = key;
+  const { rowCount } = await database.query({
+    text: `
+  insert into posthorn.request_keys as k (organization_id, token_id, route, key, fingerprint, created_at)
+  values ($1, $2, $3, $4, $5, $6)
+  on conflict (organization_id, token_id, route, key) do update
+     set fingerprint = excluded.fingerprint, created_at = excluded.created_at,
+         status = null, body = null, location = null
+   where k.created_at <= $6::timestamptz - interval '24 hours'
+      or (k.status is null and k.created_at < $7)`,
+    values: [organization_id, token_id, route, text, fingerprint, now, abandonedBefore],
+  });
+  if (rowCount === 1) return undefined;
+  const { rows } = await database.query<EarlierRequest>({
+    text: `
+  select fingerprint, created_at, status, body, location
+    from posthorn.request_keys
+   where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
+    values: [organization_id, token_id, route, text],
+  });
+  return rows[0];
+}
+
+export async function keepAnswer(
+  database: Queryable,
+  key: RequestKey,
+  answer: { status: number; body: string; location: string | null },
+): Promise<void> {
+  await database.query({
+    text: `
+  update posthorn.request_keys
+     set status = $5, body = $6, location = $7
+   where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
+    values: [
+      key.organization_id,
+      key.token_id,
+      key.route,
+      key.key,
+      answer.status,
+      answer.body,
+      answer.location,
+    ],
+  });
+}
+
+/** Frees a key whose request did not succeed, so that it can be repeated. */
+export async function releaseRequestKey(database: Queryable, key: RequestKey): Promise<void> {
+  await database.query({
+    text: `
+  delete from posthorn.request_keys
+   where organization_id = $1 and token_id = $2 and route = $3 and key = $4 and status is null`,
+    values: [key.organization_id, key.token_id, key.route, key.key],
+  });
+}
+
+export async function deleteRequestKeys(database: Queryable, before: Date): Promise<number> {
+  const { rowCount } = await database.query({
+    text: 'delete from posthorn.request_keys where created_at < $1',
+    values: [before],
+  });
+  return rowCount ?? 0;
+}

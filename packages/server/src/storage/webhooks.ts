@@ -1,0 +1,275 @@
+import type { Position } from '../domain/page.js';
+import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
+import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
+import type { Queryable } from './database.js';
+
+const columns = `id, organization_id, workspace_id, url, status, disabled_reason, event_types, created_at,
+         last_delivery_at, last_delivery_status, secret, previous_secret, previous_secret_until, revision`;
+
+export interface WebhookKey {
+  organization_id: string;
+  id: string;
+}
+
+/** For a token that is bound to a workspace: only where the webhook belongs to it. */
+export interface VisibleWebhookKey extends WebhookKey {
+  only_workspace_id: string | undefined;
+}
+
+/** Adds a webhook, unverified; false where the organization has as many as it may. */
+export async function createWebhook(
+  client: Queryable,
+  webhook: Pick<
+    Webhook,
+    'id' | 'organization_id' | 'workspace_id' | 'url' | 'event_types' | 'created_at' | 'secret'
+  >,
+): Promise<boolean> {
+  // Two creations at once must not both take the last place.
+  await client.query({
+    text: "select pg_advisory_xact_lock(hashtextextended('posthorn.webhooks ' || $1, 0))",
+    values: [webhook.organization_id],
+  });
+  const { rowCount } = await client.query({
+    text: `
+  insert into posthorn.webhooks
+         (organization_id, id, workspace_id, url, status, event_types, created_at, secret)
+  select $1, $2, $3, $4, 'unverified', $5, $6, $7
+   where (select count(*) from posthorn.webhooks where organization_id = $1) < $8`,
+    values: [
+      webhook.organization_id,
+      webhook.id,
+      webhook.workspace_id,
+      webhook.url,
+      webhook.event_types,
+      webhook.created_at,
+      webhook.secret,
+      webhooksPerOrganizationMax,
+    ],
+  });
+  return rowCount === 1;
+}
+
+export async function readWebhook(
+  client: Queryable,
+  key: WebhookKey | VisibleWebhookKey,
+  lock = false,
+): Promise<Webhook | undefined> {
+  const { rows } = await client.query<Webhook>({
+    text: `
+  select ${columns}
+    from posthorn.webhooks
+   where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
+   ${lock ? 'for update' : ''}`,
+    values: [key.organization_id, key.id, ('only_workspace_id' in key && key.only_workspace_id) || null],
+  });
+  return rows[0];
+}
+
+/** Webhooks by id, each of the organization it is mapped to. */
+export async function readWebhooks(
+  database: Queryable,
+  organizationById: ReadonlyMap<string, string>,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    name: 'webhooks by id',
+    text: `
+  select ${columns}
+    from posthorn.webhooks
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))`,
+    values: [[...organizationById.values()], [...organizationById.keys()]],
+  });
+  return rows;
+}
+
+/** Newest first, strictly behind `after`. */
+export async function listWebhooks(
+  database: Queryable,
+  filter: { organization_id: string; workspace_id: string | undefined },
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    text: `
+  select ${columns}
+    from posthorn.webhooks
+   where organization_id = $1 and ($2::text is null or workspace_id = $2)
+     and ($3::timestamptz is null or (created_at, id) < ($3, $4))
+   order by created_at desc, id desc
+   limit $5`,
+    values: [
+      filter.organization_id,
+      filter.workspace_id ?? null,
+      after ? new Date(after.atMs) : null,
+      after?.id ?? null,
+      limit,
+    ],
+  });
+  return rows;
+}
+
+export interface WebhookChange {
+  url?: string;
+  event_types?: readonly string[];
+  status?: WebhookStatus;
+  disabled_reason?: DisabledReason | null;
+  secret?: Buffer;
+  previous_secret?: Buffer | null;
+  previous_secret_until?: Date | null;
+  verifications?: number;
+  verify_at?: Date | null;
+  failing_since?: null;
+  last_failure_at?: null;
+}
+
+const changeable = [
+  'url',
+  'event_types',
+  'status',
+  'disabled_reason',
+  'secret',
+  'previous_secret',
+  'previous_secret_until',
+  'verifications',
+  'verify_at',
+  'failing_since',
+  'last_failure_at',
+] as const satisfies readonly (keyof WebhookChange)[];
+
+/** Changes the given fields; answers the webhook as it is then. */
+export async function changeWebhook(
+  client: Queryable,
+  key: WebhookKey,
+  change: WebhookChange,
+): Promise<Webhook | undefined> {
+  const values: unknown[] = [key.organization_id, key.id];
+  const sets = changeable
+    .filter((column) => change[column] !== undefined)
+    .map((column) => `${column} = $${values.push(change[column])}`);
+  const { rows } = await client.query<Webhook>({
+    text: `
+  update posthorn.webhooks
+     set ${[...sets, 'revision = revision + 1'].join(', ')}
+   where organization_id = $1 and id = $2
+  returning ${columns}`,
+    values,
+  });
+  return rows[0];
+}
+
+export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): Promise<Webhook | undefined> {
+  const { rows } = await client.query<Webhook>({
+    text: `
+  delete from posthorn.webhooks
+   where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
+  returning ${columns}`,
+    values: [key.organization_id, key.id, key.only_workspace_id ?? null],
+  });
+  return rows[0];
+}
+
+/**
+ * Takes webhooks whose next automatic verification is due and sets the one after it, so that a node which
+ * dies over one of them only delays it.
+ */
+export async function takeDueVerifications(
+  database: Queryable,
+  now: Date,
+  limit: number,
+): Promise<readonly Webhook[]> {
+  const { rows } = await database.query<Webhook>({
+    text: `
+  update posthorn.webhooks
+     set verifications = verifications + 1,
+         verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
+   where (organization_id, id) in (
+           select organization_id, id
+             from posthorn.webhooks
+            where status = 'unverified' and verify_at <= $1
+            order by verify_at
+            limit $3
+              for update skip locked)
+  returning ${columns}`,
+    values: [now, reverifyAfterMs, limit],
+  });
+  return rows;
+}
+
+/** Counts a test event against the webhook's minute; false where it is one too many. */
+export async function countTest(
+  database: Queryable,
+  key: WebhookKey,
+  now: Date,
+  max: number,
+): Promise<boolean> {
+  const { rowCount } = await database.query({
+    text: `
+  update posthorn.webhooks
+     set tests = case when tests_since > $3::timestamptz - interval '1 minute' then tests + 1 else 1 end,
+         tests_since = case when tests_since > $3::timestamptz - interval '1 minute' then tests_since else $3 end
+   where organization_id = $1 and id = $2
+     and (tests_since is null or tests_since <= $3::timestamptz - interval '1 minute' or tests < $4)`,
+    values: [key.organization_id, key.id, now, max],
+  });
+  return rowCount === 1;
+}
+
+/** What attempts since the last report say of a webhook. */
+export interface HealthReport {
+  organization_id: string;
+  webhook_id: string;
+  last_at: Date;
+  last_status: 'success' | 'failed';
+  succeeded: boolean;
+  /** The first and last failure since the last success. */
+  first_failure_at: Date | null;
+  last_failure_at: Date | null;
+}
+
+export interface FailingWebhook {
+  workspace_id: string | null;
+  organization_id: string;
+  id: string;
+  failing_since: Date;
+  last_failure_at: Date;
+}
+
+/** Writes what attempts said, many webhooks in one statement; answers those that still only fail. */
+export async function reportHealth(
+  database: Queryable,
+  reports: readonly HealthReport[],
+): Promise<readonly FailingWebhook[]> {
+  const { rows } = await database.query<FailingWebhook>({
+    name: 'report health',
+    text: `
+  update posthorn.webhooks w
+     set last_delivery_status = case when w.last_delivery_at > r.last_at then w.last_delivery_status else r.last_status end,
+         last_delivery_at = greatest(w.last_delivery_at, r.last_at),
+         failing_since = case when r.succeeded then r.first_failure_at
+                              else coalesce(w.failing_since, r.first_failure_at) end,
+         last_failure_at = case when r.succeeded then r.last_failure_at
+                                else greatest(w.last_failure_at, r.last_failure_at) end
+    from json_to_recordset($1) as r (
+           organization_id text, webhook_id text, last_at timestamptz, last_status text, succeeded boolean,
+           first_failure_at timestamptz, last_failure_at timestamptz)
+   where w.organization_id = r.organization_id and w.id = r.webhook_id
+  returning w.organization_id, w.workspace_id, w.id, w.failing_since, w.last_failure_at`,
+    values: [JSON.stringify(reports)],
+  });
+  return rows.filter((row) => row.failing_since !== null && row.last_failure_at !== null);
+}
+
+/** Disables a webhook unless it is disabled already; says whether it was done now. */
+export async function disableWebhook(
+  client: Queryable,
+  key: WebhookKey,
+  reason: DisabledReason,
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    text: `
+  update posthorn.webhooks
+     set status = 'disabled', disabled_reason = $3, verify_at = null, revision = revision + 1
+   where organization_id = $1 and id = $2 and status <> 'disabled'`,
+    values: [key.organization_id, key.id, reason],
+  });
+  return rowCount === 1;
+}

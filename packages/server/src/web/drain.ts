@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import { Problem } from '../domain/problem.js';
+
+const drainMsMax = 10_000;
+
+/**
+ * Once closing has begun, requests under way finish and new ones are refused. Connections that fall idle
+ * are closed at once, for Node only looks when closing begins and would wait for the others' keep-alive to
+ * end; whoever never finishes sending is cut off.
+ */
+export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuseWhileStopping: () => void } {
+  let begun = false;
+  let cutOff: NodeJS.Timeout | undefined;
+  app.addHook('preClose', async () => {
+    begun = true;
+    cutOff = setTimeout(() => app.server.closeAllConnections(), msMax);
+  });
+  app.addHook('onResponse', async () => {
+    if (begun) app.server.closeIdleConnections();
+  });
+  app.addHook('onClose', async () => clearTimeout(cutOff));
+  return {
+    refuseWhileStopping() {
+      if (!begun) return;
+      throw new Problem('unavailable', 'This node is stopping; try again.', {
+        headers: { 'Retry-After': '1' },
+      });
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { openSocket, parseAnswer, type RawAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
+import { platformToken, startTestService } from '../support/service.js';
+import { ask } from '../support/client.js';
+
+const service = await startTestService();
+const listeners = [
+  ['public', service.publicUrl],
+  ['platform', service.platformUrl],
+] as const;
+
+function expectProblem({ headers, body, status }: RawAnswer, expected: number): void {
+  expect(status).toBe(expected);
+  expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+  expect(body).toMatchObject({ status: expected, code: 'malformed_request', request_id: headers['x-request-id'] });
+  expect(Object.keys(body)).toEqual(['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id']);
+}
+
+describe.each(listeners)('on the %s listener', (_name, url) => {
+  it.each<[string, string | Buffer]>([
+    ['the start of a TLS handshake', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03])],
+    ['words', 'how do you do?\r\n\r\n'],
+    ['a method nobody knows', 'FETCH / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a version nobody speaks', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n'],
+    ['a space in the path', 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a header without a name', 'GET / HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n'],
+    ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n'],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+    ['a length that is no number', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n'],
+    [
+      'both a length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'a chunk of no length',
+      'POST /platform/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n',
+    ],
+    ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ])('%s is answered 400 as a problem, and the connection closed', async (_what, bytes) => {
+    expectProblem(await sendRaw(url, bytes), 400);
+  });
+
+  it('headers that are too large are answered 431 as a problem', async () => {
+    const header = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(32 * 1024)}\r\n\r\n`;
+    expectProblem(await sendRaw(url, header), 431);
+  });
+
+  it('a request line that is too large is answered 431 as a problem', async () => {
+    expectProblem(await sendRaw(url, `GET /${'x'.repeat(32 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`), 431);
+  });
+
+  it('an expectation nobody knows is passed over', async () => {
+    const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: the-unexpected\r\nConnection: close\r\n\r\n';
+    expect((await sendRaw(url, request)).status).toBe(200);
+  });
+
+  it('HTTP/1.0 and the absolute form of a URL are understood', async () => {
+    expect((await sendRaw(url, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
+    const absolute = `GET ${url}/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    expect((await sendRaw(url, absolute)).status).toBe(200);
+  });
+
+  it('serves others although clients break off in the middle of a request', async () => {
+    for (const part of ['POST /platf', 'POST /platform/events HTTP/1.1\r\nHost: x\r\n']) {
+      const socket = await openSocket(url);
+      socket.write(part);
+      socket.destroy();
+    }
+    expect((await ask(`${url}/healthz`)).status).toBe(200);
+  });
+});
+
+describe('a body that breaks off', () => {
+  it('is not taken for an outage of the database', async () => {
+    const socket = await openSocket(service.platformUrl);
+    socket.write(
+      `POST /platform/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${platformToken}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\nConnection: close\r\n\r\n[1,',
+    );
+    socket.end();
+    const bytes = await readToEnd(socket);
+    if (bytes.length > 0) expect(parseAnswer(bytes).status).toBe(400);
+    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    expect(text).not.toMatch(/posthorn_http_request_duration_seconds_count\{.*status="503"/);
+  });
+});

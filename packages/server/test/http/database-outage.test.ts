@@ -1,0 +1,215 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, ask, event } from '../support/client.js';
+import { freshDatabase, type TestDatabase } from '../support/database.js';
+import { PostgresProxy } from '../support/postgres-proxy.js';
+import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
+import { Tail } from '../support/tail.js';
+
+let real: TestDatabase;
+let proxy: PostgresProxy;
+let service: TestService;
+let token: string;
+
+beforeAll(async () => {
+  real = await freshDatabase();
+  proxy = await PostgresProxy.open(real.url);
+  service = await startTestService({ DATABASE_URL: proxy.url });
+  token = await makeToken(real.database);
+});
+
+afterEach(async () => {
+  proxy.heal();
+  await untilReady();
+});
+
+const list = () => ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
+const post = (body: unknown = event()) =>
+  ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
+const readyz = (url = service.publicUrl) => ask(`${url}/readyz`);
+
+async function untilReady(): Promise<void> {
+  while ((await readyz()).status !== 200) await new Promise(setImmediate);
+}
+
+function expectUnavailable(answer: Answer): void {
+  expect([answer.status, answer.body?.code], answer.text).toEqual([503, 'unavailable']);
+  expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(answer.text).not.toMatch(/select |insert |ECONN|\.js:|\.ts:|127\.0\.0\.1|posthorn\./i);
+}
+
+/** Runs a request and its answer's 503 against the 5 s it may take. */
+async function within5s(request: Promise<Answer>): Promise<Answer> {
+  const started = performance.now();
+  const answer = await request;
+  expect(performance.now() - started).toBeLessThan(5_000);
+  return answer;
+}
+
+/** Holds the table that both reading and recording need, until told to let go. */
+async function holdingEvents<T>(work: (untilWaiting: (count: number) => Promise<void>) => Promise<T>): Promise<T> {
+  const holder = new pg.Client({ connectionString: real.url });
+  await holder.connect();
+  try {
+    await holder.query('begin; lock table posthorn.events in access exclusive mode');
+    return await work(async (count) => {
+      for (;;) {
+        const { rows } = await holder.query(
+          `select count(*)::int as waiting from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        if (rows[0].waiting >= count) return;
+      }
+    });
+  } finally {
+    await holder.end();
+  }
+}
+
+describe('while the database refuses connections', () => {
+  it('reading is 503 with Retry-After', async () => {
+    proxy.cut();
+    expectUnavailable(await within5s(list()));
+    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })));
+    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })));
+  });
+
+  it('recording is 503 with Retry-After', async () => {
+    proxy.cut();
+    expectUnavailable(await within5s(post()));
+  });
+
+  it('a token cannot be told from a wrong one, so it is 503 and not 401', async () => {
+    proxy.cut();
+    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })));
+  });
+
+  it('what the database is not needed for works on', async () => {
+    proxy.cut();
+    for (const url of [service.publicUrl, service.platformUrl]) {
+      expect((await ask(`${url}/healthz`)).status).toBe(200);
+      expect((await ask(`${url}/openapi.json`)).status).toBe(200);
+    }
+    expect((await ask(`${service.publicUrl}/v1/events`)).status).toBe(401);
+    expect((await post({})).status).toBe(422);
+    expect((await ask(`${service.platformUrl}/metrics`, { token: platformToken })).status).toBe(200);
+  });
+
+  it('/readyz is 503 on both listeners, and 200 again once it is back', async () => {
+    expect((await readyz()).status).toBe(200);
+    proxy.cut();
+    for (const url of [service.publicUrl, service.platformUrl]) expectUnavailable(await within5s(readyz(url)));
+    proxy.heal();
+    await untilReady();
+    expect((await readyz(service.platformUrl)).status).toBe(200);
+  });
+
+  it('nothing is recorded, and everything works as before once it is back', async () => {
+    const before = (await list()).body.data.length;
+    proxy.cut();
+    expectUnavailable(await post());
+    proxy.heal();
+    await untilReady();
+    expect((await list()).body.data).toHaveLength(before);
+    expect((await post()).status).toBe(201);
+    expect((await list()).body.data).toHaveLength(before + 1);
+  });
+});
+
+describe('a request that the database was cut off from', () => {
+  it('is 503 with Retry-After, reading or recording', async () => {
+    const answers = await holdingEvents(async (untilWaiting) => {
+      const requests = [within5s(list()), within5s(post())];
+      await untilWaiting(2);
+      proxy.cut();
+      return Promise.all(requests);
+    });
+    for (const answer of answers) expectUnavailable(answer);
+  });
+
+  it('is 503 where the server ends the connection itself', async () => {
+    const answers = await holdingEvents(async (untilWaiting) => {
+      const requests = [within5s(list()), within5s(post())];
+      await untilWaiting(2);
+      await real.database.query({
+        text: `select pg_terminate_backend(pid) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'`,
+      });
+      return Promise.all(requests);
+    });
+    for (const answer of answers) expectUnavailable(answer);
+  });
+
+  it('is 503 where the network just goes silent', async () => {
+    await list();
+    const answers = await holdingEvents(async (untilWaiting) => {
+      const requests = [within5s(list()), within5s(post())];
+      await untilWaiting(2);
+      proxy.silence();
+      return Promise.all(requests);
+    });
+    for (const answer of answers) expectUnavailable(answer);
+  });
+});
+
+describe('while the network to the database is silent', () => {
+  // Ten connections lie open and dead in the pool; whoever waits behind the first must not wait for each.
+  beforeAll(async () => {
+    await Promise.all(Array.from({ length: 40 }, list));
+  });
+
+  it('every one of many recording requests is 503 within 5 s, also those queued behind others', async () => {
+    proxy.silence();
+    const started = Array.from({ length: 20 }, (_, index) => index);
+    const answers = await Promise.all(started.map(() => within5s(post())));
+    for (const answer of answers) expectUnavailable(answer);
+  });
+
+  it('every one of many reading requests is 503 within 5 s', async () => {
+    proxy.silence();
+    for (const answer of await Promise.all(Array.from({ length: 20 }, () => within5s(list()))))
+      expectUnavailable(answer);
+    expectUnavailable(await within5s(readyz()));
+  });
+});
+
+describe('a tail whose database goes away', () => {
+  it('ends, and misses nothing when it comes back with the last id it saw', async () => {
+    const tail = await Tail.open(service, token);
+    const first = (await post()).body.data[0].id;
+    expect((await tail.next()).id).toBe(first);
+    proxy.cut();
+    await tail.ended().catch(() => undefined);
+    proxy.heal();
+    await untilReady();
+    const missed = (await post()).body.data[0].id;
+    const again = await Tail.open(service, token, { lastEventId: first });
+    expect((await again.next()).id).toBe(missed);
+    again.close();
+  });
+});
+
+describe('a service that starts while the database is out of reach', () => {
+  let late: TestService;
+  let lateProxy: PostgresProxy;
+
+  beforeAll(async () => {
+    const empty = await freshDatabase(true);
+    lateProxy = await PostgresProxy.open(empty.url);
+    lateProxy.cut();
+    late = await startTestService({ DATABASE_URL: lateProxy.url });
+  });
+  afterAll(() => late.stop());
+
+  it('answers 503 until it is there, then migrates it and is ready', async () => {
+    expect((await ask(`${late.publicUrl}/healthz`)).status).toBe(200);
+    expectUnavailable(await readyz(late.publicUrl));
+    lateProxy.heal();
+    while ((await readyz(late.publicUrl)).status !== 200) await new Promise(setImmediate);
+    const recorded = await ask(`${late.platformUrl}/platform/events`, {
+      ...{ method: 'POST', token: platformToken, body: event() },
+    });
+    expect(recorded.status).toBe(201);
+  });
+});

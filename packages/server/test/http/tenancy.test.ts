@@ -1,0 +1,312 @@
+import { describe, expect, it } from 'vitest';
+import { newId } from '../../src/domain/identifier.js';
+import { newTokenText, type Scope, scopes, type Token } from '../../src/domain/token.js';
+import { revokeToken } from '../../src/storage/tokens.js';
+import { type Answer, ask, event, record } from '../support/client.js';
+import { type Example, exampleOf, type Operation, readOperations, urlOf } from '../support/operations.js';
+import { makeToken, platformToken, startTestService } from '../support/service.js';
+
+const service = await startTestService();
+const everything = { scopes: [...scopes] };
+const publicOperations = await readOperations(service.publicUrl);
+const platformOperations = await readOperations(service.platformUrl);
+const secured = publicOperations.filter(({ isOpen }) => !isOpen);
+const [foreignEvent] = await record(service, event({ organization_id: 'ORG-other', workspace_id: 'WS-1' }));
+
+/** Ids that exist, but in another organization. Where a kind is not here, one that exists nowhere serves. */
+const foreignIds: Record<string, string> = { event_id: foreignEvent!.id };
+
+/** The operation's own example, asked for ORG-acme. */
+function exampleFor(operation: Operation): Example {
+  const { path, query, body } = exampleOf(operation);
+  const own = { organization_id: 'ORG-acme' };
+  return {
+    path: { ...path, ...foreignIds },
+    query: { ...query, ...('organization_id' in query && own) },
+    body: hasField(operation, 'organization_id') ? { ...(body as object), ...own } : body,
+  };
+}
+
+function hasField(operation: Operation, name: string): boolean {
+  return name in (operation.body?.['application/json']?.schema?.properties ?? {});
+}
+
+function hasParameter(operation: Operation, name: string): boolean {
+  return operation.parameters.some((parameter) => parameter.name === name);
+}
+
+function send(operation: Operation, token: string | undefined, example = exampleFor(operation)): Promise<Answer> {
+  return ask(urlOf(service.publicUrl, operation, example), {
+    ...{ method: operation.method, token },
+    ...(example.body !== undefined && { body: example.body }),
+  });
+}
+
+/** Puts values where the operation takes them: in the query, else in the body. */
+function asking(operation: Operation, values: Record<string, string>): Example {
+  const example = exampleFor(operation);
+  for (const [name, value] of Object.entries(values)) {
+    if (hasParameter(operation, name)) example.query[name] = value;
+    else example.body = { ...(example.body as object), [name]: value };
+  }
+  return example;
+}
+
+const takes = (name: string) => (operation: Operation) =>
+  hasParameter(operation, name) || hasField(operation, name);
+
+function expectProblem(answer: Answer, status: number, code: string): void {
+  expect([answer.status, answer.body?.code], answer.text).toEqual([status, code]);
+}
+
+function expectUnauthenticated(answer: Answer): void {
+  expectProblem(answer, 401, 'unauthenticated');
+  expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+  expect(answer.headers.get('ratelimit')).toBeNull();
+}
+
+async function revokedToken(): Promise<string> {
+  const id = newId('TOK', Date.now());
+  const text = await makeToken(service.database, { ...everything, id });
+  await revokeToken(service.database, id, new Date());
+  return text;
+}
+
+describe.each(secured)('$name', (operation) => {
+  it('is 401 without a token', async () => {
+    expectUnauthenticated(await send(operation, undefined));
+  });
+
+  it('is 401 with a malformed token', async () => {
+    const good = await makeToken(service.database, everything);
+    const { body, ...rest } = exampleFor(operation);
+    for (const authorization of [
+      'Bearer',
+      'Bearer ',
+      'Bearer x',
+      `Bearer ${good}x`,
+      `Bearer ${good.slice(0, -1)}`,
+      `Bearer ${good} ${good}`,
+      `Bearer, ${good}`,
+      `Basic ${Buffer.from(`x:${good}`).toString('base64')}`,
+      good,
+      `Bearer ${good.toUpperCase()}`,
+    ]) {
+      const answer = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {
+        ...{ method: operation.method, headers: { authorization }, body },
+      });
+      expectUnauthenticated(answer);
+    }
+  });
+
+  it('is 401 with a token nobody issued', async () => {
+    expectUnauthenticated(await send(operation, newTokenText()));
+  });
+
+  it('is 401 with an expired token', async () => {
+    const expired = await makeToken(service.database, { ...everything, expires_at: new Date(Date.now() - 1) });
+    expectUnauthenticated(await send(operation, expired));
+  });
+
+  it('is 401 with a revoked token', async () => {
+    expectUnauthenticated(await send(operation, await revokedToken()));
+  });
+
+  it("is 401 with the platform listener's token", async () => {
+    expectUnauthenticated(await send(operation, platformToken));
+  });
+
+  it.each(operation.scopes)('is 403 insufficient_scope without %s, whatever else is wrong', async (scope) => {
+    const rest = scopes.filter((each) => each !== scope);
+    const lacking = await makeToken(service.database, { scopes: rest });
+    const example = exampleFor(operation);
+    expectProblem(await send(operation, lacking, example), 403, 'insufficient_scope');
+    const faulty = { ...example, query: { ...example.query, no_such_parameter: '1' }, body: 'no object' };
+    expectProblem(
+      await send(operation, lacking, { ...faulty, body: operation.body && faulty.body }),
+      403,
+      'insufficient_scope',
+    );
+  });
+
+  it('is refused without a scope at all', async () => {
+    expectProblem(
+      await send(operation, await makeToken(service.database, { scopes: [] })),
+      403,
+      'insufficient_scope',
+    );
+  });
+});
+
+describe.each(secured.filter(takes('organization_id')))('$name, asked for an organization', (operation) => {
+  it('is 403 organization_forbidden for another one, whether or not it exists', async () => {
+    const token = await makeToken(service.database, everything);
+    for (const organization_id of ['ORG-other', 'ORG-that-never-was', 'nonsense']) {
+      const answer = await send(operation, token, asking(operation, { organization_id }));
+      expectProblem(answer, 403, 'organization_forbidden');
+      expect(answer.text).not.toContain(foreignEvent!.id);
+    }
+  });
+});
+
+describe.each(secured.filter(takes('workspace_id')))('$name, asked for a workspace', (operation) => {
+  it("is 403 workspace_forbidden for a workspace's token that asks for another one", async () => {
+    const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-own' });
+    for (const workspace_id of ['WS-1', 'WS-that-never-was']) {
+      expectProblem(
+        await send(operation, token, asking(operation, { workspace_id })),
+        403,
+        'workspace_forbidden',
+      );
+    }
+  });
+
+  it('is 403 organization_forbidden for another organization even where the workspace has the same name', async () => {
+    const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-1' });
+    const asked = asking(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
+    expectProblem(await send(operation, token, asked), 403, 'organization_forbidden');
+  });
+});
+
+describe.each(secured.filter(({ path }) => path.includes('{')))('$name, with an id in its path', (operation) => {
+  it('is 404 for an id of another organization', async () => {
+    expectProblem(await send(operation, await makeToken(service.database, everything)), 404, 'not_found');
+  });
+});
+
+describe("another organization's event", () => {
+  it('is answered byte for byte like one that never existed', async () => {
+    const token = await makeToken(service.database);
+    const foreign = foreignEvent!.id;
+    const never = `${foreign.slice(0, -6)}000000`;
+    const get = async (id: string) => {
+      const { status, headers, text } = await ask(`${service.publicUrl}/v1/events/${id}`, {
+        ...{ token, headers: { 'x-request-id': 'the-same-request' } },
+      });
+      const kept = [...headers].filter(([name]) => name !== 'date');
+      return { status, headers: kept, text: text.replaceAll(id, 'ID') };
+    };
+    expect(await get(foreign)).toEqual(await get(never));
+    const own = await makeToken(service.database, { organization_id: 'ORG-other' });
+    expect((await ask(`${service.publicUrl}/v1/events/${foreign}`, { token: own })).status).toBe(200);
+  });
+
+  it('is in no list of ours, whatever is asked for', async () => {
+    const token = await makeToken(service.database);
+    for (const filter of ['', '&type=invoice.paid', '&workspace_id=WS-1', '&actor_id=USR-ada', '&order=asc']) {
+      const { body } = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme${filter}`, { token });
+      expect(body.data).toEqual([]);
+    }
+  });
+});
+
+describe('a token', () => {
+  const list = (token: string) => ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
+  const statusAt = async (token: string, ms: number) => {
+    service.clock.stoppedAtMs = ms;
+    try {
+      return (await list(token)).status;
+    } finally {
+      service.clock.stoppedAtMs = undefined;
+    }
+  };
+
+  it('that was just in use is refused within 2 s of its revocation', async () => {
+    const id = newId('TOK', Date.now());
+    const token = await makeToken(service.database, { id });
+    const now = Date.now();
+    expect(await statusAt(token, now)).toBe(200);
+    await revokeToken(service.database, id, new Date());
+    expect(await statusAt(token, now + 2_000)).toBe(401);
+  });
+
+  it('is accepted until the millisecond it expires', async () => {
+    const expires = new Date(Date.now() + 60_000);
+    const token = await makeToken(service.database, { expires_at: expires });
+    expect(await statusAt(token, expires.getTime() - 1)).toBe(200);
+    expect(await statusAt(token, expires.getTime())).toBe(401);
+  });
+
+  it('is accepted whatever the case of the word Bearer', async () => {
+    const token = await makeToken(service.database);
+    for (const word of ['bearer', 'BEARER', 'Bearer  ']) {
+      const { status } = await ask(`${service.publicUrl}/v1/event-types`, {
+        headers: { authorization: `${word} ${token}` },
+      });
+      expect(status).toBe(200);
+    }
+  });
+
+  it('is stored only as its SHA-256', async () => {
+    const token = await makeToken(service.database);
+    const { rows } = await service.database.query<{ row: string }>({
+      text: 'select t::text as row from posthorn.tokens t',
+    });
+    const secret = token.slice('pht_'.length);
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { row } of rows) {
+      expect(row).not.toContain(secret);
+      expect(row).not.toContain(Buffer.from(token).toString('hex'));
+    }
+  });
+
+  it.each<[string, Partial<Token>, number]>([
+    ['events:read', { scopes: ['events:read'] as Scope[] }, 200],
+    ['everything but events:read', { scopes: scopes.filter((scope) => scope !== 'events:read') }, 403],
+  ])('with %s reads events accordingly', async (_name, fields, status) => {
+    expect((await list(await makeToken(service.database, fields))).status).toBe(status);
+  });
+});
+
+describe.each(platformOperations.filter(({ isOpen }) => !isOpen))(
+  '$name on the platform listener',
+  (operation) => {
+    const ask401 = async (headers: Record<string, string>) => {
+      const { body, ...rest } = exampleOf(operation);
+      const answer = await ask(urlOf(service.platformUrl, operation, { ...rest, body }), {
+        ...{ method: operation.method, headers, body },
+      });
+      expectUnauthenticated(answer);
+    };
+
+    it('is 401 without a token, with a wrong one, and with one of the public API', async () => {
+      await ask401({});
+      for (const text of [
+        `Bearer ${platformToken}x`,
+        `Bearer ${platformToken.slice(1)}`,
+        platformToken,
+        `Bearer ${await makeToken(service.database, everything)}`,
+      ]) {
+        await ask401({ authorization: text });
+      }
+    });
+
+    it('is 404 on the public listener, with whatever token', async () => {
+      const { body, ...rest } = exampleOf(operation);
+      for (const token of [undefined, platformToken, await makeToken(service.database, everything)]) {
+        const answer = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {
+          ...{ method: operation.method, token, body },
+        });
+        expectProblem(answer, 404, 'not_found');
+      }
+    });
+  },
+);
+
+describe('without a token', () => {
+  const open = [
+    ...publicOperations.filter(({ isOpen }) => isOpen).map(({ path }) => `${service.publicUrl}${path}`),
+    ...platformOperations.filter(({ isOpen }) => isOpen).map(({ path }) => `${service.platformUrl}${path}`),
+    ...[service.publicUrl, service.platformUrl].flatMap((url) => [`${url}/openapi.json`, `${url}/docs`]),
+  ].map((url) => url.replace(service.publicUrl, 'public').replace(service.platformUrl, 'platform'));
+
+  it.each(open)('%s is open to everyone', async (place) => {
+    const url = place.replace('public/', `${service.publicUrl}/`).replace('platform/', `${service.platformUrl}/`);
+    expect((await ask(url)).status).toBe(200);
+  });
+
+  it('health can be asked for on both listeners', () => {
+    for (const listener of ['public', 'platform'])
+      expect(open).toEqual(expect.arrayContaining([`${listener}/healthz`, `${listener}/readyz`]));
+  });
+});

@@ -1,0 +1,70 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll } from 'vitest';
+
+/** Stands between the service and its PostgreSQL, and can part them. */
+export class PostgresProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #state: 'open' | 'refusing' | 'silent' = 'open';
+  url = '';
+
+  private constructor(target: { path: string } | { host: string; port: number }) {
+    this.#server = createServer((inbound) => {
+      this.#hold(inbound);
+      if (this.#state === 'refusing') inbound.destroy();
+      // A network that drops packets accepts nothing either; a connection that stays mute comes near enough.
+      if (this.#state !== 'open') return;
+      const outbound = this.#hold(connect(target as { path: string }));
+      inbound.on('data', (chunk) => this.#state === 'open' && outbound.write(chunk));
+      outbound.on('data', (chunk) => this.#state === 'open' && inbound.write(chunk));
+      inbound.once('close', () => outbound.destroy());
+      outbound.once('close', () => inbound.destroy());
+    });
+  }
+
+  /** A proxy for this database, closed after the test file. */
+  static async open(databaseUrl: string): Promise<PostgresProxy> {
+    const [, user = '', address = '', name = '', rest = ''] =
+      /^postgres(?:ql)?:\/\/([^/?]*@)?([^/?]*)\/([^?]*)(?:\?(.*))?$/.exec(databaseUrl) ?? [];
+    const parameters = new URLSearchParams(rest);
+    const [hostName, hostPort] = address.split(':');
+    const host = parameters.get('host') ?? (hostName || '127.0.0.1');
+    const port = Number(parameters.get('port') ?? hostPort ?? 5432);
+    const proxy = new PostgresProxy(
+      host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+    );
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    const { port: ownPort } = proxy.#server.address() as { port: number };
+    proxy.url = `postgres://${user}127.0.0.1:${ownPort}/${name}`;
+    afterAll(() => proxy.#close());
+    return proxy;
+  }
+
+  /** Breaks all connections and refuses new ones. */
+  cut(): void {
+    this.#state = 'refusing';
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Lets nothing through any more, without a word. */
+  silence(): void {
+    this.#state = 'silent';
+  }
+
+  heal(): void {
+    this.#state = 'open';
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #hold(socket: Socket): Socket {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+    return socket;
+  }
+
+  #close(): Promise<void> {
+    this.cut();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+}
