@@ -12,11 +12,15 @@ returns table (
   organization_id text, webhook_id text, delivery_created_at timestamptz, delivery_id text, attempts smallint,
   event_id text, type text, event_created_at timestamptz, workspace_id text, payload json
 )
-language sql
+language plpgsql
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
+#variable_conflict use_column
+begin
+  return query
   with recursive waiting as (
     (select d.organization_id, d.webhook_id, d.due_at
        from posthorn.deliveries d
@@ -65,6 +69,7 @@ as $$
     left join posthorn.events e
       on e.organization_id = l.organization_id and e.created_at = l.event_created_at and e.id = l.event_id
    order by l.due_at;
+end
 $$;
 
 -- Writes the outcomes of attempts, many in one statement, and gives the leases back; only where the lease
@@ -72,11 +77,15 @@ $$;
 -- stays. Answers which were written.
 create function posthorn.settle_deliveries(node int, outcomes json)
 returns table (delivery_id text)
-language sql
+language plpgsql
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
+#variable_conflict use_column
+begin
+  return query
   update posthorn.deliveries d
      set status = o.status,
          due_at = coalesce(o.due_at, d.due_at),
@@ -99,8 +108,10 @@ as $$
            error text, duration_ms int, response text)
    where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
      and d.created_at = o.created_at and d.id = o.id
-     and d.leased_by = node and d.status = 'pending'
+     -- Said in a way no index can serve: the way in is the primary key of each outcome.
+     and coalesce(d.leased_by, -1) = node and d.status = 'pending'
   returning d.id;
+end
 $$;
 
 -- The first day that still has an unfinished delivery, so that claims can leave older partitions alone.

@@ -5,6 +5,7 @@ import { Lane } from './lane.js';
 const inFlightMax = 1_024;
 /** Webhooks that fail or have not answered yet may together take this many; the rest is for those that do. */
 const unprovenMax = 512;
+const lanesMax = 1_000;
 const queuedMax = 20_000;
 const queuedBytesMax = 64 * 1024 * 1024;
 
@@ -115,10 +116,20 @@ export class Dispatcher {
       else if (result === 'failed') lane.failed();
       this.#offer(lane);
       if (lane.wantsMore && !this.#closed) this.#options.onRoom();
-      if (lane.isIdle) this.#lanes.delete(lane.webhookId);
+      if (lane.isIdle) this.#forgetIdle();
       this.pump();
       if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
     });
+  }
+
+  /** What is known of a webhook is kept while it rests, but not of all that ever were. */
+  #forgetIdle(): void {
+    if (this.#lanes.size <= lanesMax) return;
+    for (const lane of this.#lanes.values()) {
+      if (!lane.isIdle) continue;
+      this.#lanes.delete(lane.webhookId);
+      return;
+    }
   }
 
   #lane(delivery: LeasedDelivery): Lane {

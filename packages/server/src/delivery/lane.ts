@@ -6,7 +6,9 @@ const sharesMax = 64;
 /** One that keeps failing still gets several at a time, so that its own backlog moves. */
 const sharesWhenFailing = 4;
 const failuresInARow = 5;
-const queuedMax = 2_000;
+/** How much of it is kept in memory: a lot for one that answers, little for one that does not. */
+const queuedMax = 10_000;
+const queuedMaxUnproven = 500;
 const queuedMaxWhenFailing = 50;
 
 /** One webhook's deliveries in this node's memory, and how many of them may be under way at once. */
@@ -41,11 +43,16 @@ export class Lane {
   }
 
   get isSaturated(): boolean {
-    return this.queued >= (this.isFailing ? queuedMaxWhenFailing : queuedMax);
+    return this.queued >= this.#queuedMax;
   }
 
   get wantsMore(): boolean {
-    return this.hasMore && this.queued < (this.isFailing ? queuedMaxWhenFailing : queuedMax) / 4;
+    return this.hasMore && this.queued < this.#queuedMax / 4;
+  }
+
+  get #queuedMax(): number {
+    if (this.isFailing) return queuedMaxWhenFailing;
+    return this.isProven ? queuedMax : queuedMaxUnproven;
   }
 
   get canStart(): boolean {

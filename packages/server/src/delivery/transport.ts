@@ -127,6 +127,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#controller = undefined;
     this.#end('protocol');
   }
 
@@ -150,7 +151,7 @@ class Exchange implements Dispatcher.DispatchHandler {
             retryAfterMs: this.#retryAfterMs,
           },
     );
-    // Harmless where the exchange is complete; otherwise the connection is dropped.
+    // Where the exchange is not complete the connection is dropped.
     this.#controller?.abort(new Error('done with'));
   }
 

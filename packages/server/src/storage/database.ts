@@ -45,6 +45,9 @@ export class Database implements Queryable {
     });
     // An idle connection that breaks is replaced on next use; whoever needs one then is told.
     this.#pool.on('error', () => undefined);
+    // One that breaks in use tells its statement; between two statements nobody else would listen, and an
+    // 'error' that nobody listens to ends the process.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   async query<Row extends object>(statement: Statement) {

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import { type ProblemCode, problems } from '../domain/problem.js';
 import { type ApiDocument, isOpen, type MediaType, type Operation, scopesOf } from './api-document.js';
 import { FixedText } from './fixed-text.js';
@@ -24,6 +25,17 @@ export interface DocumentInfo {
   /** The schema that every error response has. */
   problemSchema: object;
 }
+
+const IdempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'The same request with the same key is answered as the first time, for 24 h.',
+      examples: ['2f9c1c1e-invoice-hook'],
+    }),
+  ),
+});
 
 /** Makes the OpenAPI 3.1 document from the schemas that validate, and serves it at `/openapi.json`. */
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
@@ -49,9 +61,13 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
       ...(info.webhooks && { webhooks: info.webhooks as never }),
     },
     transform: ({ schema, url, route }) => {
-      const scopes = route.config?.scopes;
-      if (!schema || !scopes) return { schema: schema as object, url };
-      return { schema: { security: [{ [securityName]: [...scopes] }], ...schema }, url };
+      const { scopes, idempotent } = route.config ?? {};
+      const described = {
+        ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
+        ...(idempotent && { headers: IdempotencyHeaders }),
+        ...schema,
+      };
+      return { schema: described, url };
     },
   });
 
@@ -77,7 +93,9 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   if (has('cursor')) codes.push('invalid_cursor');
   if (has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
   if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
-  if (operation.requestBody) codes.push('invalid_body');
+  const isIdempotent = has('idempotency-key');
+  if (isIdempotent) codes.push('idempotency_in_progress');
+  if (operation.requestBody || isIdempotent) codes.push('invalid_body');
   // Also where none is asked for: whoever sends one is told what is wrong with it.
   if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;

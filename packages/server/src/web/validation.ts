@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance, FastifyRequest, preHandlerHookHandler, RouteOptions } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { faultsFromAjv } from '../domain/fault.js';
-import { type InputFault, inputProblem } from '../domain/problem.js';
+import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
 /** A check of a request's input beyond its schemas; it must bear values that the schemas refused. */
@@ -49,9 +49,15 @@ export function installValidation(app: FastifyInstance): void {
 
   const refuseFaults: preHandlerHookHandler = (request, _reply, done) => {
     const problem = inputProblem(request.routeOptions.config.validate?.(request) ?? []);
-    done(problem);
+    done(problem ?? missingPath(request));
   };
   app.addHook('preHandler', refuseFaults);
+}
+
+/** No id can have a NUL, and PostgreSQL would refuse to look for one. */
+function missingPath(request: FastifyRequest): Problem | undefined {
+  const ids = Object.values(request.params as Record<string, string>);
+  return ids.every(isReadable) ? undefined : new Problem('not_found', 'There is nothing at this path.');
 }
 
 function bodyValidator(ajv: Ajv2020, schema: TSchema): (body: unknown) => readonly InputFault[] {

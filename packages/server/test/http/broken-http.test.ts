@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { ask } from '../support/client.js';
 import { openSocket, parseAnswer, type RawAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
 import { platformToken, startTestService } from '../support/service.js';
-import { ask } from '../support/client.js';
 
 const service = await startTestService();
 const listeners = [
@@ -12,13 +12,20 @@ const listeners = [
 function expectProblem({ headers, body, status }: RawAnswer, expected: number): void {
   expect(status).toBe(expected);
   expect(headers['content-type']).toMatch(/^application\/problem\+json/);
-  expect(body).toMatchObject({ status: expected, code: 'malformed_request', request_id: headers['x-request-id'] });
+  expect(body).toMatchObject({
+    status: expected,
+    code: 'malformed_request',
+    request_id: headers['x-request-id'],
+  });
   expect(Object.keys(body)).toEqual(['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id']);
 }
 
 describe.each(listeners)('on the %s listener', (_name, url) => {
   it.each<[string, string | Buffer]>([
-    ['the start of a TLS handshake', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03])],
+    [
+      'the start of a TLS handshake',
+      Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03]),
+    ],
     ['words', 'how do you do?\r\n\r\n'],
     ['a method nobody knows', 'FETCH / HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a version nobody speaks', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n'],

@@ -48,18 +48,20 @@ async function within5s(request: Promise<Answer>): Promise<Answer> {
 }
 
 /** Holds the table that both reading and recording need, until told to let go. */
-async function holdingEvents<T>(work: (untilWaiting: (count: number) => Promise<void>) => Promise<T>): Promise<T> {
+async function holdingEvents<T>(
+  work: (untilWaiting: (count: number) => Promise<void>) => Promise<T>,
+): Promise<T> {
   const holder = new pg.Client({ connectionString: real.url });
   await holder.connect();
   try {
     await holder.query('begin; lock table posthorn.events in access exclusive mode');
     return await work(async (count) => {
       for (;;) {
-        const { rows } = await holder.query(
-          `select count(*)::int as waiting from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        if (rows[0].waiting >= count) return;
+        const { rows } = await real.database.query<{ waiting: number }>({
+          text: `select count(*) as waiting from pg_stat_activity
+                  where datname = current_database() and wait_event_type = 'Lock'`,
+        });
+        if (rows[0]!.waiting >= count) return;
       }
     });
   } finally {
@@ -71,8 +73,12 @@ describe('while the database refuses connections', () => {
   it('reading is 503 with Retry-After', async () => {
     proxy.cut();
     expectUnavailable(await within5s(list()));
-    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })));
-    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })));
+    expectUnavailable(
+      await within5s(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })),
+    );
+    expectUnavailable(
+      await within5s(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })),
+    );
   });
 
   it('recording is 503 with Retry-After', async () => {
@@ -82,7 +88,9 @@ describe('while the database refuses connections', () => {
 
   it('a token cannot be told from a wrong one, so it is 503 and not 401', async () => {
     proxy.cut();
-    expectUnavailable(await within5s(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })));
+    expectUnavailable(
+      await within5s(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
+    );
   });
 
   it('what the database is not needed for works on', async () => {
@@ -99,7 +107,8 @@ describe('while the database refuses connections', () => {
   it('/readyz is 503 on both listeners, and 200 again once it is back', async () => {
     expect((await readyz()).status).toBe(200);
     proxy.cut();
-    for (const url of [service.publicUrl, service.platformUrl]) expectUnavailable(await within5s(readyz(url)));
+    for (const url of [service.publicUrl, service.platformUrl])
+      expectUnavailable(await within5s(readyz(url)));
     proxy.heal();
     await untilReady();
     expect((await readyz(service.platformUrl)).status).toBe(200);

@@ -50,7 +50,12 @@ function expectWellFormed({ status, headers, body }: Answer, path: string): void
 describe('every error is application/problem+json with all its fields', () => {
   it.each<[string, number, () => Promise<Answer>, string]>([
     ['an unknown path', 404, () => ask(`${service.publicUrl}/nowhere`), '/nowhere'],
-    ['an unknown path on the platform listener', 404, () => ask(`${service.platformUrl}/nowhere`), '/nowhere'],
+    [
+      'an unknown path on the platform listener',
+      404,
+      () => ask(`${service.platformUrl}/nowhere`),
+      '/nowhere',
+    ],
     ['a wrong method', 405, () => list('', { method: 'DELETE' }), '/v1/events'],
     ['no token', 401, () => list('', { token: undefined }), '/v1/events'],
     ['no platform token', 401, () => post({ token: undefined }), '/platform/events'],
@@ -60,7 +65,12 @@ describe('every error is application/problem+json with all its fields', () => {
     ['malformed JSON', 400, () => post({ raw: '{', headers: json }), '/platform/events'],
     ['a body that is no JSON', 415, () => post({ raw: 'x' }), '/platform/events'],
     ['an invalid body', 422, () => post({ body: {} }), '/platform/events'],
-    ['a bad percent-encoding', 400, () => ask(`${service.publicUrl}/v1/events/%ZZ`, { token }), '/v1/events/%ZZ'],
+    [
+      'a bad percent-encoding',
+      400,
+      () => ask(`${service.publicUrl}/v1/events/%ZZ`, { token }),
+      '/v1/events/%ZZ',
+    ],
   ])('%s: %i', async (_what, status, send, path) => {
     const answer = await send();
     expect(answer.status).toBe(status);
@@ -202,12 +212,18 @@ describe('a path', () => {
     },
   );
 
-  it.each(['/', '/v1', '/v1/', '/v2/events', '/v1/events/x/y', '/V1/events', '//v1/events', '/platform/events'])(
-    'that does not exist, %s, is 404',
-    async (path) => {
-      expectProblem(await ask(`${service.publicUrl}${path}`, { token }), 404, 'not_found');
-    },
-  );
+  it.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/events',
+    '/v1/events/x/y',
+    '/V1/events',
+    '//v1/events',
+    '/platform/events',
+  ])('that does not exist, %s, is 404', async (path) => {
+    expectProblem(await ask(`${service.publicUrl}${path}`, { token }), 404, 'not_found');
+  });
 });
 
 describe('a body', () => {
@@ -239,13 +255,18 @@ describe('a body', () => {
     expectProblem(await post({ raw, headers: json }), 400, 'malformed_json');
   });
 
-  it.each(['text/plain', 'application/xml', 'text/json', 'application/jsonp', 'application/json-patch', 'junk', '*/*'])(
-    'sent as %s is 415',
-    async (type) => {
-      const answer = await post({ raw: '{}', headers: { 'content-type': type } });
-      expectProblem(answer, 415, 'unsupported_media_type');
-    },
-  );
+  it.each([
+    'text/plain',
+    'application/xml',
+    'text/json',
+    'application/jsonp',
+    'application/json-patch',
+    'junk',
+    '*/*',
+  ])('sent as %s is 415', async (type) => {
+    const answer = await post({ raw: '{}', headers: { 'content-type': type } });
+    expectProblem(answer, 415, 'unsupported_media_type');
+  });
 
   it('without a Content-Type is 415', async () => {
     const { status, body } = await sendRaw(
@@ -263,11 +284,14 @@ describe('a body', () => {
     },
   );
 
-  it.each(['gzip', 'br', 'deflate', 'zstd', 'nonsense'])('with Content-Encoding %s is 415', async (encoding) => {
-    const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': encoding } });
-    expectProblem(answer, 415, 'unsupported_media_type');
-    expect(answer.headers.get('accept-encoding')).toBe('identity');
-  });
+  it.each(['gzip', 'br', 'deflate', 'zstd', 'nonsense'])(
+    'with Content-Encoding %s is 415',
+    async (encoding) => {
+      const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': encoding } });
+      expectProblem(answer, 415, 'unsupported_media_type');
+      expect(answer.headers.get('accept-encoding')).toBe('identity');
+    },
+  );
 
   it('with Content-Encoding identity is read as it is', async () => {
     const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': 'identity' } });
@@ -342,10 +366,15 @@ describe('X-Request-Id', () => {
     expect(await idFor()).not.toBe(await idFor());
   });
 
-  it.each(['/healthz', '/v1/nowhere', '/openapi.json', '/v1/events/%ZZ'])('is on the answer to %s', async (path) => {
-    const { headers } = await ask(`${service.publicUrl}${path}`, { headers: { 'x-request-id': 'kept-as-it-is' } });
-    expect(headers.get('x-request-id')).toBe('kept-as-it-is');
-  });
+  it.each(['/healthz', '/v1/nowhere', '/openapi.json', '/v1/events/%ZZ'])(
+    'is on the answer to %s',
+    async (path) => {
+      const { headers } = await ask(`${service.publicUrl}${path}`, {
+        headers: { 'x-request-id': 'kept-as-it-is' },
+      });
+      expect(headers.get('x-request-id')).toBe('kept-as-it-is');
+    },
+  );
 
   it('is on good answers of both listeners', async () => {
     const recorded = await post({ body: event(), headers: { 'x-request-id': 'recording-this' } });

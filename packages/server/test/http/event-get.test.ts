@@ -43,6 +43,11 @@ describe('GET /v1/events/{event_id}', () => {
     }
   });
 
+  it('is 401 without a token, however odd the id', async () => {
+    for (const unknown of [id, 'x'.repeat(4_000), '%00', '~'])
+      expect((await get({ token: undefined }, unknown)).status).toBe(401);
+  });
+
   it('is hidden from a token of another workspace, as if it did not exist', async () => {
     const elsewhere = await makeToken(service.database, { workspace_id: 'WS-2' });
     const within = await makeToken(service.database, { workspace_id: 'WS-1' });
@@ -144,7 +149,12 @@ describe('events cannot be written through the public API', () => {
   const writing = METHODS.filter((method) => !['GET', 'HEAD', 'CONNECT'].includes(method));
 
   it.each(writing)('%s is 405 with Allow on the list, on an event and on the tail', async (method) => {
-    for (const path of ['/v1/events', `/v1/events/${id}`, '/v1/events/tail', '/v1/events?organization_id=x']) {
+    for (const path of [
+      '/v1/events',
+      `/v1/events/${id}`,
+      '/v1/events/tail',
+      '/v1/events?organization_id=x',
+    ]) {
       const answer = await sendRaw(
         service.publicUrl,
         `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +

@@ -32,7 +32,8 @@ describe('an event is kept 90 days, to the millisecond', () => {
     return body.data.map((one: { id: string }) => one.id);
   };
 
-  const statusOf = async (id: string) => (await ask(`${service.publicUrl}/v1/events/${id}`, { token })).status;
+  const statusOf = async (id: string) =>
+    (await ask(`${service.publicUrl}/v1/events/${id}`, { token })).status;
 
   it('is listed when exactly 90 days old and gone a millisecond later', async () => {
     age(0);

@@ -68,7 +68,10 @@ describe('GET /v1/events/tail', () => {
 
   it('sends an event as one message although its payload was recorded over several lines', async () => {
     await following({}, async (tail) => {
-      const raw = JSON.stringify(event({ payload: 0 })).replace('"payload":0', '"payload":{\n"a":\r\n 1.50 }');
+      const raw = JSON.stringify(event({ payload: 0 })).replace(
+        '"payload":0',
+        '"payload":{\n"a":\r\n 1.50 }',
+      );
       const headers = { 'content-type': 'application/json' };
       const { status } = await ask(`${service.platformUrl}/platform/events`, {
         ...{ method: 'POST', token: platformToken, headers, raw },

@@ -134,16 +134,13 @@ describe('each filter of GET /v1/events', () => {
     }
   });
 
-  it.each([...Object.keys(marks)])(
-    '%s that nobody knows, however odd, gives an empty list',
-    async (name) => {
-      for (const value of ['never.seen', 'x'.repeat(3_000), "'; drop table x; --", '日本語 %_\\', ' ']) {
-        const { status, body } = await list({ [name]: value });
-        expect(status).toBe(200);
-        expect(body).toEqual({ data: [], meta: { cursor: null, has_more: false } });
-      }
-    },
-  );
+  it.each([...Object.keys(marks)])('%s that nobody knows, however odd, gives an empty list', async (name) => {
+    for (const value of ['never.seen', 'x'.repeat(3_000), "'; drop table x; --", '日本語 %_\\', ' ']) {
+      const { status, body } = await list({ [name]: value });
+      expect(status).toBe(200);
+      expect(body).toEqual({ data: [], meta: { cursor: null, has_more: false } });
+    }
+  });
 
   it('works together with a time range, an order and a limit', async () => {
     const subject = freshSubject();

@@ -3,7 +3,14 @@ import { newId } from '../../src/domain/identifier.js';
 import { newTokenText, type Scope, scopes, type Token } from '../../src/domain/token.js';
 import { revokeToken } from '../../src/storage/tokens.js';
 import { type Answer, ask, event, record } from '../support/client.js';
-import { type Example, exampleOf, type Operation, readOperations, urlOf } from '../support/operations.js';
+import {
+  type Example,
+  exampleOf,
+  named,
+  type Operation,
+  readOperations,
+  urlOf,
+} from '../support/operations.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 
 const service = await startTestService();
@@ -35,7 +42,11 @@ function hasParameter(operation: Operation, name: string): boolean {
   return operation.parameters.some((parameter) => parameter.name === name);
 }
 
-function send(operation: Operation, token: string | undefined, example = exampleFor(operation)): Promise<Answer> {
+function send(
+  operation: Operation,
+  token: string | undefined,
+  example = exampleFor(operation),
+): Promise<Answer> {
   return ask(urlOf(service.publicUrl, operation, example), {
     ...{ method: operation.method, token },
     ...(example.body !== undefined && { body: example.body }),
@@ -72,7 +83,7 @@ async function revokedToken(): Promise<string> {
   return text;
 }
 
-describe.each(secured)('$name', (operation) => {
+describe.each(named(secured))('%s', (_name, operation) => {
   it('is 401 without a token', async () => {
     expectUnauthenticated(await send(operation, undefined));
   });
@@ -104,7 +115,10 @@ describe.each(secured)('$name', (operation) => {
   });
 
   it('is 401 with an expired token', async () => {
-    const expired = await makeToken(service.database, { ...everything, expires_at: new Date(Date.now() - 1) });
+    const expired = await makeToken(service.database, {
+      ...everything,
+      expires_at: new Date(Date.now() - 1),
+    });
     expectUnauthenticated(await send(operation, expired));
   });
 
@@ -138,41 +152,59 @@ describe.each(secured)('$name', (operation) => {
   });
 });
 
-describe.each(secured.filter(takes('organization_id')))('$name, asked for an organization', (operation) => {
-  it('is 403 organization_forbidden for another one, whether or not it exists', async () => {
-    const token = await makeToken(service.database, everything);
-    for (const organization_id of ['ORG-other', 'ORG-that-never-was', 'nonsense']) {
-      const answer = await send(operation, token, asking(operation, { organization_id }));
-      expectProblem(answer, 403, 'organization_forbidden');
-      expect(answer.text).not.toContain(foreignEvent!.id);
-    }
-  });
-});
+describe.each(named(secured.filter(takes('organization_id'))))(
+  '%s, asked for an organization',
+  (_name, operation) => {
+    it('is 403 organization_forbidden for another one, whether or not it exists', async () => {
+      const token = await makeToken(service.database, everything);
+      for (const organization_id of ['ORG-other', 'ORG-that-never-was', 'nonsense']) {
+        const answer = await send(operation, token, asking(operation, { organization_id }));
+        expectProblem(answer, 403, 'organization_forbidden');
+        expect(answer.text).not.toContain(foreignEvent!.id);
+      }
+    });
+  },
+);
 
-describe.each(secured.filter(takes('workspace_id')))('$name, asked for a workspace', (operation) => {
-  it("is 403 workspace_forbidden for a workspace's token that asks for another one", async () => {
-    const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-own' });
-    for (const workspace_id of ['WS-1', 'WS-that-never-was']) {
-      expectProblem(
-        await send(operation, token, asking(operation, { workspace_id })),
-        403,
-        'workspace_forbidden',
-      );
-    }
-  });
+describe.each(named(secured.filter(takes('workspace_id'))))(
+  '%s, asked for a workspace',
+  (_name, operation) => {
+    it("is 403 workspace_forbidden for a workspace's token that asks for another one", async () => {
+      const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-own' });
+      for (const workspace_id of ['WS-1', 'WS-that-never-was']) {
+        expectProblem(
+          await send(operation, token, asking(operation, { workspace_id })),
+          403,
+          'workspace_forbidden',
+        );
+      }
+    });
 
-  it('is 403 organization_forbidden for another organization even where the workspace has the same name', async () => {
-    const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-1' });
-    const asked = asking(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
-    expectProblem(await send(operation, token, asked), 403, 'organization_forbidden');
-  });
-});
+    it('is 403 organization_forbidden for another organization even where the workspace has the same name', async () => {
+      const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-1' });
+      const asked = asking(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
+      expectProblem(await send(operation, token, asked), 403, 'organization_forbidden');
+    });
+  },
+);
 
-describe.each(secured.filter(({ path }) => path.includes('{')))('$name, with an id in its path', (operation) => {
-  it('is 404 for an id of another organization', async () => {
-    expectProblem(await send(operation, await makeToken(service.database, everything)), 404, 'not_found');
-  });
-});
+describe.each(named(secured.filter(({ path }) => path.includes('{'))))(
+  '%s, with an id in its path',
+  (_name, operation) => {
+    it('is 404 for an id of another organization', async () => {
+      expectProblem(await send(operation, await makeToken(service.database, everything)), 404, 'not_found');
+    });
+
+    it('is 404 for an id that nothing can have', async () => {
+      const token = await makeToken(service.database, everything);
+      const example = exampleFor(operation);
+      for (const odd of ['\0', '𝄞', ' ', "'", 'x'.repeat(3_000), '..%2F..']) {
+        const path = Object.fromEntries(Object.keys(example.path).map((name) => [name, odd]));
+        expectProblem(await send(operation, token, { ...example, path }), 404, 'not_found');
+      }
+    });
+  },
+);
 
 describe("another organization's event", () => {
   it('is answered byte for byte like one that never existed', async () => {
@@ -193,8 +225,16 @@ describe("another organization's event", () => {
 
   it('is in no list of ours, whatever is asked for', async () => {
     const token = await makeToken(service.database);
-    for (const filter of ['', '&type=invoice.paid', '&workspace_id=WS-1', '&actor_id=USR-ada', '&order=asc']) {
-      const { body } = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme${filter}`, { token });
+    for (const filter of [
+      '',
+      '&type=invoice.paid',
+      '&workspace_id=WS-1',
+      '&actor_id=USR-ada',
+      '&order=asc',
+    ]) {
+      const { body } = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme${filter}`, {
+        token,
+      });
       expect(body.data).toEqual([]);
     }
   });
@@ -258,9 +298,9 @@ describe('a token', () => {
   });
 });
 
-describe.each(platformOperations.filter(({ isOpen }) => !isOpen))(
-  '$name on the platform listener',
-  (operation) => {
+describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
+  '%s on the platform listener',
+  (_name, operation) => {
     const ask401 = async (headers: Record<string, string>) => {
       const { body, ...rest } = exampleOf(operation);
       const answer = await ask(urlOf(service.platformUrl, operation, { ...rest, body }), {
@@ -301,7 +341,9 @@ describe('without a token', () => {
   ].map((url) => url.replace(service.publicUrl, 'public').replace(service.platformUrl, 'platform'));
 
   it.each(open)('%s is open to everyone', async (place) => {
-    const url = place.replace('public/', `${service.publicUrl}/`).replace('platform/', `${service.platformUrl}/`);
+    const url = place
+      .replace('public/', `${service.publicUrl}/`)
+      .replace('platform/', `${service.platformUrl}/`);
     expect((await ask(url)).status).toBe(200);
   });
 

@@ -17,7 +17,7 @@ export interface Ask {
   raw?: string | Uint8Array;
 }
 
-/** One HTTP request; the body is parsed where it is JSON. */
+/** One HTTP request; the body is parsed where it is JSON, and not read where it never ends. */
 export async function ask(
   url: string,
   { method = 'GET', token, headers = {}, body, raw }: Ask = {},
@@ -32,8 +32,10 @@ export async function ask(
     ...(raw !== undefined && { body: raw as string }),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  const text = await response.text();
-  const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
+  const type = response.headers.get('content-type') ?? '';
+  if (type.startsWith('text/event-stream')) await response.body?.cancel();
+  const text = response.bodyUsed ? '' : await response.text();
+  const isJson = /json/.test(type) && text !== '';
   return {
     status: response.status,
     headers: response.headers,

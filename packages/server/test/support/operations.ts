@@ -63,6 +63,11 @@ export async function readOperations(baseUrl: string): Promise<Operation[]> {
   );
 }
 
+/** Rows for `describe.each('%s')`: `$name` would cut long names short. */
+export function named(operations: readonly Operation[]): [name: string, operation: Operation][] {
+  return operations.map((operation) => [operation.name, operation]);
+}
+
 export interface Example {
   path: Record<string, string>;
   query: Record<string, string>;

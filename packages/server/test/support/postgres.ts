@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -20,6 +20,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.DATABASE_URL;
   const dataDir = given ? undefined : await mkdtemp(join(tmpdir(), 'posthorn-test-'));
+  // Without this the database of a run as root would be placed elsewhere, and stay there.
+  if (dataDir) await chmod(dataDir, 0o711);
   const embedded = dataDir ? await openEmbedded(dataDir, 'visit') : undefined;
   const adminUrl =
     given ?? `postgres://posthorn@/postgres?host=${encodeURIComponent(embedded?.connection.host ?? '')}`;

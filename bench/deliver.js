@@ -1,0 +1,102 @@
+import { Pool } from 'undici';
+import { makeEvent, percentile, spread, startReceiver, startServer, written } from './rig.js';
+
+const total = 30_000;
+const latencyEvents = 3_000;
+const latencyPerSecond = 300;
+
+/** End to end and durable with one webhook, against what raw undici does to the same receiver. */
+export async function benchDeliver(print) {
+  const receiver = await startReceiver();
+  const server = await startServer();
+  try {
+    const rawPerSecond = await raw(receiver);
+    await server.createWebhook(`${receiver.url}/ok`);
+    await endToEnd(server, receiver, 5_000);
+    const before = await written(server.database);
+    const perSecond = await endToEnd(server, receiver, total);
+    await settled(server.database);
+    const after = await written(server.database);
+    print('raw undici to the receiver', `${rawPerSecond} requests/s`, '');
+    print('end to end, durable, one webhook', `${perSecond} events/s`, '');
+    print('ratio', (perSecond / rawPerSecond).toFixed(2), 'aim: at least 0.45');
+    print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
+    print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
+    print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
+  } finally {
+    await server.stop();
+    receiver.stop();
+  }
+}
+
+async function raw(receiver) {
+  const pool = new Pool(receiver.url, { connections: 64 });
+  const body = JSON.stringify({ id: 'EVT-0', type: 'agent.run.completed', data: makeEvent().payload });
+  const headers = {
+    'content-type': 'application/json',
+    'x-raw': '1',
+    'x-service-signature': `sha256=${'0'.repeat(64)}`,
+  };
+  const send = async () => {
+    const answer = await pool.request({ path: '/ok', method: 'POST', headers, body });
+    await answer.body.dump();
+  };
+  await spread(3_000, 64, send);
+  const startedMs = performance.now();
+  await spread(total, 64, send);
+  const perSecond = Math.round((total * 1000) / (performance.now() - startedMs));
+  await pool.close();
+  return perSecond;
+}
+
+async function endToEnd(server, receiver, count) {
+  const batch = 50;
+  const { arrived } = await receiver.expect(count);
+  const startedMs = performance.now();
+  await spread(count / batch, 8, () => server.record(Array.from({ length: batch }, () => makeEvent())));
+  await arrived;
+  return Math.round((count * 1000) / (performance.now() - startedMs));
+}
+
+async function settled(database) {
+  for (;;) {
+    const { rows } = await database.query(
+      "select exists (select from posthorn.deliveries where status = 'pending') as open",
+    );
+    if (!rows[0].open) return;
+  }
+}
+
+/** From the time in the event, taken before its commit, to its arrival; one event a request. */
+export async function benchLatency(print) {
+  const receiver = await startReceiver();
+  const server = await startServer();
+  try {
+    await server.createWebhook(`${receiver.url}/timed`);
+    const delays = await steady(server, receiver, latencyEvents, latencyPerSecond);
+    print(`latency at ${latencyPerSecond} events/s, p50`, `${percentile(delays, 0.5)} ms`, 'aim: at most 5');
+    print(
+      `latency at ${latencyPerSecond} events/s, p99`,
+      `${percentile(delays, 0.99)} ms`,
+      'aim: at most 25',
+    );
+  } finally {
+    await server.stop();
+    receiver.stop();
+  }
+}
+
+/** Records `count` events at a steady pace and answers how long each took to arrive. */
+export async function steady(server, receiver, count, perSecond, fields = {}) {
+  const { arrived } = await receiver.expect(count);
+  const startedMs = performance.now();
+  const records = [];
+  for (let sent = 0; sent < count; ) {
+    const dueCount = Math.min(count, Math.floor(((performance.now() - startedMs) * perSecond) / 1000));
+    for (; sent < dueCount; sent += 1) records.push(server.record([makeEvent(fields)]));
+    await new Promise((next) => setTimeout(next, 2));
+  }
+  await Promise.all(records);
+  await arrived;
+  return (await receiver.report()).delays;
+}

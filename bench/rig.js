@@ -1,0 +1,159 @@
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { Pool } from 'undici';
+
+const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
+export const organization = 'ORG-demo';
+
+/** A server process on an embedded database of its own, with what it takes to talk to it. */
+export async function startServer(env = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
+  const child = spawn(process.execPath, [entry, 'serve', '--allow-loopback'], {
+    env: {
+      ...process.env,
+      DATABASE_URL: '',
+      POSTHORN_DATA_DIR: dataDir,
+      POSTHORN_PORT: '0',
+      POSTHORN_PLATFORM_PORT: '0',
+      POSTHORN_LOG_LEVEL: 'warn',
+      POSTHORN_RATE_LIMIT_READS: '0',
+      POSTHORN_RATE_LIMIT_WRITES: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const urls = await announced(child);
+  const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim();
+  const platformToken = (await readFile(join(dataDir, 'platform-token'), 'utf8')).trim();
+  const database = new pg.Client({ host: await socketOf(dataDir), user: 'posthorn', database: 'posthorn' });
+  await database.connect();
+  const platform = new Pool(urls.platform, { connections: 64 });
+  return {
+    ...urls,
+    pid: child.pid,
+    database,
+    token,
+    async record(events) {
+      const { statusCode, body } = await platform.request({
+        path: '/platform/events',
+        method: 'POST',
+        headers: { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' },
+        body: JSON.stringify(events),
+      });
+      const text = await body.text();
+      if (statusCode !== 201) throw new Error(`recording answered ${statusCode}: ${text}`);
+    },
+    async createWebhook(url, eventTypes = '*') {
+      const response = await fetch(`${urls.api}/v1/webhooks`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ organization_id: organization, url, event_types: eventTypes }),
+      });
+      const { data } = await response.json();
+      if (data?.status !== 'active') throw new Error(`the webhook is not active: ${JSON.stringify(data)}`);
+      return data;
+    },
+    async memoryMb() {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
+      return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    },
+    async stop() {
+      await platform.close();
+      await database.end();
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The readable lines of the start name the addresses; the last of them ends the wait. */
+async function announced(child) {
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    if (!text.includes('/v1/events?')) continue;
+    child.stdout.resume();
+    return {
+      api: /API +(http:\S+)/.exec(text)[1],
+      platform: /Platform listener +(http:\S+)/.exec(text)[1],
+    };
+  }
+  throw new Error(`the server ended before it was ready: ${text}`);
+}
+
+async function socketOf(dataDir) {
+  const pointed = (await readFile(join(dataDir, 'database-directory'), 'utf8').catch(() => '')).trim();
+  const lines = (await readFile(join(pointed || dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
+  return lines[4];
+}
+
+/** A receiver in a process of its own. */
+export async function startReceiver() {
+  const child = fork(new URL('./receiver.js', import.meta.url));
+  const answer = async () => (await once(child, 'message'))[0];
+  const { port } = await answer();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Starts counting anew; resolves to a promise for the moment `count` requests have arrived. */
+    async expect(count) {
+      child.send({ expect: count });
+      await answer();
+      return { arrived: count === 0 ? undefined : answer() };
+    },
+    async report() {
+      child.send({ report: true });
+      return answer();
+    },
+    stop: () => child.kill(),
+  };
+}
+
+let number = 0;
+
+export function makeEvent(fields = {}) {
+  number += 1;
+  return {
+    type: 'agent.run.completed',
+    organization_id: organization,
+    workspace_id: `WS-${number % 50}`,
+    actor: { type: 'agent', id: `AGT-${number % 97}` },
+    subject: { type: 'run', id: `RUN-${number}` },
+    payload: { service_line_id: 'LIN-1', duration_ms: 48213, tokens_used: 15377, outcome: 'success' },
+    ...fields,
+  };
+}
+
+/** Calls `work` `count` times, `width` at once. */
+export async function spread(count, width, work) {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      while (next < count) {
+        next += 1;
+        await work(next);
+      }
+    }),
+  );
+}
+
+/** What PostgreSQL says it wrote in this database, settled to the moment. */
+export async function written(database) {
+  await database.query('select pg_stat_force_next_flush()');
+  // Backends publish their figures when idle for a moment; an idle wait of a second covers all of them.
+  await new Promise((waited) => setTimeout(waited, 1_500));
+  const { rows } = await database.query(`
+    select (select xact_commit::float8 from pg_stat_database where datname = current_database()) as commits,
+           (select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8 from pg_stat_user_tables
+             where schemaname = 'posthorn') as rows`);
+  return rows[0];
+}
+
+export function percentile(values, fraction) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
+}

@@ -1,0 +1,25 @@
+// npm run bench [-- record | deliver | latency | isolate …]
+import { benchDeliver, benchLatency } from './deliver.js';
+import { benchIsolation } from './isolate.js';
+import { benchRecord } from './record.js';
+
+const benches = {
+  record: benchRecord,
+  deliver: benchDeliver,
+  latency: benchLatency,
+  isolate: benchIsolation,
+};
+const named = process.argv.slice(2);
+const unknown = named.find((name) => !(name in benches));
+if (unknown) {
+  console.error(`There is no bench '${unknown}'; known: ${Object.keys(benches).join(', ')}.`);
+  process.exit(2);
+}
+
+for (const [name, bench] of Object.entries(benches)) {
+  if (named.length > 0 && !named.includes(name)) continue;
+  console.log(`\n${name}`);
+  await bench((what, figure, aim) =>
+    console.log(`  ${what.padEnd(56)}${String(figure).padStart(18)}   ${aim}`),
+  );
+}

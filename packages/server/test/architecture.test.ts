@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../src', import.meta.url));
+
+interface Import {
+  /** A source file's path below src, or the name of a package. */
+  target: string;
+  isOurs: boolean;
+  names: string;
+}
+
+const sources = new Map(
+  readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const),
+);
+const files = [...sources.keys()].sort();
+const imports = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)] as const));
+
+/** `import … from`, `export … from`, `import '…'` and `import('…')`, types included. */
+function importsOf(file: string, text: string): Import[] {
+  const statements = text.matchAll(
+    /(?:^|\n)(?:import|export)\s+(?:([^'";]*?)\s+from\s+)?'([^']+)'|\bimport\(\s*'([^']+)'/g,
+  );
+  return [...statements].map(([, names = '', named, loaded]) => {
+    const specifier = named ?? loaded ?? '';
+    if (!specifier.startsWith('.')) return { target: specifier, isOurs: false, names };
+    const target = relative(root, join(root, dirname(file), specifier)).replace(/\.js$/, '.ts');
+    return { target, isOurs: true, names };
+  });
+}
+
+/**
+ * A layer imports only those of a lower rank. Layers of one rank do not know each other: neither delivery,
+ * platform and http, nor the domain and the signals (bells and timers, which know nothing of ours).
+ */
+const ranks: Record<string, number> = {
+  domain: 0,
+  signals: 0,
+  storage: 1,
+  web: 2,
+  delivery: 3,
+  platform: 3,
+  http: 3,
+  cli: 5,
+};
+
+/** What stands directly below src is the composition root and what belongs to it. */
+const composition = 4;
+
+const layerOf = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'service');
+const rankOf = (file: string) => ranks[layerOf(file)] ?? composition;
+
+function edges(): { from: string; to: Import }[] {
+  return files.flatMap((from) => (imports.get(from) ?? []).map((to) => ({ from, to })));
+}
+
+/** Alone among a module's names, these only look at their arguments. */
+const pureNames = new Map([
+  ['node:crypto', /./],
+  ['node:net', /^\{ (isIP|isIPv4|isIPv6)(, (isIP|isIPv4|isIPv6))* \}$/],
+]);
+
+describe('the source', () => {
+  test('is found, with its imports', () => {
+    expect(files).toContain('storage/embedded/cluster.ts');
+    expect(imports.get('storage/events.ts')?.map(({ target }) => target)).toContain('domain/event.ts');
+    expect(edges().filter(({ to }) => to.isOurs && !sources.has(to.target))).toEqual([]);
+  });
+
+  test('has no folder that the house does not know', () => {
+    expect(
+      [...new Set(files.map(layerOf))].filter((layer) => layer !== 'service' && !(layer in ranks)),
+    ).toEqual([]);
+  });
+
+  test('imports in one direction: domain, storage, web, then delivery, platform and http, then the service, then the CLI', () => {
+    const wrong = edges().filter(({ from, to }) => {
+      if (!to.isOurs || layerOf(from) === layerOf(to.target)) return false;
+      return rankOf(to.target) >= rankOf(from);
+    });
+    expect(wrong.map(({ from, to }) => `${from} → ${to.target}`)).toEqual([]);
+  });
+
+  test('has no import cycle', () => {
+    const cycles: string[] = [];
+    const done = new Set<string>();
+    const walk = (file: string, path: readonly string[]): void => {
+      if (path.includes(file)) {
+        cycles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+        return;
+      }
+      if (done.has(file)) return;
+      for (const { target, isOurs } of imports.get(file) ?? []) if (isOurs) walk(target, [...path, file]);
+      done.add(file);
+    };
+    for (const file of files) walk(file, []);
+    expect(cycles).toEqual([]);
+  });
+
+  test('keeps input and output out of the domain', () => {
+    const wrong = edges().filter(({ from, to }) => {
+      if (layerOf(from) !== 'domain' || to.isOurs) return false;
+      if (['pg', 'undici', 'fastify', 'pino', 'prom-client'].includes(to.target)) return true;
+      return (
+        to.target.startsWith('node:') && !pureNames.get(to.target)?.test(to.names.replaceAll(/\s+/g, ' '))
+      );
+    });
+    expect(wrong.map(({ from, to }) => `${from} imports ${to.names} from ${to.target}`)).toEqual([]);
+  });
+
+  test('gives the domain its clock and its environment as arguments', () => {
+    const wrong = files.filter(
+      (file) =>
+        layerOf(file) === 'domain' &&
+        /Date\.now\(|new Date\(\)|Math\.random\(|process\.|performance\.now\(/.test(codeOf(file)),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('has SQL in the storage only, and the driver there alone', () => {
+    const withSql = files.filter((file) => sql.test(codeOf(file)));
+    expect(withSql).toContain('storage/events.ts');
+    expect(withSql.filter((file) => layerOf(file) !== 'storage')).toEqual([]);
+    const withDriver = edges().filter(({ to }) => to.target === 'pg');
+    expect(withDriver.filter(({ from }) => layerOf(from) !== 'storage')).toEqual([]);
+  });
+
+  test('has no file over 350 lines but the catalogue', () => {
+    const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length - 1 > 350);
+    expect(long.filter((file) => file !== 'domain/catalogue.ts')).toEqual([]);
+  });
+
+  test('has nothing named for what it is not about', () => {
+    expect(
+      files.filter((file) => /(^|[/-])(utils?|helpers?|common|misc|lib|shared)([/.-]|$)/.test(file)),
+    ).toEqual([]);
+  });
+});
+
+const sql =
+  /\b(select\s[^;'"`]*?\sfrom\s+\w|insert\s+into\s+\w|update\s+[\w.]+(\s+\w+)?\s+set\s|delete\s+from\s+\w|(create|alter|drop)\s+(table|index|function|schema)\b)/i;
+
+/** The text without its comments, in which people may speak of anything. */
+function codeOf(file: string): string {
+  return (sources.get(file) ?? '').replaceAll(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, '$1');
+}

@@ -1,0 +1,464 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { commands } from '../src/cli/main.js';
+import { settings } from '../src/config.js';
+import { tokenHash } from '../src/domain/token.js';
+import type { Database } from '../src/storage/database.js';
+import { findToken } from '../src/storage/tokens.js';
+import { ask, event } from './support/client.js';
+import { dataDirectory } from './support/data-directory.js';
+import { freshDatabase } from './support/database.js';
+import { Posthorn, posthorn, program, serve } from './support/process.js';
+import { recordText } from './support/recording.js';
+
+const unreachable = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' };
+const escapeSequence = '\u001b[';
+
+let database: Database;
+let env: { DATABASE_URL: string };
+beforeAll(async () => {
+  const fresh = await freshDatabase();
+  database = fresh.database;
+  env = { DATABASE_URL: fresh.url };
+});
+
+/** Runs a command that must do what it is asked for, and answers what it printed. */
+async function printed(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await posthorn(args, env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+const record = (...events: Record<string, unknown>[]) => recordText(database, JSON.stringify(events));
+const linesOf = (text: string) => text.split('\n').slice(0, -1);
+
+describe.concurrent('help', () => {
+  test.each(['', '--help', 'help'])('posthorn %s lists every command', async (argument) => {
+    const { code, stdout } = await posthorn(argument === '' ? [] : [argument], {});
+    expect(code).toBe(0);
+    for (const { name, summary } of commands) {
+      expect(stdout).toContain(`  ${name} `);
+      expect(stdout.replaceAll(/\s+/g, ' ')).toContain(summary);
+    }
+  });
+
+  test.each(commands.map((command) => [command.name, command] as const))(
+    'posthorn %s --help tells all that the table knows of it',
+    async (name, command) => {
+      const { code, stdout, stderr } = await posthorn([...name.split(' '), '--help'], unreachable);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const said = stdout.replaceAll(/\s+/g, ' ');
+      expect(said).toContain(`${command.summary} Usage: posthorn ${name}`);
+      if (command.argument)
+        expect(said).toContain(`<${command.argument.name}> ${command.argument.description}`);
+      for (const [option, { value, description }] of Object.entries(command.options)) {
+        expect(said).toContain(`--${option}${value === undefined ? '' : ` ${value}`} ${description}`);
+      }
+      for (const { env: variable, description } of Object.values(settings)) {
+        const line = `${variable} ${description.replaceAll('`', '')}`;
+        expect(said.includes(line), variable).toBe(command.showsSettings === true);
+      }
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+    },
+  );
+
+  test('posthorn --version prints the version alone', async () => {
+    expect(await posthorn(['--version'], {})).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+  });
+});
+
+describe.concurrent('wrong use', () => {
+  const organization = ['--organization', 'ORG-1'];
+  test.each<[string[], string]>([
+    [['serv'], "There is no command 'serv'. posthorn --help lists them."],
+    [['token'], 'posthorn token needs one of: token create, token list, token revoke.'],
+    [['serve', '--prot', '80'], "Unknown option '--prot'."],
+    [['token', 'create'], 'token create needs --organization ORG-x.'],
+    [['token', 'create', '--organization'], "Option '--organization <value>' argument missing."],
+    [['token', 'create', '--organization', 'acme'], "--organization: 'acme' does not match ^ORG-"],
+    [
+      ['token', 'create', ...organization, '--workspace', 'ORG-1'],
+      "--workspace: 'ORG-1' does not match ^WS-",
+    ],
+    [
+      ['token', 'create', ...organization, '--scopes', 'events:read,all'],
+      "--scopes: there is no scope 'all'; known: events:read,",
+    ],
+    [['token', 'create', ...organization, '--expires', '90'], "--expires: '90' is not a duration"],
+    [['token', 'create', ...organization, '--expires', '0d'], "--expires: '0d' is not a duration"],
+    [
+      ['token', 'create', ...organization, '--expires', '999999999d'],
+      "--expires: '999999999d' is not a duration",
+    ],
+    [['token', 'create', ...organization, '--actor-id', 'USR-1'], '--actor-type and --actor-id go together.'],
+    [['token', 'revoke'], 'token revoke needs <id>.'],
+    [['token', 'revoke', 'TOK-1', 'TOK-2'], "token revoke does not take 'TOK-2'."],
+    [['events', 'list'], 'events list needs --organization ORG-x.'],
+    [['events', 'list', ...organization, '--limit', '0'], '--limit: a whole number from 1 to 1000.'],
+    [['events', 'list', ...organization, '--limit', '1001'], '--limit: a whole number from 1 to 1000.'],
+    [['events', 'list', ...organization, '--order', 'up'], '--order: desc or asc.'],
+    [['events', 'list', ...organization, '--from', 'monday'], "--from: 'monday' is not a date"],
+    [
+      ['events', 'list', ...organization, '--from', '2026-02-02', '--to', '2026-02-01'],
+      '--from is after --to.',
+    ],
+    [['migrate', 'now'], "migrate does not take 'now'."],
+  ])('posthorn %j is told of, with exit code 2, before the database is asked', async (args, line) => {
+    const { code, stdout, stderr } = await posthorn(args, unreachable);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr.startsWith(line), stderr).toBe(true);
+  });
+});
+
+describe.concurrent('failure is one line and exit code 1:', () => {
+  const expectFailure = async (args: string[], settingsGiven: Record<string, string>, line: RegExp) => {
+    const { code, stdout, stderr } = await posthorn(args, settingsGiven);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(line);
+    expect(linesOf(stderr)).toHaveLength(1);
+  };
+
+  test('a database out of reach', () =>
+    expectFailure(['token', 'list'], unreachable, /^The database is out of reach: /));
+
+  test('a setting that cannot be used', () =>
+    expectFailure(
+      ['serve'],
+      { POSTHORN_PORT: 'eighty' },
+      /^POSTHORN_PORT: "eighty" cannot be used; accepted: a port, /,
+    ));
+
+  test('a setting that is missing', () =>
+    expectFailure(
+      ['serve'],
+      unreachable,
+      /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: /,
+    ));
+
+  test('a catalogue that cannot be read', () =>
+    expectFailure(
+      ['serve'],
+      { POSTHORN_CATALOGUE: '/no/such.json' },
+      /^POSTHORN_CATALOGUE: "\/no\/such.json" cannot be used: /,
+    ));
+
+  test('a token that nobody knows', () =>
+    expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^There is no token TOK-unknown\./));
+
+  test.each(['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', 'nonsense'])('an event that nobody knows, %s', (id) =>
+    expectFailure(
+      ['events', 'get', id, '--organization', 'ORG-1'],
+      env,
+      new RegExp(`^There is no event ${id} in ORG-1`),
+    ),
+  );
+
+  test('a database that is not migrated', async () => {
+    const { url } = await freshDatabase(true);
+    await expectFailure(
+      ['token', 'list'],
+      { DATABASE_URL: url },
+      /^The database is not migrated .*posthorn migrate$/m,
+    );
+  });
+
+  test('a port in use', async () => {
+    const taken = createServer();
+    await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));
+    const { port } = taken.address() as { port: number };
+    await expectFailure(
+      ['serve'],
+      {
+        ...env,
+        POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+        POSTHORN_PORT: String(port),
+        POSTHORN_LOG_LEVEL: 'silent',
+      },
+      new RegExp(`^127.0.0.1:${port} is in use by another program\\. Set POSTHORN_PORT `),
+    );
+    taken.close();
+  });
+});
+
+test('migrate applies what is missing and says so, then says that there is nothing to apply', async () => {
+  const { url } = await freshDatabase(true);
+  const first = await posthorn(['migrate'], { DATABASE_URL: url });
+  expect(first).toMatchObject({ code: 0, stderr: '' });
+  expect(linesOf(first.stdout).slice(0, 2)).toEqual(['applied 0001_events.sql', 'applied 0002_tokens.sql']);
+  expect(await posthorn(['migrate'], { DATABASE_URL: url })).toEqual({
+    code: 0,
+    stdout: 'Nothing to apply: the database is up to date.\n',
+    stderr: '',
+  });
+});
+
+describe('token', () => {
+  test('create prints the token, once, and nothing else into a pipe', async () => {
+    const stdout = await printed('token', 'create', '--organization', 'ORG-pipe');
+    expect(stdout).toMatch(/^pht_[\w-]{43}\n$/);
+    const token = await findToken(database, tokenHash(stdout.trim()));
+    expect(token).toMatchObject({
+      organization_id: 'ORG-pipe',
+      workspace_id: null,
+      scopes: ['events:read', 'webhooks:read', 'webhooks:write'],
+      actor: { type: 'token', id: token?.id },
+      revoked_at: null,
+    });
+    expect(token!.expires_at.getTime() - token!.created_at.getTime()).toBe(365 * 86_400_000);
+    expect(await printed('token', 'list', '--json')).not.toContain(stdout.trim());
+  });
+
+  test('create --json prints one object with token, id, organization_id, scopes and expires_at', async () => {
+    const stdout = await printed(
+      ...[
+        'token',
+        'create',
+        '--json',
+        '--organization',
+        'ORG-json',
+        '--workspace',
+        'WS-1',
+        '--scopes',
+        'audit:read',
+      ],
+      ...['--actor-type', 'user', '--actor-id', 'USR-ada', '--expires', '90d'],
+    );
+    expect(linesOf(stdout)).toHaveLength(1);
+    const answer = JSON.parse(stdout);
+    const token = await findToken(database, tokenHash(answer.token));
+    expect(answer).toMatchObject({
+      token: expect.stringMatching(/^pht_/),
+      id: token?.id,
+      organization_id: 'ORG-json',
+      scopes: ['audit:read'],
+      expires_at: token?.expires_at.toISOString(),
+    });
+    expect(token).toMatchObject({ workspace_id: 'WS-1', actor: { type: 'user', id: 'USR-ada' } });
+    expect(token!.expires_at.getTime() - token!.created_at.getTime()).toBe(90 * 86_400_000);
+  });
+
+  test('list prints one plain line for each token into a pipe, newest first, and revoke shows in it', async () => {
+    const create = async () =>
+      JSON.parse(await printed('token', 'create', '--organization', 'ORG-list', '--json')).id as string;
+    const [older, newer] = [await create(), await create()];
+    expect(await printed('token', 'revoke', older)).toBe(`${older} is revoked.\n`);
+
+    const lines = linesOf(await printed('token', 'list', '--organization', 'ORG-list')).map((line) =>
+      line.split('\t'),
+    );
+    expect(lines.map(([id]) => id)).toEqual([newer, older]);
+    expect(lines.map((cells) => cells.at(-1))).toEqual(['usable', 'revoked']);
+    expect(lines[0]?.slice(1, 5)).toEqual([
+      'ORG-list',
+      '-',
+      'events:read,webhooks:read,webhooks:write',
+      `token ${newer}`,
+    ]);
+
+    const listed = JSON.parse(await printed('token', 'list', '--organization', 'ORG-list', '--json'));
+    expect(listed.map(({ id }: { id: string }) => id)).toEqual([newer, older]);
+    expect(Object.keys(listed[0])).not.toContain('hash');
+  });
+
+  test('revoke may be repeated and keeps the first time', async () => {
+    const { id } = JSON.parse(await printed('token', 'create', '--organization', 'ORG-twice', '--json'));
+    const first = JSON.parse(await printed('token', 'revoke', id, '--json'));
+    const again = JSON.parse(await printed('token', 'revoke', id, '--json'));
+    expect(first.revoked_at).toMatch(/^\d{4}-.*Z$/);
+    expect(again).toEqual(first);
+  });
+});
+
+describe('events', () => {
+  const payload = '{"z":1.10,"a":12345678901234567890,"l":[1e400,{}]}';
+  let ids: string[];
+  beforeAll(async () => {
+    const subject = (id: string) => ({ type: 'invoice', id });
+    const batch = [
+      event({ organization_id: 'ORG-read', workspace_id: null, subject: subject('INV-1') }),
+      event({ organization_id: 'ORG-read', subject: subject('INV-2'), type: 'invoice.finalized' }),
+      event({ organization_id: 'ORG-read', subject: subject('INV-3'), payload: 'PAYLOAD' }),
+    ];
+    const recorded = await recordText(database, JSON.stringify(batch).replace('"PAYLOAD"', payload));
+    ids = recorded.map(({ id }) => id);
+  });
+  const list = async (...args: string[]) =>
+    linesOf(await printed('events', 'list', '--organization', 'ORG-read', ...args));
+
+  test('list prints plain lines into a pipe, newest first', async () => {
+    const lines = (await list()).map((line) => line.split('\t'));
+    expect(lines.map((cells) => cells.slice(1))).toEqual([
+      ['invoice.paid', 'INV-3', 'USR-ada', 'WS-1', ids[2]],
+      ['invoice.finalized', 'INV-2', 'USR-ada', 'WS-1', ids[1]],
+      ['invoice.paid', 'INV-1', 'USR-ada', '-', ids[0]],
+    ]);
+    for (const [time] of lines) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  test('list --json prints one event a line, its payload as it was recorded', async () => {
+    const lines = await list('--json', '--order', 'asc');
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(ids);
+    expect(lines[2]).toContain(`"payload":${payload}`);
+  });
+
+  test.each([
+    [['--type', 'invoice.finalized'], [1]],
+    [['--subject', 'INV-1'], [0]],
+    [
+      ['--workspace', 'WS-1', '--subject-type', 'invoice', '--actor', 'USR-ada'],
+      [2, 1],
+    ],
+    [['--from', '2001-01-01', '--to', '2001-12-31'], []],
+    [['--limit', '1', '--order', 'asc'], [0]],
+  ])('list %j shows only those', async (args, expected) => {
+    const shown = (await list('--json', ...args)).map((line) => JSON.parse(line).id);
+    expect(shown).toEqual(expected.map((index) => ids[index]));
+  });
+
+  test('list into a pipe that is closed early ends quietly', async () => {
+    await record(...Array.from({ length: 1_000 }, () => event({ organization_id: 'ORG-much' })));
+    const line = '"$0" "$1" events list --organization ORG-much --limit 1000 --json | head -n 1';
+    const { PATH = '' } = process.env;
+    const { stdout, stderr } = spawnSync('sh', ['-c', line, process.execPath, program], {
+      env: { PATH, ...env },
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    expect(linesOf(stdout)).toHaveLength(1);
+  });
+
+  test('get lays the event out for people without changing a number in it', async () => {
+    const stdout = await printed('events', 'get', ids[2]!, '--organization', 'ORG-read');
+    expect(stdout).toContain(`{\n  "id": "${ids[2]}",\n  "type": "invoice.paid",`);
+    expect(stdout.replaceAll(/\s/g, '')).toContain(`"payload":${payload}`);
+  });
+
+  test('get --json prints one line', async () => {
+    const lines = linesOf(await printed('events', 'get', ids[2]!, '--organization', 'ORG-read', '--json'));
+    expect(lines).toEqual(await list('--json', '--limit', '1'));
+  });
+
+  test('get does not show an event of another organization', async () => {
+    expect((await posthorn(['events', 'get', ids[2]!, '--organization', 'ORG-other'], env)).code).toBe(1);
+  });
+
+  /** Starts following and answers once it does, which a first event shows. */
+  async function tail(organization: string, ...args: string[]): Promise<Posthorn> {
+    const following = new Posthorn(['events', 'tail', '--organization', organization, ...args], env);
+    let shown = false;
+    const first = following.until(/RUN-first/).then(() => {
+      shown = true;
+    });
+    while (!shown) {
+      await record(event({ organization_id: organization, subject: { type: 'run', id: 'RUN-first' } }));
+      await Promise.race([first, delay(50)]);
+    }
+    return following;
+  }
+  const recordRuns = (organization: string, ...runs: string[]) =>
+    record(...runs.map((id) => event({ organization_id: organization, subject: { type: 'run', id } })));
+
+  test('tail --json prints each new event of the organization once, in order, until it is told to stop', async () => {
+    const following = await tail('ORG-tail', '--json', '--subject-type', 'run');
+    await recordRuns('ORG-tail', 'RUN-a', 'RUN-b');
+    await recordRuns('ORG-elsewhere', 'RUN-x');
+    await recordRuns('ORG-tail', 'RUN-last');
+    await following.until(/RUN-last/);
+    following.kill('SIGTERM');
+    const { code, stdout, stderr } = await following.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const runs = linesOf(stdout).map((line) => JSON.parse(line).subject.id);
+    expect(runs.filter((id) => id !== 'RUN-first')).toEqual(['RUN-a', 'RUN-b', 'RUN-last']);
+  });
+
+  test('tail prints a line that people can read, plain in a pipe', async () => {
+    const following = await tail('ORG-follow');
+    const [recorded] = await recordRuns('ORG-follow', 'RUN-last');
+    await following.until(/RUN-last.*\n/);
+    following.kill('SIGINT');
+    const { code, stdout } = await following.ended;
+    expect(code).toBe(0);
+    const time = recorded!.created_at.toISOString();
+    expect(linesOf(stdout).at(-1)).toMatch(
+      new RegExp(`^${time}  invoice\\.paid +RUN-last by USR-ada in WS-1  ${recorded!.id}$`),
+    );
+  });
+});
+
+/** A terminal for the program to write to. */
+describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('on a terminal', () => {
+  const shown = (extra: Record<string, string> = {}) => {
+    const { PATH = '' } = process.env;
+    const line = `'${process.execPath}' '${program}' token list`;
+    return spawnSync('/usr/bin/script', ['-qec', line, '/dev/null'], {
+      env: { PATH, TERM: 'xterm', ...env, ...extra },
+      encoding: 'utf8',
+    }).stdout;
+  };
+
+  test('lists are aligned tables under coloured headings', () => {
+    const [heading = '', ...rows] = shown().replaceAll('\r', '').trim().split('\n');
+    expect(heading).toContain(`${escapeSequence}1m`);
+    expect(heading).toMatch(/id +organization +workspace +scopes +actor +expires +last used +state/);
+    const column = heading.replace(`${escapeSequence}1m`, '').indexOf('organization');
+    expect(rows.length).toBeGreaterThan(0);
+    for (const row of rows) expect(row.slice(column)).toMatch(/^ORG-/);
+  });
+
+  test('NO_COLOR turns the colours off', () => {
+    expect(shown({ NO_COLOR: '1' })).not.toContain(escapeSequence);
+  });
+});
+
+describe('serve', () => {
+  const secretKey = randomBytes(32).toString('base64');
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'with port 0 announces the real ports; %s ends it with exit code 0',
+    async (signal) => {
+      const directory = await dataDirectory('data');
+      const service = await serve({
+        ...env,
+        POSTHORN_SECRET_KEY: secretKey,
+        POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests',
+        POSTHORN_DATA_DIR: directory,
+      });
+      for (const url of [service.publicUrl, service.platformUrl]) {
+        expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
+        expect((await ask(`${url}/readyz`)).status).toBe(200);
+      }
+      service.process.kill(signal);
+      const { code, stdout, stderr } = await service.process.ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      // With a database of one's own there is no demo, and nothing embedded.
+      expect(stdout).not.toMatch(/demo/i);
+      expect(existsSync(directory)).toBe(false);
+    },
+  );
+
+  test('shows a stranger a token and a line that works, the same at every start', async () => {
+    const directory = await dataDirectory('data');
+    const offers: string[] = [];
+    for (let start = 0; start < 2; start++) {
+      const { process: service, publicUrl } = await serve({ POSTHORN_DATA_DIR: directory });
+      const [, token = '', url = ''] = await service.until(/curl -H 'Authorization: Bearer (\S+)' '(\S+)'\n/);
+      const { status, body } = await ask(url, { token });
+      expect(status).toBe(200);
+      expect(url.startsWith(`${publicUrl}/v1/events?`)).toBe(true);
+      expect(body.data).toHaveLength(3);
+      offers.push(`${token} ${body.data.map(({ id }: { id: string }) => id)}`);
+      service.kill('SIGTERM');
+      expect((await service.ended).code).toBe(0);
+    }
+    expect(offers[1]).toBe(offers[0]);
+    expect(existsSync(join(directory, 'platform-token'))).toBe(true);
+  });
+});

@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { indentedJson } from '../../src/cli/indented-json.js';
+
+test('any JSON is laid out as JSON.stringify does it, however it was written', () => {
+  fc.assert(
+    fc.property(fc.json(), fc.constantFrom(0, 1, '\t'), (json, space) => {
+      const value = JSON.parse(json);
+      expect(indentedJson(JSON.stringify(value, null, space))).toBe(JSON.stringify(value, null, 2));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('numbers, escapes and doubled keys stay as they are', () => {
+  expect(indentedJson('{"n":[1e400,1.10,12345678901234567890],"s":"\\u00e9\\"{,}","n":null}')).toBe(
+    `{
+  "n": [
+    1e400,
+    1.10,
+    12345678901234567890
+  ],
+  "s": "\\u00e9\\"{,}",
+  "n": null
+}`,
+  );
+});

@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import { type Config, ConfigError, readConfig, settings } from '../src/config.js';
+
+type Key = keyof typeof settings;
+
+const key = Buffer.alloc(32, 7).toString('base64');
+const otherKey = Buffer.alloc(32, 200).toString('base64');
+
+/** For every setting: its variable, its default, texts with what is read from them, and texts refused. */
+const table: Record<Key, { env: string; fallback: unknown; good: [string, unknown][]; bad: string[] }> = {
+  databaseUrl: {
+    env: 'DATABASE_URL',
+    fallback: undefined,
+    good: [
+      ['postgres://u:p@db:5432/posthorn', 'postgres://u:p@db:5432/posthorn'],
+      ['postgresql:///posthorn?host=/run/sock', 'postgresql:///posthorn?host=/run/sock'],
+    ],
+    bad: ['mysql://u:hunter2@db/x', 'db:5432', 'postgres://', 'postgres://u:p w@db/x'],
+  },
+  dataDir: {
+    env: 'POSTHORN_DATA_DIR',
+    fallback: '.posthorn',
+    good: [['/var/lib/x y', '/var/lib/x y']],
+    bad: ['a\0b'],
+  },
+  host: {
+    env: 'POSTHORN_HOST',
+    fallback: '127.0.0.1',
+    good: [
+      ['::', '::'],
+      ['example.org', 'example.org'],
+    ],
+    bad: ['a b', 'http://example.org', ' '],
+  },
+  port: {
+    env: 'POSTHORN_PORT',
+    fallback: 7400,
+    good: [
+      ['0', 0],
+      ['65535', 65_535],
+    ],
+    bad: ['65536', '-1', '80.5', '0x50', 'http', ' 80', '1e3', '99999999999'],
+  },
+  platformHost: {
+    env: 'POSTHORN_PLATFORM_HOST',
+    fallback: '127.0.0.1',
+    good: [['::1', '::1']],
+    bad: ['a b', '/'],
+  },
+  platformPort: {
+    env: 'POSTHORN_PLATFORM_PORT',
+    fallback: 7401,
+    good: [['0', 0]],
+    bad: ['70000', '-7401', 'any'],
+  },
+  platformToken: {
+    env: 'POSTHORN_PLATFORM_TOKEN',
+    fallback: undefined,
+    good: [['sixteen-letters!', 'sixteen-letters!']],
+    bad: ['fifteen-letters', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
+  },
+  secretKeys: {
+    env: 'POSTHORN_SECRET_KEY',
+    fallback: undefined,
+    good: [
+      [key, [Buffer.alloc(32, 7)]],
+      [`${otherKey}, ${key}`, [Buffer.alloc(32, 200), Buffer.alloc(32, 7)]],
+      [Buffer.alloc(32, 255).toString('base64url'), [Buffer.alloc(32, 255)]],
+    ],
+    bad: ['c2hvcnQ=', `${key},`, `${key}x`, 'not base64 at all!', Buffer.alloc(33).toString('base64')],
+  },
+  retryScheduleMs: {
+    env: 'POSTHORN_RETRY_SCHEDULE',
+    fallback: [5_000, 300_000, 1_800_000, 7_200_000],
+    good: [['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]]],
+    bad: ['5s,5m,30m', '5s,5m,30m,2h,5h', '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h'],
+  },
+  deliveryTimeoutMs: {
+    env: 'POSTHORN_DELIVERY_TIMEOUT',
+    fallback: 10_000,
+    good: [
+      ['1ms', 1],
+      ['10m', 600_000],
+    ],
+    bad: ['0s', '601s', '10', '-1s', '1.5s', 'ten seconds'],
+  },
+  egressAllow: {
+    env: 'POSTHORN_EGRESS_ALLOW',
+    fallback: [],
+    good: [
+      ['', []],
+      ['127.0.0.0/8,::1/128', [expect.anything(), expect.anything()]],
+    ],
+    bad: ['127.0.0.1/33', '127.0.0.0/8;::1/128', 'localhost', '10.0.0.0/8,'],
+  },
+  roles: {
+    env: 'POSTHORN_ROLES',
+    fallback: new Set(['api', 'platform', 'delivery', 'maintenance']),
+    good: [
+      ['api', new Set(['api'])],
+      ['delivery, maintenance', new Set(['delivery', 'maintenance'])],
+    ],
+    bad: ['apis', 'api,', 'api;platform', 'API'],
+  },
+  rateLimitReads: {
+    env: 'POSTHORN_RATE_LIMIT_READS',
+    fallback: 600,
+    good: [['0', 0]],
+    bad: ['-1', '1.5', 'many', '1000000000'],
+  },
+  rateLimitWrites: {
+    env: 'POSTHORN_RATE_LIMIT_WRITES',
+    fallback: 60,
+    good: [['7', 7]],
+    bad: ['-1', '60/s', '1e9'],
+  },
+  catalogueFile: {
+    env: 'POSTHORN_CATALOGUE',
+    fallback: undefined,
+    good: [['types.json', 'types.json']],
+    bad: ['a\0b'],
+  },
+  logLevel: {
+    env: 'POSTHORN_LOG_LEVEL',
+    fallback: 'info',
+    good: [
+      ['debug', 'debug'],
+      ['silent', 'silent'],
+    ],
+    bad: ['verbose', 'INFO', '30'],
+  },
+};
+const rows = Object.entries(table).map(([name, row]) => ({ name: name as Key, ...row }));
+const secrets: Key[] = ['databaseUrl', 'platformToken', 'secretKeys'];
+
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).message.split('\n');
+  }
+  return [];
+}
+
+test('every setting is looked at here', () => {
+  expect(Object.keys(table).sort()).toEqual(Object.keys(settings).sort());
+});
+
+describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
+  test('has its default where it is not set', () => {
+    expect(settings[name].env).toBe(env);
+    expect(readConfig({})[name]).toEqual(fallback);
+  });
+
+  test.each(good)('may be %j', (text, value) => {
+    expect(readConfig({ [env]: text })[name]).toEqual(value);
+  });
+
+  test.each(bad)('set to %j is refused with one line that says what is accepted', (text) => {
+    const shown = secrets.includes(name) ? 'the given value (not shown)' : JSON.stringify(text);
+    expect(faultsOf({ [env]: text })).toEqual([
+      `${env}: ${shown} cannot be used; accepted: ${settings[name].accepts}.`,
+    ]);
+  });
+
+  test('is described for people', () => {
+    expect(settings[name].description).toMatch(/^[A-Z].*\.$/);
+    expect(settings[name].accepts).not.toBe('');
+  });
+});
+
+test.each([
+  ['DATABASE_URL', 'mysql://posthorn:hunter2@db/x', 'hunter2'],
+  ['POSTHORN_PLATFORM_TOKEN', 'correct horse battery staple', 'horse'],
+  ['POSTHORN_SECRET_KEY', `${key},${otherKey}oops`, key],
+])('%s is never repeated, however wrong it is', (env, text, secret) => {
+  const [line = ''] = faultsOf({ [env]: text });
+  expect(line).toContain(env);
+  expect(line).not.toContain(secret);
+});
+
+test('several faults give several lines, one for each, and no other', () => {
+  const faults = faultsOf({
+    POSTHORN_PORT: 'x',
+    POSTHORN_HOST: '::1',
+    POSTHORN_LOG_LEVEL: 'loud',
+    POSTHORN_SECRET_KEY: 'short',
+    POSTHORN_ROLES: 'cook',
+  });
+  expect(faults.map((line) => line.split(':', 1)[0])).toEqual([
+    'POSTHORN_PORT',
+    'POSTHORN_SECRET_KEY',
+    'POSTHORN_ROLES',
+    'POSTHORN_LOG_LEVEL',
+  ]);
+});
+
+test('a value with a line break still gives one line', () => {
+  expect(faultsOf({ POSTHORN_PORT: '80\n90' })).toHaveLength(1);
+});
+
+test('set and empty is the same as not set, but for the networks that deliveries may reach', () => {
+  const empty = Object.fromEntries(rows.map(({ env }) => [env, '']));
+  expect(readConfig(empty)).toEqual(readConfig({}));
+  const loopback = { egressAllow: '127.0.0.0/8' };
+  expect(readConfig({}, loopback).egressAllow).toHaveLength(1);
+  expect(readConfig({ POSTHORN_EGRESS_ALLOW: '' }, loopback).egressAllow).toEqual([]);
+});
+
+test('a fallback given by the caller yields to what is set', () => {
+  const fallbacks = { egressAllow: '127.0.0.0/8,::1/128' };
+  expect(readConfig({ POSTHORN_EGRESS_ALLOW: '10.0.0.0/8' }, fallbacks).egressAllow).toHaveLength(1);
+});
+
+test('variables of others are left alone', () => {
+  const config: Config = readConfig({ PORT: 'x', POSTHORN_NOTHING: 'x', HOST: '' });
+  expect(config).toEqual(readConfig({}));
+});

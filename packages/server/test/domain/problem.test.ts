@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { inputProblem, Problem, type ProblemCode, problems } from '../../src/domain/problem.js';
+
+const codes = Object.keys(problems) as ProblemCode[];
+
+describe('a problem', () => {
+  test.each(codes)('%s has the status and title of the table', (code) => {
+    expect(problems[code].title).toMatch(/^[A-Z].*[^.]$/);
+    expect(problems[code].status).toBeGreaterThanOrEqual(400);
+    expect(problems[code].status).toBeLessThan(600);
+    expect(new Problem(code, 'why').status).toBe(problems[code].status);
+  });
+
+  test('says no title twice, so that people can tell codes apart', () => {
+    expect(new Set(codes.map((code) => problems[code].title)).size).toBe(codes.length);
+  });
+
+  test('has the status that the contract gives its code', () => {
+    const promised = {
+      malformed_json: 400,
+      invalid_parameter: 400,
+      invalid_cursor: 400,
+      unauthenticated: 401,
+      insufficient_scope: 403,
+      organization_forbidden: 403,
+      workspace_forbidden: 403,
+      not_found: 404,
+      method_not_allowed: 405,
+      body_too_large: 413,
+      unsupported_media_type: 415,
+      invalid_body: 422,
+      rate_limited: 429,
+      internal: 500,
+      unavailable: 503,
+    };
+    for (const [code, status] of Object.entries(promised)) {
+      expect(problems[code as ProblemCode].status, code).toBe(status);
+    }
+  });
+
+  test('carries faults and headers, or none', () => {
+    const fault = { parameter: 'limit', code: 'too_large', detail: 'must be at most 100' };
+    const full = new Problem('invalid_parameter', 'why', {
+      faults: [fault],
+      headers: { 'Retry-After': '1' },
+    });
+    expect([full.message, full.faults, full.headers]).toEqual(['why', [fault], { 'Retry-After': '1' }]);
+    const bare = new Problem('internal', 'why');
+    expect([bare.faults, bare.headers]).toEqual([[], {}]);
+  });
+});
+
+describe('the problem of faulty input', () => {
+  const detail = fc.stringMatching(/^[a-z ]{1,20}$/);
+  const inQuery = fc.record({
+    parameter: fc.constantFrom('limit', 'from', 'cursor'),
+    code: fc.constantFrom('invalid_cursor', 'too_large'),
+    detail,
+  });
+  const inBody = fc.record({
+    pointer: fc.constantFrom('', '/type', '/0/payload'),
+    code: fc.constant('required'),
+    detail,
+  });
+
+  test('is none where there is no fault', () => {
+    expect(inputProblem([])).toBeUndefined();
+  });
+
+  test('lists every fault, in order', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(inQuery, inBody), { minLength: 1 }), (faults) => {
+        expect(inputProblem(faults)?.faults).toEqual(faults);
+      }),
+    );
+  });
+
+  test('is 422 where the body alone is at fault, and 400 as soon as the query string is', () => {
+    fc.assert(
+      fc.property(fc.array(inBody, { minLength: 1 }), fc.array(inQuery, { minLength: 1 }), (body, query) => {
+        expect(inputProblem(body)).toMatchObject({ code: 'invalid_body', status: 422 });
+        expect(inputProblem([...body, ...query])?.status).toBe(400);
+        expect(inputProblem(query)?.status).toBe(400);
+      }),
+    );
+  });
+
+  test('is invalid_cursor only where nothing but the cursor is at fault in the query string', () => {
+    fc.assert(
+      fc.property(fc.array(inQuery, { minLength: 1 }), (faults) => {
+        const onlyCursor = faults.every(({ code }) => code === 'invalid_cursor');
+        expect(inputProblem(faults)?.code).toBe(onlyCursor ? 'invalid_cursor' : 'invalid_parameter');
+      }),
+    );
+  });
+
+  test('names the first fault and how many more there are', () => {
+    const limit = { parameter: 'limit', code: 'too_large', detail: 'must be at most 100' };
+    const body = { pointer: '', code: 'wrong_type', detail: 'must be an object' };
+    const type = { pointer: '/type', code: 'required', detail: 'is required' };
+    expect(inputProblem([limit])?.message).toBe("'limit': must be at most 100.");
+    expect(inputProblem([body])?.message).toBe('The body: must be an object.');
+    expect(inputProblem([type, limit, body])?.message).toBe('/type: is required. And 2 more; see errors.');
+  });
+});

@@ -1,0 +1,83 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../support/client.js';
+import { makeToken, startTestService } from '../support/service.js';
+
+/** The table of the interface. */
+const listed: Record<string, string[]> = {
+  service_line: ['activated', 'paused', 'closed', 'status_changed'],
+  invoice: ['finalized', 'paid', 'payment_failed', 'voided'],
+  incident: ['opened', 'resolved', 'severity_changed'],
+  agent: ['run.started', 'run.completed', 'run.failed', 'policy_violated'],
+  user: ['invited', 'role_changed', 'deactivated'],
+  integration: ['connected', 'sync_failed', 'disconnected'],
+  execution: ['blocked', 'resumed'],
+  capacity: ['utilisation_warning', 'gap_detected'],
+  task: ['created', 'status_changed', 'assigned'],
+  webhook: ['delivery_failed', 'verification_failed'],
+};
+
+interface EventType {
+  type: string;
+  description: string;
+  schema: { required?: string[]; properties?: Record<string, { type: string }> };
+  sample: Record<string, unknown>;
+}
+
+describe('GET /v1/event-types', () => {
+  let data: EventType[];
+
+  beforeAll(async () => {
+    const service = await startTestService();
+    const token = await makeToken(service.database, { scopes: ['events:read'] });
+    const { status, body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(['data']);
+    data = body.data;
+  });
+
+  it('gives {type, description, schema, sample} for each type', () => {
+    for (const one of data) {
+      expect(one).toEqual({
+        type: expect.stringMatching(/^[a-z_]+(\.[a-z_]+){1,2}$/),
+        description: expect.stringMatching(/\S/),
+        schema: expect.objectContaining({ type: 'object' }),
+        sample: expect.any(Object),
+      });
+    }
+  });
+
+  it('has every type of the interface, each once', () => {
+    const types = data.map(({ type }) => type);
+    expect(new Set(types).size).toBe(types.length);
+    const wanted = Object.entries(listed).flatMap(([domain, names]) =>
+      names.map((name) => `${domain}.${name}`),
+    );
+    expect(types).toEqual(expect.arrayContaining(wanted));
+  });
+
+  it('gives samples that are payloads of their schema', () => {
+    const ajv = new Ajv2020({ allErrors: true });
+    addFormats.default(ajv);
+    for (const { type, schema, sample } of data) {
+      expect(ajv.validate(schema, sample), `${type}: ${ajv.errorsText()}`).toBe(true);
+      expect(Object.keys(sample).length, type).toBeGreaterThan(0);
+    }
+  });
+
+  it.each([
+    [
+      'service_line.activated',
+      { previous_status: 'string', new_status: 'string', execution_model: 'string', product_line: 'string' },
+    ],
+    [
+      'agent.run.completed',
+      { service_line_id: 'string', duration_ms: 'integer', tokens_used: 'integer', outcome: 'string' },
+    ],
+    ['incident.opened', { id: 'string', service_line_id: 'string', severity: 'string', title: 'string' }],
+  ])('knows the payload of %s as the interface tells it', (type, fields) => {
+    const { properties = {} } = data.find((one) => one.type === type)?.schema ?? {};
+    for (const [name, kind] of Object.entries(fields)) expect(properties[name]).toMatchObject({ type: kind });
+  });
+});

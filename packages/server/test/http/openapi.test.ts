@@ -1,0 +1,198 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it } from 'vitest';
+import { problems } from '../../src/domain/problem.js';
+import { scopes } from '../../src/domain/token.js';
+import { type Ask, ask, event, record } from '../support/client.js';
+import { Conformance } from '../support/conformance.js';
+import {
+  exampleOf,
+  named,
+  type Operation,
+  readDocument,
+  readOperations,
+  urlOf,
+} from '../support/operations.js';
+import { makeToken, platformToken, startTestService } from '../support/service.js';
+
+const service = await startTestService();
+// The examples are of this organization, so they can be tried as they stand.
+const accessToken = await makeToken(service.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
+const ours = { organization_id: 'ORG-demo', workspace_id: 'WS-berlin' };
+const [recorded] = await record(service, event(ours), event(ours), event({ ...ours, workspace_id: null }));
+
+describe.each([
+  ['public API', service.publicUrl, accessToken],
+  ['platform listener', service.platformUrl, platformToken],
+])('the OpenAPI document of the %s', async (_listener, url, token) => {
+  const document = await readDocument(url);
+  const operations = await readOperations(url);
+  const conformance = await Conformance.of(url);
+
+  it('is valid OpenAPI 3.1', async () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    const { valid, errors } = await new Validator().validate(document as never);
+    expect(valid, JSON.stringify(errors, null, 1)).toBe(true);
+  });
+
+  it('resolves all its references', () => {
+    const pointers = JSON.stringify(document).match(/"\$ref":"[^"]+"/g) ?? [];
+    expect(pointers.length).toBeGreaterThan(0);
+    for (const pointer of new Set(pointers.map((text) => JSON.parse(`{${text}}`).$ref as string))) {
+      const target = pointer
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((place, step) => (place as Record<string, unknown> | undefined)?.[step], document);
+      expect(target, pointer).toBeDefined();
+    }
+  });
+
+  it('gives every operation an id and a tag of its own', () => {
+    const all = Object.values(document.paths).flatMap((item) => Object.values(item));
+    const ids = all.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { tags } of all) expect(tags).toHaveLength(1);
+  });
+
+  describe.each(named(operations))('%s', (_name, operation) => {
+    it('has a summary, and a description of each parameter in the query', () => {
+      expect(operation.summary).toMatch(/\S/);
+      for (const parameter of operation.parameters.filter((each) => each.in === 'query'))
+        expect((parameter as { description?: string }).description, parameter.name).toMatch(/\S/);
+    });
+
+    it('has the error responses it can give, as problems', () => {
+      const expected = ['400', '500', '503'];
+      if (!operation.isOpen) expected.push('401');
+      if (operation.scopes.length > 0) expected.push('403', '429');
+      if (operation.path.includes('{')) expected.push('404');
+      if (operation.body) expected.push('413', '415', '422');
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(expected));
+      const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
+      for (const [status, { content, description }] of errors) {
+        expect(Object.keys(content ?? {}), status).toEqual(['application/problem+json']);
+        const codes = [...description.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code!);
+        expect(codes.length, `${status}: ${description}`).toBeGreaterThan(0);
+        for (const code of codes)
+          expect(problems[code as keyof typeof problems]?.status, code).toBe(Number(status));
+      }
+    });
+
+    it('has an example of each parameter, of its body and of its good answers, which fit their schemas', () => {
+      for (const [index, { name, example, schema }] of operation.parameters.entries()) {
+        const value = example ?? schema.examples?.[0] ?? schema.default ?? schema.enum?.[0];
+        expect(value, name).toBeDefined();
+        expect(conformance.exampleFaults(operation, ['parameters', index, 'schema'], value), name).toEqual(
+          [],
+        );
+      }
+      const bodies = [
+        { steps: ['requestBody'] as (string | number)[], content: operation.body },
+        ...Object.entries(operation.responses).map(([status, { content }]) => ({
+          ...{ steps: ['responses', status], content },
+        })),
+      ];
+      for (const { steps, content } of bodies) {
+        const media = content?.['application/json'];
+        if (!media) continue;
+        expect(media.example, steps.join(' ')).toBeDefined();
+        const at = [...steps, 'content', 'application/json', 'schema'];
+        expect(conformance.exampleFaults(operation, at, media.example), steps.join(' ')).toEqual([]);
+      }
+    });
+
+    const send = async (options: Ask, change: Partial<ReturnType<typeof exampleOf>> = {}) => {
+      const example = { ...exampleOf(operation), ...change };
+      const answer = await ask(urlOf(url, operation, example), {
+        ...{ method: operation.method, token: operation.isOpen ? undefined : token },
+        ...(example.body !== undefined && { body: example.body }),
+        ...options,
+      });
+      conformance.check(operation, answer);
+      return answer;
+    };
+
+    it('answers its own example as documented', async () => {
+      const { status, text } = await send({});
+      // An example's id is nobody's; everything else in an example must do.
+      if (operation.path.includes('{')) expect(status, text).toBeLessThan(500);
+      else expect(status, text).toBeLessThan(300);
+    });
+
+    it('answers faults as documented', async () => {
+      const faulty = await send({}, { query: { ...exampleOf(operation).query, no_such_parameter: '1' } });
+      expect(faulty.status).toBe(400);
+      if (!operation.isOpen) expect((await send({ token: undefined })).status).toBe(401);
+      if (operation.body) {
+        const headers = { 'content-type': 'application/json' };
+        const bodiless = { body: undefined };
+        expect((await send({ raw: '{', headers }, bodiless)).status).toBe(400);
+        expect((await send({ raw: '{}', headers: { 'content-type': 'text/css' } }, bodiless)).status).toBe(
+          415,
+        );
+        expect((await send({ body: { no_such_field: 1 } })).status).toBe(422);
+      }
+    });
+
+    if (!operation.body) return;
+    it('takes a body of the largest size and no larger', async () => {
+      const bytesMax = url === service.publicUrl ? 64 * 1024 : 8 * 1024 * 1024;
+      const headers = { 'content-type': 'application/json' };
+      const body = '{"no_such_field":1}';
+      const padded = (bytes: number) => Buffer.alloc(bytes, ' ').fill(body, 0, body.length);
+      const status = async (bytes: number) =>
+        (await send({ raw: padded(bytes), headers }, { body: undefined })).status;
+      expect(await status(bytesMax)).toBe(422);
+      expect(await status(bytesMax + 1)).toBe(413);
+    });
+  });
+});
+
+describe('live answers fit the schemas of the document', async () => {
+  const conformance = await Conformance.of(service.publicUrl);
+  const operations = await readOperations(service.publicUrl);
+  const operation = (name: string) => operations.find((each) => each.name === name) as Operation;
+
+  it.each([
+    ['GET /v1/events', '/v1/events?organization_id=ORG-demo', 200],
+    ['GET /v1/events', '/v1/events?organization_id=ORG-demo&order=asc&limit=1', 200],
+    ['GET /v1/events', '/v1/events?organization_id=ORG-demo&type=nobody.knows', 200],
+    ['GET /v1/events', '/v1/events?organization_id=ORG-demo&cursor=nonsense', 400],
+    ['GET /v1/events', '/v1/events?organization_id=ORG-other', 403],
+    ['GET /v1/events/{event_id}', `/v1/events/${recorded!.id}`, 200],
+    ['GET /v1/events/{event_id}', '/v1/events/EVT-unknown', 404],
+    ['GET /v1/event-types', '/v1/event-types', 200],
+    ['GET /v1/events/tail', '/v1/events/tail?organization_id=ORG-demo', 200],
+  ])('%s: %s is %i', async (name, path, status) => {
+    const answer = await ask(`${service.publicUrl}${path}`, { token: accessToken });
+    expect(answer.status).toBe(status);
+    conformance.check(operation(name), answer);
+  });
+
+  it('an event that the client has is 304 and nothing more', async () => {
+    const answer = await ask(`${service.publicUrl}/v1/events/${recorded!.id}`, {
+      ...{ token: accessToken, headers: { 'if-none-match': '*' } },
+    });
+    expect(answer.status).toBe(304);
+    conformance.check(operation('GET /v1/events/{event_id}'), answer);
+  });
+});
+
+describe('the webhooks section', async () => {
+  const { webhooks = {} } = await readDocument(service.publicUrl);
+
+  it('tells for every event type what a receiver gets', async () => {
+    const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token: accessToken });
+    expect(Object.keys(webhooks)).toEqual(
+      expect.arrayContaining(body.data.map(({ type }: { type: string }) => type)),
+    );
+    for (const [type, { post }] of Object.entries(webhooks)) {
+      const { example } = post.requestBody.content['application/json'];
+      expect(Object.keys(example)).toEqual(
+        expect.arrayContaining(['id', 'type', 'created_at', 'organization_id', 'workspace_id', 'data']),
+      );
+      expect(example.type).toBe(type);
+      const headers = post.parameters.map(({ name }: { name: string }) => name);
+      expect(headers).toContain('X-Service-Signature');
+    }
+  });
+});

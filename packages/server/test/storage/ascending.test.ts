@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { StoredEvent } from '../../src/domain/event.js';
+import { encodeCursor, type Position } from '../../src/domain/page.js';
+import type { Database } from '../../src/storage/database.js';
+import { presentPosition, readEventPage } from '../../src/storage/event-page.js';
+import { type RecordedEvent, readHorizonMs } from '../../src/storage/events.js';
+import { event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { recordText } from '../support/recording.js';
+
+let database: Database;
+let url: string;
+const clients: pg.Client[] = [];
+
+beforeAll(async () => {
+  ({ database, url } = await freshDatabase());
+});
+afterAll(() => Promise.all(clients.map((client) => client.end())));
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  clients.push(client);
+  return client;
+}
+
+function batchFor(organization: string, size = 1): string {
+  return JSON.stringify(Array.from({ length: size }, () => event({ organization_id: organization })));
+}
+
+/** Follows the stream page by page, from where it is to what is settled now. */
+class Follower {
+  readonly seen: StoredEvent[] = [];
+  readonly #filter: { organization_id: string; type?: string; fromMs: number };
+  readonly #limit: number;
+  #position: Position | undefined;
+
+  constructor(organization: string, limit = 100, from?: Position, type?: string) {
+    this.#filter = { organization_id: organization, fromMs: 0, ...(type !== undefined && { type }) };
+    this.#limit = limit;
+    this.#position = from;
+  }
+
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const page = await readEventPage(database, this.#filter, 'asc', this.#position, this.#limit);
+      this.seen.push(...page.events);
+      this.#position = page.next;
+      if (!page.hasMore) return;
+    }
+  }
+
+  get ids(): string[] {
+    return this.seen.map(({ id }) => id);
+  }
+}
+
+const byTimeAndId = (a: RecordedEvent, b: RecordedEvent) =>
+  a.created_at.getTime() - b.created_at.getTime() || (a.id < b.id ? -1 : 1);
+
+test('a follower sees every committed event once and in order while many writers commit out of order', async () => {
+  const organization = 'ORG-many';
+  const committed: RecordedEvent[] = [];
+  let writing = true;
+
+  async function write(seed: number): Promise<void> {
+    const client = await connect();
+    // Fixed per writer, so that a failure shows the same mix of durations and rollbacks again.
+    let state = seed;
+    const random = (below: number) => {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return Math.floor((state / 2_147_483_648) * below);
+    };
+    for (let turn = 0; turn < 60; turn++) {
+      await client.query('begin');
+      const recorded = [...(await recordText(client, batchFor(organization, 1 + random(3))))];
+      await delay(random(12));
+      if (random(3) === 0) recorded.push(...(await recordText(client, batchFor(organization))));
+      if (random(5) === 0) await client.query('rollback');
+      else {
+        await client.query('commit');
+        committed.push(...recorded);
+      }
+    }
+  }
+
+  async function follow(follower: Follower): Promise<void> {
+    while (writing) await follower.catchUp();
+    await follower.catchUp();
+  }
+
+  const followers = [
+    new Follower(organization, 3),
+    new Follower(organization),
+    new Follower(organization, 7, undefined, 'invoice.paid'),
+  ];
+  const following = followers.map(follow);
+  await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer + 1)));
+  writing = false;
+  await Promise.all(following);
+
+  const inOrder = committed.sort(byTimeAndId).map(({ id }) => id);
+  expect(inOrder.length).toBeGreaterThan(200);
+  for (const follower of followers) expect(follower.ids).toEqual(inOrder);
+});
+
+test('a reader does not pass a transaction that recorded earlier and is still open', async () => {
+  const organization = 'ORG-late';
+  const [early, late] = [await connect(), await connect()];
+  const follower = new Follower(organization);
+
+  await early.query('begin');
+  const [a] = await recordText(early, batchFor(organization));
+  await late.query('select pg_sleep_until($1)', [new Date(a!.created_at.getTime() + 2)]);
+  const [b] = await recordText(late, batchFor(organization));
+
+  await follower.catchUp();
+  expect(follower.ids).toEqual([]);
+  await early.query('commit');
+  await follower.catchUp();
+  expect(follower.ids).toEqual([a!.id, b!.id]);
+});
+
+test('a reader does not pass a transaction that has announced itself and takes its time later', async () => {
+  const organization = 'ORG-announced';
+  const [early, late] = [await connect(), await connect()];
+  const follower = new Follower(organization);
+
+  await early.query('begin');
+  const { rows } = await early.query('select posthorn.announce_recording() as at');
+  await late.query('select pg_sleep_until($1)', [new Date(rows[0].at.getTime() + 2)]);
+  const [b] = await recordText(late, batchFor(organization));
+
+  await follower.catchUp();
+  expect(follower.ids).toEqual([]);
+  await late.query('select pg_sleep_until($1)', [new Date(b!.created_at.getTime() + 2)]);
+  const [a] = await recordText(early, batchFor(organization));
+  await early.query('commit');
+  await follower.catchUp();
+  expect(follower.ids).toEqual([b!.id, a!.id]);
+});
+
+test('a reader goes on when the transaction that held it up is rolled back', async () => {
+  const organization = 'ORG-rolled-back';
+  const [early, late] = [await connect(), await connect()];
+  const follower = new Follower(organization);
+
+  await early.query('begin');
+  await recordText(early, batchFor(organization));
+  const [b] = await recordText(late, batchFor(organization));
+  await early.query('rollback');
+  await follower.catchUp();
+  expect(follower.ids).toEqual([b!.id]);
+});
+
+test('a transaction holds readers up also after it went back to a savepoint and recorded again', async () => {
+  const client = await connect();
+  await client.query('begin; savepoint before');
+  await recordText(client, batchFor('ORG-savepoint'));
+  await client.query('rollback to savepoint before');
+  const [kept] = await recordText(client, batchFor('ORG-savepoint'));
+  expect(await readHorizonMs(database)).toBeLessThanOrEqual(kept!.created_at.getTime());
+  await client.query('commit');
+  expect(await readHorizonMs(database)).toBeGreaterThan(kept!.created_at.getTime());
+});
+
+test('a transaction that records again and again holds one lock', async () => {
+  const client = await connect();
+  const heldAfter = async (times: number) => {
+    for (let time = 0; time < times; time++) await recordText(client, batchFor('ORG-locks'));
+    const { rows } = await client.query(
+      "select count(*)::int from pg_locks where pid = pg_backend_pid() and locktype = 'advisory'",
+    );
+    return rows[0].count;
+  };
+  await client.query('begin');
+  const once = await heldAfter(1);
+  expect(await heldAfter(100)).toBe(once);
+  await client.query('rollback');
+});
+
+test('an event that was acknowledged before the read is in the read', async () => {
+  const organization = 'ORG-own';
+  const follower = new Follower(organization, 100, await presentPosition(database));
+  const written: string[] = [];
+  for (let turn = 0; turn < 200; turn++) {
+    const [recorded] = await recordText(database, batchFor(organization));
+    written.push(recorded!.id);
+    await follower.catchUp();
+    expect(follower.ids.at(-1)).toBe(recorded!.id);
+  }
+  expect(follower.ids).toEqual(written);
+});
+
+test('the horizon lies after the moment it was asked for, and never in the future', async () => {
+  const client = await connect();
+  const { rows } = await client.query(`
+    select date_trunc('milliseconds', clock_timestamp()) as asked, posthorn.event_horizon() as horizon,
+           clock_timestamp() as answered
+      from generate_series(1, 300)`);
+  expect(rows.length).toBe(300);
+  for (const { asked, horizon, answered } of rows) {
+    expect(horizon.getTime()).toBeGreaterThan(asked.getTime());
+    expect(horizon.getTime()).toBeLessThanOrEqual(answered.getTime());
+  }
+});
+
+test('a reader that starts at the present sees what was under way then', async () => {
+  const organization = 'ORG-present';
+  const client = await connect();
+  await client.query('begin');
+  const [underWay] = await recordText(client, batchFor(organization));
+  const follower = new Follower(organization, 100, await presentPosition(database));
+  await client.query('commit');
+  await follower.catchUp();
+  expect(follower.ids).toEqual([underWay!.id]);
+});
+
+test('a position in the stream never goes back, even where the horizon does', async () => {
+  const organization = 'ORG-back';
+  const ahead = { atMs: Date.now() + 60_000, id: 'EVT-Z' };
+  const page = await readEventPage(database, { organization_id: organization, fromMs: 0 }, 'asc', ahead, 10);
+  expect(page).toEqual({ events: [], hasMore: false, next: ahead });
+});
+
+test('an empty range before 1970 has a place to go on from, too', async () => {
+  const filter = { organization_id: 'ORG-none', fromMs: 0, toMs: Date.parse('1960-01-01T00:00:00Z') };
+  const page = await readEventPage(database, filter, 'asc', undefined, 10);
+  expect(page.events).toEqual([]);
+  expect(encodeCursor(page.next!, 'any')).toMatch(/^[\w-]+$/);
+});

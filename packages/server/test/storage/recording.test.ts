@@ -1,0 +1,285 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { NewEvent, StoredEvent } from '../../src/domain/event.js';
+import { idTimeMs } from '../../src/domain/identifier.js';
+import type { Database } from '../../src/storage/database.js';
+import { readEvents, recordEvents } from '../../src/storage/events.js';
+import { event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { recordText } from '../support/recording.js';
+
+let database: Database;
+let first: pg.Client;
+let second: pg.Client;
+/** Each test has an organization of its own. */
+let organization: string;
+let tests = 0;
+
+beforeAll(async () => {
+  const fresh = await freshDatabase();
+  database = fresh.database;
+  [first, second] = [1, 2].map(() => new pg.Client({ connectionString: fresh.url })) as [
+    pg.Client,
+    pg.Client,
+  ];
+  await Promise.all([first.connect(), second.connect()]);
+});
+afterAll(() => Promise.all([first.end(), second.end()]));
+beforeEach(() => {
+  tests += 1;
+  organization = `ORG-${tests}`;
+});
+
+const newEvent = (fields: Partial<NewEvent> = {}) =>
+  event({ organization_id: organization, ...fields }) as unknown as NewEvent;
+
+function stored(organizationId = organization): Promise<readonly StoredEvent[]> {
+  return readEvents(database, { organization_id: organizationId, fromMs: 0 }, 'asc', undefined, 10_000);
+}
+
+async function storedIds(organizationId = organization): Promise<string[]> {
+  return (await stored(organizationId)).map(({ id }) => id);
+}
+
+async function recordEvent(client: pg.Client, payload = '{}', key: string | null = null): Promise<string> {
+  const { rows } = await client.query(
+    `select posthorn.record_event('invoice.paid', $1, '{"type":"user","id":"USR-ada"}',
+              '{"type":"invoice","id":"INV-1"}', $2, idempotency_key => $3) as id`,
+    [organization, payload, key],
+  );
+  return rows[0].id;
+}
+
+/** Resolves once this connection waits for a lock that another one holds. */
+async function untilItWaits(client: pg.Client): Promise<void> {
+  const { processID } = client as unknown as { processID: number };
+  for (;;) {
+    const { rows } = await database.query<{ waits: boolean }>({
+      text: 'select cardinality(pg_blocking_pids($1)) > 0 as waits',
+      values: [processID],
+    });
+    if (rows[0]?.waits) return;
+  }
+}
+
+describe('posthorn.record_event in a transaction of the caller', () => {
+  test('leaves nothing where it is rolled back', async () => {
+    await first.query('begin');
+    await recordEvent(first);
+    await first.query('rollback');
+    expect(await stored()).toEqual([]);
+  });
+
+  test('leaves exactly one event where it is committed, and not before', async () => {
+    await first.query('begin');
+    const id = await recordEvent(first);
+    expect(await stored()).toEqual([]);
+    await first.query('commit');
+    expect(await stored()).toEqual([
+      {
+        id,
+        type: 'invoice.paid',
+        organization_id: organization,
+        workspace_id: null,
+        actor_type: 'user',
+        actor_id: 'USR-ada',
+        subject_type: 'invoice',
+        subject_id: 'INV-1',
+        payload: '{}',
+        created_at: expect.any(Date),
+      },
+    ]);
+  });
+
+  test('shares the fate of what else the transaction does', async () => {
+    await first.query('create temporary table bills (paid boolean not null)');
+    await first.query('begin');
+    await recordEvent(first);
+    await expect(first.query('insert into bills values (null)')).rejects.toThrow('not-null');
+    await first.query('commit');
+    expect(await stored()).toEqual([]);
+  });
+});
+
+describe('recordEvents(client, events)', () => {
+  test('leaves nothing where the transaction of the client is rolled back', async () => {
+    await first.query('begin');
+    expect(await recordEvents(first, [newEvent(), newEvent()])).toHaveLength(2);
+    await first.query('rollback');
+    expect(await stored()).toEqual([]);
+  });
+
+  test('leaves the events it answered where the transaction is committed', async () => {
+    await first.query('begin');
+    const recorded = await recordEvents(first, [newEvent(), newEvent()]);
+    await first.query('commit');
+    expect((await stored()).map(({ id, created_at }) => ({ id, created_at }))).toEqual(recorded);
+  });
+
+  test('answers nothing to nothing', async () => {
+    expect(await recordEvents(first, [])).toEqual([]);
+  });
+});
+
+describe('a batch', () => {
+  test('keeps its order in the ids and shares its time', async () => {
+    const subjects = Array.from({ length: 1_000 }, (_, index) => `RUN-${index}`);
+    const recorded = await recordEvents(
+      first,
+      subjects.map((id) => newEvent({ subject: { type: 'run', id } })),
+    );
+    expect(new Set(recorded.map(({ created_at }) => created_at.getTime())).size).toBe(1);
+    const events = await stored();
+    expect(events.map(({ subject_id }) => subject_id)).toEqual(subjects);
+    expect(events.map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
+  });
+
+  test('is recorded whole or not at all', async () => {
+    const broken = { ...newEvent(), type: null } as unknown as NewEvent;
+    await expect(recordEvents(first, [newEvent(), broken])).rejects.toThrow('not-null');
+    expect(await stored()).toEqual([]);
+  });
+
+  test('may hold events of several organizations, each in its own stream', async () => {
+    const other = `${organization}-other`;
+    const [mine, theirs] = await recordEvents(first, [newEvent(), newEvent({ organization_id: other })]);
+    expect(await storedIds()).toEqual([mine!.id]);
+    expect(await storedIds(other)).toEqual([theirs!.id]);
+  });
+});
+
+test('the time in an id is the time of the event', async () => {
+  for (let turn = 0; turn < 20; turn++) await recordEvents(first, [newEvent()]);
+  const events = await stored();
+  expect(events.map(({ id }) => idTimeMs('EVT', id))).toEqual(
+    events.map(({ created_at }) => created_at.getTime()),
+  );
+});
+
+test.each([
+  '{}',
+  '{ "b" : 1.10,\n  "a":[1e400, 0.1000, 12345678901234567890 ] , "B":"\\u00e9\\ud83d\\ude00 é😀 \\/" }',
+  '{"a":1,"a":2,"":{"":[]}}',
+])('the payload %j stays as it was recorded, to the byte', async (payload) => {
+  await recordEvent(first, payload);
+  await recordText(
+    database,
+    `[${JSON.stringify(newEvent()).replace('"payload":{}', () => `"payload":${payload}`)}]`,
+  );
+  expect((await stored()).map((one) => one.payload)).toEqual([payload, payload]);
+});
+
+describe('an idempotency key', () => {
+  test('that was used before answers the first event and records nothing', async () => {
+    const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    const again = await recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
+    expect(again).toEqual([before]);
+    expect(await recordEvent(second, '{}', 'k')).toBe(before!.id);
+    expect(await storedIds()).toEqual([before!.id]);
+  });
+
+  test('that stands twice in a batch records the first of them', async () => {
+    const recorded = await recordEvents(first, [
+      newEvent(),
+      newEvent({ idempotency_key: 'k', payload: { n: 1 } }),
+      newEvent(),
+      newEvent({ idempotency_key: 'k', payload: { n: 2 } }),
+      newEvent({ idempotency_key: 'other' }),
+    ]);
+    const [a, b, c, again, d] = recorded.map(({ id }) => id);
+    expect(again).toBe(b);
+    expect(await storedIds()).toEqual([a, b, c, d]);
+    expect((await stored())[1]!.payload).toBe('{"n":1}');
+  });
+
+  test('in use by an open transaction is waited for, and answers its event once it commits', async () => {
+    await first.query('begin');
+    const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    const waiting = recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
+    await untilItWaits(second);
+    await first.query('commit');
+    expect(await waiting).toEqual([before]);
+    expect(await storedIds()).toEqual([before!.id]);
+  });
+
+  test('in use by a transaction that rolls back is free for the one that waited', async () => {
+    await first.query('begin');
+    const [lost] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    const waiting = recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
+    await untilItWaits(second);
+    await first.query('rollback');
+    const [kept] = await waiting;
+    expect(kept!.id).not.toBe(lost!.id);
+    expect(await storedIds()).toEqual([kept!.id]);
+  });
+
+  test('among others, in batches that name them in opposite order, never makes the batches wait for each other', async () => {
+    const keys = ['a', 'b', 'c', 'd'];
+    const batch = (named: string[]) => named.map((key) => newEvent({ idempotency_key: key }));
+    const ids = (recorded: readonly { id: string }[]) => recorded.map(({ id }) => id);
+    const answers = await Promise.all([
+      recordEvents(first, batch(keys)),
+      recordEvents(second, batch(keys.toReversed())),
+    ]);
+    expect(ids(answers[1]).reverse()).toEqual(ids(answers[0]));
+    expect(await stored()).toHaveLength(4);
+  });
+
+  test.each([
+    ['is free again after 24 h', '24 hours', true],
+    ['is not free before that', '23 hours 50 minutes', false],
+  ])('%s', async (_, age, isFree) => {
+    const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    await first.query(
+      'update posthorn.event_keys set created_at = created_at - $2::interval where organization_id = $1',
+      [organization, age],
+    );
+    const [again] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    expect(again!.id !== before!.id).toBe(isFree);
+    const [third] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
+    expect(third!.id).toBe(again!.id);
+    expect(await stored()).toHaveLength(isFree ? 2 : 1);
+  });
+
+  test('means nothing in another organization', async () => {
+    const other = `${organization}-other`;
+    const recorded = await recordEvents(first, [
+      newEvent({ idempotency_key: 'k' }),
+      newEvent({ idempotency_key: 'k', organization_id: other }),
+    ]);
+    expect(await storedIds()).toEqual([recorded[0]!.id]);
+    expect(await storedIds(other)).toEqual([recorded[1]!.id]);
+  });
+
+  test('counts however its name is spelled in JSON', async () => {
+    const spelled = `[${JSON.stringify(newEvent({ idempotency_key: 'k' })).replace('idempotency_key', 'idempotency\\u005fkey')}]`;
+    expect(await recordText(first, spelled)).toEqual(await recordText(first, spelled));
+    expect(await stored()).toHaveLength(1);
+  });
+});
+
+describe("a day's partition that is missing", () => {
+  const partitions = async () => {
+    const { rows } = await first.query(
+      `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+        where inhparent = 'posthorn.events'::regclass`,
+    );
+    return rows.map(({ name }) => name as string);
+  };
+
+  test('is made by the first to record', async () => {
+    for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
+    const [recorded] = await recordEvents(first, [newEvent()]);
+    expect(await storedIds()).toEqual([recorded!.id]);
+    const day = recorded!.created_at.toISOString().slice(0, 10).replaceAll('-', '');
+    expect(await partitions()).toEqual([`events_${day}`]);
+  });
+
+  test('is made once where several record at the same time', async () => {
+    for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => recordText(database, JSON.stringify([newEvent()]))),
+    );
+    expect((await storedIds()).sort()).toEqual(answers.map(([one]) => one!.id).sort());
+  });
+});

@@ -1,0 +1,54 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { expect } from 'vitest';
+import type { Answer } from './client.js';
+import { type ApiDocument, type Operation, readDocument } from './operations.js';
+
+/** Holds answers to what the OpenAPI document of their listener promises. */
+export class Conformance {
+  readonly #ajv: Ajv2020;
+  readonly #compiled = new Map<string, ValidateFunction>();
+
+  private constructor(document: ApiDocument) {
+    this.#ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+    addFormats.default(this.#ajv);
+    this.#ajv.addSchema(document, 'document');
+  }
+
+  static async of(baseUrl: string): Promise<Conformance> {
+    return new Conformance(await readDocument(baseUrl));
+  }
+
+  /** The status is documented, the media type is one it may have there, and the body has its schema. */
+  check(operation: Operation, answer: Answer): void {
+    const place = `${operation.name} → ${answer.status}`;
+    const response = operation.responses[answer.status];
+    expect(response, `${place} is not documented: ${answer.text}`).toBeDefined();
+    const types = Object.keys(response?.content ?? {});
+    if (types.length === 0) {
+      expect(answer.text, place).toBe('');
+      return;
+    }
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+    expect(types, place).toContain(type);
+    if (operation.method === 'HEAD' || !/json/.test(type)) return;
+    const steps = ['paths', operation.path, operation.method.toLowerCase(), 'responses', answer.status];
+    const faults = this.#faults([...steps, 'content', type, 'schema'], answer.body);
+    expect(faults, `${place}: ${answer.text.slice(0, 1_000)}`).toEqual([]);
+  }
+
+  /** What is wrong with a value by the schema at that place of the document. */
+  #faults(steps: (string | number)[], value: unknown): unknown[] {
+    const pointer = steps.map((step) =>
+      encodeURIComponent(String(step).replaceAll('~', '~0').replaceAll('/', '~1')),
+    );
+    const $ref = `document#/${pointer.join('/')}`;
+    const validate = this.#compiled.get($ref) ?? this.#ajv.compile({ $ref });
+    this.#compiled.set($ref, validate);
+    return validate(value) ? [] : (validate.errors ?? []);
+  }
+
+  exampleFaults(operation: Operation, steps: (string | number)[], value: unknown): unknown[] {
+    return this.#faults(['paths', operation.path, operation.method.toLowerCase(), ...steps], value);
+  }
+}

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll } from 'vitest';
+import { stopServer } from '../../src/storage/embedded/cluster.js';
+
+const places: string[] = [];
+const dataDirectories: string[] = [];
+
+/**
+ * A data directory of the test file's own, below a new temporary directory. What still runs there after
+ * the file is stopped, and all of it removed.
+ */
+export async function dataDirectory(...below: string[]): Promise<string> {
+  const place = await mkdtemp(join(tmpdir(), 'posthorn-data-'));
+  // Reachable for the account that PostgreSQL runs as where we are root.
+  await chmod(place, 0o711);
+  const directory = join(place, ...below);
+  places.push(place);
+  dataDirectories.push(directory);
+  return directory;
+}
+
+/** A data directory with the files that another one has now. */
+export async function copyOf(original: string): Promise<string> {
+  const directory = await dataDirectory('data');
+  // Owners count, which Node's own copying does not keep.
+  const copied = spawnSync('cp', ['-a', original, directory], { encoding: 'utf8' });
+  if (copied.status !== 0) throw new Error(copied.stderr);
+  return directory;
+}
+
+/** Where the embedded database's files are. */
+export async function pgdataOf(directory: string): Promise<string> {
+  const elsewhere = await readFile(join(directory, 'database-directory'), 'utf8').catch(() => undefined);
+  return join(elsewhere?.trim() ?? directory, 'postgres');
+}
+
+/** The process id in `postmaster.pid`, or undefined where there is no such file. */
+export async function serverPid(directory: string): Promise<number | undefined> {
+  const text = await readFile(join(await pgdataOf(directory), 'postmaster.pid'), 'utf8').catch(
+    () => undefined,
+  );
+  return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
+}
+
+/** Ends the server at once, as the kernel does when memory runs out. Answers who it was. */
+export async function killServer(directory: string): Promise<number> {
+  const pid = await serverPid(directory);
+  if (pid === undefined) throw new Error(`no server runs in ${directory}`);
+  process.kill(pid, 'SIGKILL');
+  return pid;
+}
+
+afterAll(async () => {
+  for (const directory of dataDirectories) {
+    const pgdata = await pgdataOf(directory);
+    await stopServer({ pgdata, logFile: '', account: undefined, password: undefined });
+    if (!pgdata.startsWith(directory)) await rm(dirname(pgdata), { recursive: true, force: true });
+  }
+  for (const place of places) await rm(place, { recursive: true, force: true });
+});
