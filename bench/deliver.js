@@ -1,3 +1,4 @@
+import { sign, signingKey } from '@posthorn/receiver';
 import { Pool } from 'undici';
 import { makeEvent, percentile, spread, startReceiver, startServer, written } from './rig.js';
 
@@ -13,15 +14,18 @@ export async function benchDeliver(print) {
     const rawPerSecond = await raw(receiver);
     await server.createWebhook(`${receiver.url}/ok`);
     await endToEnd(server, receiver, 5_000);
-    const before = await written(server.database);
+    const before = { ...(await written(server.database)), cpu: await server.cpuMs() };
     const perSecond = await endToEnd(server, receiver, total);
     await settled(server.database);
-    const after = await written(server.database);
+    const after = { ...(await written(server.database)), cpu: await server.cpuMs() };
     print('raw undici to the receiver', `${rawPerSecond} requests/s`, '');
     print('end to end, durable, one webhook', `${perSecond} events/s`, '');
     print('ratio', (perSecond / rawPerSecond).toFixed(2), 'aim: at least 0.45');
     print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
     print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
+    const cpuUs = (name) => `${Math.round(((after.cpu[name] - before.cpu[name]) * 1000) / total)} µs`;
+    print('CPU of the server process for an event', cpuUs('server'), '');
+    print('CPU of PostgreSQL for an event', cpuUs('database'), '');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {
     await server.stop();

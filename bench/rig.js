@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -61,6 +61,17 @@ export async function startServer(env = {}) {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
       return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
     },
+    /** Milliseconds of CPU that the server process and PostgreSQL have used so far. */
+    async cpuMs() {
+      const postmaster = Number(
+        (await readFile(join(await clusterOf(dataDir), 'postmaster.pid'), 'utf8')).split('\n')[0],
+      );
+      const usage = await processes();
+      const database = [...usage.values()].filter(
+        ({ pid, parent }) => pid === postmaster || parent === postmaster,
+      );
+      return { server: usage.get(child.pid).ms, database: database.reduce((sum, { ms }) => sum + ms, 0) };
+    },
     async stop() {
       await platform.close();
       await database.end();
@@ -87,9 +98,28 @@ async function announced(child) {
 }
 
 async function socketOf(dataDir) {
+  return (await readFile(join(await clusterOf(dataDir), 'postmaster.pid'), 'utf8')).split('\n')[4];
+}
+
+async function clusterOf(dataDir) {
   const pointed = (await readFile(join(dataDir, 'database-directory'), 'utf8').catch(() => '')).trim();
-  const lines = (await readFile(join(pointed || dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
-  return lines[4];
+  return join(pointed || dataDir, 'postgres');
+}
+
+/** Every process with its parent and the CPU it used, in milliseconds, from /proc. */
+async function processes() {
+  const found = new Map();
+  for (const name of await readdir('/proc')) {
+    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticksMs = 10;
+    if (stat !== '') {
+      const ms =
+        (Number(fields[11]) + Number(fields[12]) + Number(fields[13]) + Number(fields[14])) * ticksMs;
+      found.set(Number(name), { pid: Number(name), parent: Number(fields[1]), ms });
+    }
+  }
+  return found;
 }
 
 /** A receiver in a process of its own. */

@@ -72,4 +72,6 @@ create index deliveries_leased on posthorn.deliveries (leased_by)
   where status = 'pending' and leased_by is not null;
 create index deliveries_failed on posthorn.deliveries (organization_id, webhook_id, created_at, id)
   where status = 'failed';
-create index deliveries_by_event on posthorn.deliveries (organization_id, event_id);
+-- The first delivery of an event is created with it and found by that time; this finds the further ones.
+create index deliveries_again on posthorn.deliveries (organization_id, event_id)
+  where created_at <> event_created_at;

@@ -101,17 +101,14 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
       const { fromMs, toMs } = rangeOf(query);
       const oldestMs = oldestReadableMs(now());
-      const { status, event_type, event_id } = query;
       const filter = {
-        ...{
-          organization_id: webhook.organization_id,
-          webhook_id: webhook.id,
-          status,
-          event_type,
-          event_id,
-          toMs,
-        },
+        organization_id: webhook.organization_id,
+        webhook_id: webhook.id,
+        status: query.status,
+        event_type: query.event_type,
+        event: eventOf(query.event_id),
         fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
+        toMs,
       };
       const rows = await listDeliveries(database, filter, after, limit + 1);
       const page = rows.slice(0, limit);
@@ -204,6 +201,11 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
     if (!delivery) throw new Problem('not_found', 'There is no such delivery.');
     return { webhook, delivery };
   }
+}
+
+/** An id that is none of ours has no time; no event has it either. */
+function eventOf(id: string | undefined) {
+  return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }
 
 export function refuseInactive(status: string): void {

@@ -36,7 +36,8 @@ export interface DeliveryFilter {
   webhook_id: string;
   status?: 'success' | 'failed' | undefined;
   event_type?: string | undefined;
-  event_id?: string | undefined;
+  /** The event, with the time that is in its id. */
+  event?: { id: string; createdMs: number } | undefined;
   fromMs: number;
   toMs?: number | undefined;
 }
@@ -55,7 +56,11 @@ export async function listDeliveries(
   const bind = (value: unknown) => `$${values.push(value)}`;
   const conditions: string[] = [];
   if (filter.event_type !== undefined) conditions.push(`and event_type = ${bind(filter.event_type)}`);
-  if (filter.event_id !== undefined) conditions.push(`and event_id = ${bind(filter.event_id)}`);
+  let first: string | undefined;
+  if (filter.event !== undefined) {
+    conditions.push(`and event_id = ${bind(filter.event.id)}`);
+    first = `created_at = ${bind(new Date(filter.event.createdMs))}`;
+  }
   if (filter.toMs !== undefined) conditions.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
   if (after) {
     const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
@@ -68,23 +73,38 @@ export async function listDeliveries(
           ${conditions.join('\n          ')}
     order by created_at desc, id desc
     limit $4)`;
-  const { rows } = await database.query<StoredDelivery>({ text: pageOf(filter.status, page), values });
+  const { rows } = await database.query<StoredDelivery>({
+    text: pageOf(waysTo(filter.status, first), page),
+    values,
+  });
   return rows;
 }
 
-/**
- * A delivery between attempts counts as failed. Each way of having failed has an index of its own, so that
- * a few failures are found among millions of successes.
- */
-function pageOf(status: 'success' | 'failed' | undefined, page: (condition: string) => string): string {
-  if (status === undefined) return page("attempts > 0 and status <> 'cancelled'");
-  if (status === 'success') return page("status = 'success'");
-  const ways = [
+const ended = {
+  any: ["attempts > 0 and status <> 'cancelled'"],
+  success: ["status = 'success'"],
+  failed: [
     "status = 'failed' and attempts > 0",
     "status = 'pending' and leased_by is null and attempts > 0",
     "status = 'pending' and leased_by is not null and attempts > 0",
-  ];
-  return `select * from (${ways.map(page).join('\n  union all')}) failed order by created_at desc, id desc limit $4`;
+  ],
+} as const;
+
+/**
+ * The conditions that together make up a filter, each with an index of its own, so that a few failures are
+ * found among millions of successes. A delivery between attempts counts as failed. `first` tells the first
+ * delivery of an event from those made later.
+ */
+function waysTo(status: 'success' | 'failed' | undefined, first: string | undefined): readonly string[] {
+  const ways = ended[status ?? 'any'];
+  if (first === undefined) return ways;
+  const either = ways.map((way) => `(${way})`).join(' or ');
+  return [`(${either}) and ${first}`, `(${either}) and created_at <> event_created_at`];
+}
+
+function pageOf(ways: readonly string[], page: (condition: string) => string): string {
+  if (ways.length === 1) return page(ways[0]!);
+  return `select * from (${ways.map(page).join('\n  union all')}) pages order by created_at desc, id desc limit $4`;
 }
 
 export async function readDelivery(

@@ -35,9 +35,15 @@ const wanted = `
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
    and (not r.only_failed or coalesce((
          select d.status not in ('success', 'pending')
-           from posthorn.deliveries d
-          where d.organization_id = e.organization_id and d.event_id = e.id and d.webhook_id = w.id
-            and d.created_at >= e.created_at
+           from (select status, created_at, id
+                   from posthorn.deliveries
+                  where organization_id = e.organization_id and webhook_id = w.id
+                    and created_at = e.created_at and event_id = e.id
+                  union all
+                 select status, created_at, id
+                   from posthorn.deliveries
+                  where organization_id = e.organization_id and event_id = e.id and webhook_id = w.id
+                    and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1), true))`;
 
