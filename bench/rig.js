@@ -106,6 +106,12 @@ async function clusterOf(dataDir) {
   return join(pointed || dataDir, 'postgres');
 }
 
+/** Milliseconds of CPU that processes have used so far, added up. */
+export async function cpuMsOf(...pids) {
+  const usage = await processes();
+  return pids.reduce((sum, pid) => sum + usage.get(pid).ms, 0);
+}
+
 /** Every process with its parent and the CPU it used, in milliseconds, from /proc. */
 async function processes() {
   const found = new Map();
@@ -129,6 +135,7 @@ export async function startReceiver() {
   const { port } = await answer();
   return {
     url: `http://127.0.0.1:${port}`,
+    pid: child.pid,
     /** Starts counting anew; resolves to a promise for the moment `count` requests have arrived. */
     async expect(count) {
       child.send({ expect: count });

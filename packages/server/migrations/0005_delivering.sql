@@ -17,6 +17,7 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set enable_material = off
 as $$
 #variable_conflict use_column
 begin
@@ -74,43 +75,51 @@ $$;
 
 -- Writes the outcomes of attempts, many in one statement, and gives the leases back; only where the lease
 -- is still the node's. Where `attempts` has not grown none was made, and what is known of the last one
--- stays. Answers which were written.
+-- stays. Answers which were written. The statement is made for the one partition it concerns, seldom two:
+-- a kept plan over all partitions was made while they were empty, and compared every outcome with every
+-- delivery ever after (0.5 ms instead of 20 µs for each).
 create function posthorn.settle_deliveries(node int, outcomes json)
 returns table (delivery_id text)
 language plpgsql
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set enable_material = off
 as $$
-#variable_conflict use_column
+declare
+  day text;
 begin
-  return query
-  update posthorn.deliveries d
-     set status = o.status,
-         due_at = coalesce(o.due_at, d.due_at),
-         leased_by = null,
-         attempts = o.attempts,
-         attempted_at = case when o.attempts > d.attempts then o.attempted_at else d.attempted_at end,
-         http_status = case when o.attempts > d.attempts then o.http_status else d.http_status end,
-         error = case when o.attempts > d.attempts then o.error else coalesce(o.error, d.error) end,
-         duration_ms = case when o.attempts > d.attempts then o.duration_ms else d.duration_ms end,
-         response = case when o.attempts > d.attempts then o.response else d.response end,
-         earlier_attempts = case
-           when d.attempts = 0 or o.attempts = d.attempts then d.earlier_attempts
-           else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
-             'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
-             'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)
-         end
-    from json_to_recordset(outcomes) as o (
-           organization_id text, webhook_id text, created_at timestamptz, id text, status text,
-           attempts smallint, due_at timestamptz, attempted_at timestamptz, http_status smallint,
-           error text, duration_ms int, response text)
-   where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
-     and d.created_at = o.created_at and d.id = o.id
-     -- Said in a way no index can serve: the way in is the primary key of each outcome.
-     and coalesce(d.leased_by, -1) = node and d.status = 'pending'
-  returning d.id;
+  for day in
+    select distinct to_char(o.created_at at time zone 'UTC', 'YYYYMMDD')
+      from json_to_recordset(outcomes) as o (created_at timestamptz)
+  loop
+    return query execute format($statement$
+      update posthorn.%I d
+         set status = o.status,
+             due_at = coalesce(o.due_at, d.due_at),
+             leased_by = null,
+             attempts = o.attempts,
+             attempted_at = case when o.attempts > d.attempts then o.attempted_at else d.attempted_at end,
+             http_status = case when o.attempts > d.attempts then o.http_status else d.http_status end,
+             error = case when o.attempts > d.attempts then o.error else coalesce(o.error, d.error) end,
+             duration_ms = case when o.attempts > d.attempts then o.duration_ms else d.duration_ms end,
+             response = case when o.attempts > d.attempts then o.response else d.response end,
+             earlier_attempts = case
+               when d.attempts = 0 or o.attempts = d.attempts then d.earlier_attempts
+               else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
+                 'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
+                 'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)
+             end
+        from json_to_recordset($2) as o (
+               organization_id text, webhook_id text, created_at timestamptz, id text, status text,
+               attempts smallint, due_at timestamptz, attempted_at timestamptz, http_status smallint,
+               error text, duration_ms int, response text)
+       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
+         and d.created_at = o.created_at and d.id = o.id
+         -- Said so that the planner expects most rows to fit, as they do, and goes by the primary key.
+         and case when d.status = 'pending' then d.leased_by = $1 else false end
+      returning d.id$statement$, 'deliveries_' || day)
+      using node, outcomes;
+  end loop;
 end
 $$;
 

@@ -67,6 +67,8 @@ export async function startService(
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
+    const listeners: FastifyInstance[] = [];
+    closers.push(async () => void (await Promise.all(listeners.map((app) => app.close()))));
     let publicUrl: string | undefined;
     if (config.roles.has('api')) {
       const tokens = openTokens(database, logger, now, closers);
@@ -78,7 +80,7 @@ export async function startService(
         isReady: readiness.isReady,
         stopping: stopping.signal,
       });
-      closers.push(() => app.close());
+      listeners.push(app);
       publicUrl = await listen(app, 'public API', config.host, config.port);
     }
 
@@ -91,7 +93,7 @@ export async function startService(
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
       });
-      closers.push(() => app.close());
+      listeners.push(app);
       platformUrl = await listen(app, 'platform listener', config.platformHost, config.platformPort);
     }
     closers.push(async () => stopping.abort());

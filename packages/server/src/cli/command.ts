@@ -1,7 +1,7 @@
 import type { Config } from '../config.js';
 import type { Terminal } from './terminal.js';
 
-export interface Option {
+interface Option {
   /** Shown as the value's name in help; a flag without one takes no value. */
   value?: string;
   description: string;
@@ -20,7 +20,7 @@ export interface Command {
   run: (context: Context) => Promise<void>;
 }
 
-export interface Context {
+interface Context {
   /** Options as given; a flag that is set is 'true'. */
   options: Readonly<Record<string, string | undefined>>;
   argument: string;

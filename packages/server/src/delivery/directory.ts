@@ -8,7 +8,8 @@ import type { Target } from './attempt.js';
 /** What is known of a webhook: where to send, or why nothing may be sent. */
 export type Standing =
   | { kind: 'active'; target: Target }
-  | { kind: 'unverified' | 'disabled' | 'deleted'; target: undefined };
+  /** Sealed: its secret was encrypted with a key that this node was not given. */
+  | { kind: 'unverified' | 'disabled' | 'deleted' | 'sealed'; target: undefined };
 
 /**
  * How long a node may go by what it remembers of a webhook. Whoever deletes or disables one answers only
@@ -31,6 +32,8 @@ export class WebhookDirectory {
   readonly #database: Database;
   readonly #secrets: SecretBox;
   readonly #entries = new Map<string, Entry>();
+  /** Forgotten since the last look-up began: what that brings of them is older. */
+  readonly #forgotten = new Set<string>();
   #wanted = new Map<string, string>();
   #reading: Promise<void> | undefined;
 
@@ -43,42 +46,44 @@ export class WebhookDirectory {
   peek(organizationId: string, webhookId: string): Standing | undefined {
     const entry = this.#entries.get(webhookId);
     const nowMs = performance.now();
-    if (!entry) return undefined;
+    if (!entry || nowMs - entry.readAtMs >= trustMs) return undefined;
     entry.usedAtMs = nowMs;
     if (nowMs - entry.readAtMs > refreshMs) void this.#want(organizationId, webhookId).catch(() => undefined);
-    return nowMs - entry.readAtMs < trustMs ? entry.standing : undefined;
+    return entry.standing;
   }
 
-  async get(organizationId: string, webhookId: string): Promise<Standing> {
+  /** Undefined where the look-up took so long that its answer cannot be acted on any more. */
+  async get(organizationId: string, webhookId: string): Promise<Standing | undefined> {
     const fresh = this.peek(organizationId, webhookId);
     if (fresh) return fresh;
     await this.#want(organizationId, webhookId);
-    return this.peek(organizationId, webhookId) ?? { kind: 'deleted', target: undefined };
+    return this.peek(organizationId, webhookId);
   }
 
   /** Here and now: the next use reads it anew. */
   forget(webhookId: string): void {
     this.#entries.delete(webhookId);
+    this.#forgotten.add(webhookId);
   }
 
-  /** Look-ups that come in while one is under way share the next. */
+  /** Resolves with a look-up that began after this was called; all that come in meanwhile share it. */
   async #want(organizationId: string, webhookId: string): Promise<void> {
     this.#wanted.set(webhookId, organizationId);
-    while (this.#wanted.has(webhookId)) {
-      this.#reading ??= this.#read().finally(() => {
-        this.#reading = undefined;
-      });
-      await this.#reading;
-    }
+    await this.#reading?.catch(() => undefined);
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    await this.#reading;
   }
 
   async #read(): Promise<void> {
     const wanted = this.#wanted;
     this.#wanted = new Map();
     const readAtMs = performance.now();
+    this.#forgotten.clear();
     const found = new Map<string, Webhook>();
     for (const webhook of await readWebhooks(this.#database, wanted)) found.set(webhook.id, webhook);
-    for (const id of wanted.keys()) this.#remember(id, found.get(id), readAtMs);
+    for (const id of wanted.keys()) if (!this.#forgotten.has(id)) this.#remember(id, found.get(id), readAtMs);
     for (const [id, entry] of this.#entries)
       if (readAtMs - entry.usedAtMs > forgetMs) this.#entries.delete(id);
   }
@@ -94,7 +99,11 @@ export class WebhookDirectory {
   #standingOf(webhook: Webhook | undefined): Standing {
     if (!webhook) return { kind: 'deleted', target: undefined };
     if (webhook.status !== 'active') return { kind: webhook.status, target: undefined };
-    return { kind: 'active', target: targetOf(webhook, this.#secrets) };
+    try {
+      return { kind: 'active', target: targetOf(webhook, this.#secrets) };
+    } catch {
+      return { kind: 'sealed', target: undefined };
+    }
   }
 }
 

@@ -155,6 +155,7 @@ export class DeliveryEngine {
       case 'active':
         return undefined;
       case 'unverified':
+      case 'sealed':
         return { ...unchanged, status: 'pending', due_at: later(heldBackMs) };
       case 'disabled':
         void this.#endWaiting(delivery, 'failed');
@@ -190,8 +191,13 @@ export class DeliveryEngine {
     attemptedAt: Date,
   ): Omit<Entry, 'node'> {
     const answered = outcome.kind === 'answered';
-    const attempted = {
-      ...keyOf(delivery),
+    // Written out field by field: it is made for every attempt, and spreading showed in the profile.
+    const settlement: Settlement = {
+      organization_id: delivery.organization_id,
+      webhook_id: delivery.webhook_id,
+      created_at: delivery.delivery_created_at,
+      id: delivery.delivery_id,
+      status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
       attempts: delivery.attempts + 1,
       attempted_at: attemptedAt,
       http_status: answered ? outcome.httpStatus : null,
@@ -201,23 +207,23 @@ export class DeliveryEngine {
     };
     switch (verdict.kind) {
       case 'delivered':
-        return { settlement: { ...attempted, status: 'success' } };
+        return { settlement };
       case 'retry': {
-        const due_at = new Date(this.#options.sender.now() + verdict.waitMs);
+        settlement.due_at = new Date(this.#options.sender.now() + verdict.waitMs);
         this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
-        return { settlement: { ...attempted, status: 'pending', due_at } };
+        return { settlement };
       }
       case 'gone':
-        return { settlement: { ...attempted, status: 'failed' }, gone: target };
+        return { settlement, gone: target };
       case 'exhausted':
         return {
-          settlement: { ...attempted, status: 'failed' },
+          settlement,
           event: deliveryFailed(target, {
             delivery_id: delivery.delivery_id,
             event_id: delivery.event_id,
             event_type: delivery.type,
-            attempts: attempted.attempts,
-            http_status: attempted.http_status,
+            attempts: settlement.attempts,
+            http_status: answered ? outcome.httpStatus : null,
             error: answered ? null : outcome.error,
             last_attempt_at: attemptedAt.toISOString(),
           }),

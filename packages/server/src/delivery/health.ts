@@ -16,14 +16,17 @@ export class HealthBook {
       last_failure_at: null,
     };
     this.#reports.set(webhookId, report);
-    report.last_at = at;
-    if (isDelivered(outcome)) {
-      report.last_status = 'success';
+    const delivered = isDelivered(outcome);
+    // One that hung ends after others that were started later.
+    if (at >= report.last_at) {
+      report.last_at = at;
+      report.last_status = delivered ? 'success' : 'failed';
+    }
+    if (delivered) {
       report.succeeded = true;
       report.first_failure_at = null;
       report.last_failure_at = null;
     } else {
-      report.last_status = 'failed';
       report.first_failure_at ??= at;
       report.last_failure_at = at;
     }

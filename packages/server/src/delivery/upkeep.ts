@@ -14,6 +14,7 @@ export interface UpkeepOptions {
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   placement: () => Placement;
   accept: (batch: RecordedBatch) => void;
+  forgetEverywhere: (webhookId: string) => Promise<void>;
 }
 
 const verificationsEveryMs = 2_000;
@@ -42,12 +43,13 @@ export class Upkeep {
   }
 
   async #verify(webhook: Webhook): Promise<void> {
-    const { database, now, verify, placement, accept } = this.#options;
+    const { database, now, verify, placement, accept, forgetEverywhere } = this.#options;
     const failure = await verify(webhook);
     const settled = await database.transaction((client) =>
       settleVerification(client, webhook, failure, new Date(now()), placement(), { automatic: true }),
     );
     if (settled?.batch) accept(settled.batch);
+    if (settled?.webhook.status === 'active') await forgetEverywhere(webhook.id);
   }
 
   async #replay(): Promise<void> {

@@ -1,4 +1,4 @@
-import { ulid } from 'ulidx';
+import { randomBytes } from 'node:crypto';
 
 /** What comes after the prefix is opaque: printable ASCII without spaces, bounded so that keys stay small. */
 const opaque = '[!-~]{1,120}';
@@ -17,9 +17,13 @@ const crockfordUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export type Prefix = 'EVT' | 'WHK' | 'WDLV' | 'TOK' | 'AUD' | 'RPL' | 'REQ';
 
-/** A new identifier. Its first ten characters after the prefix are the time, so ids sort by age. */
-export function newId(prefix: Prefix, nowMs: number): string {
-  return `${prefix}-${ulid(nowMs)}`;
+/** A new identifier: a ULID, whose first ten characters are the time, so ids sort by age. */
+export function newId(prefix: Prefix, nowMs: number, random: Uint8Array = randomBytes(16)): string {
+  let time = '';
+  for (let rest = nowMs, digit = 0; digit < 10; digit += 1, rest = Math.floor(rest / 32)) {
+    time = alphabet.charAt(rest % 32) + time;
+  }
+  return `${prefix}-${time}${Array.from(random, (byte) => alphabet.charAt(byte & 31)).join('')}`;
 }
 
 /** The time inside one of our own identifiers, or undefined where it is not one of ours. */

@@ -14,7 +14,7 @@ import {
   type StoredDelivery,
 } from '../storage/delivery-history.js';
 import { rangeFaults, rangeOf } from './range.js';
-import { cursorParameter, limitParameter, PageMeta, timeRange } from './schemas.js';
+import { cursorParameter, limitParameter, nonEmpty, PageMeta, timeRange } from './schemas.js';
 import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
@@ -63,9 +63,11 @@ const DeliveryDetailSchema = Type.Object(
 
 const ListQuery = Type.Object(
   {
-    status: Type.Optional(Type.Enum(['success', 'failed'], { description: 'Only these.' })),
-    event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-    event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    status: Type.Optional(
+      Type.Enum(['success', 'failed'], { description: 'Only these.', examples: ['failed'] }),
+    ),
+    event_type: nonEmpty('Only events of this type.', ['invoice.finalized']),
+    event_id: nonEmpty('Only deliveries of this event.', ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3']),
     ...timeRange,
     cursor: cursorParameter,
     limit: limitParameter(25),
@@ -74,7 +76,10 @@ const ListQuery = Type.Object(
 );
 type ListQuery = Static<typeof ListQuery>;
 
-const deliveryParams = Type.Object({ ...webhookParams.properties, delivery_id: Type.String() });
+const deliveryParams = Type.Object({
+  ...webhookParams.properties,
+  delivery_id: Type.String({ examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+});
 type DeliveryParams = { webhook_id: string; delivery_id: string };
 
 export function deliveryRoutes(app: FastifyInstance, database: Database, now: () => number): void {
@@ -139,7 +144,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
   app.post<{ Params: DeliveryParams }>(
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
     {
-      config: { scopes: ['webhooks:write'], idempotent: true },
+      config: { scopes: ['webhooks:write'], idempotent: true, refusals: ['webhook_not_active'] },
       schema: {
         operationId: 'redeliver',
         tags: ['Deliveries'],

@@ -10,7 +10,7 @@ import type { Database } from '../storage/database.js';
 import { createReplay, type Replay, readReplay } from '../storage/replays.js';
 import { refuseInactive } from './deliveries.js';
 import { findWebhook } from './webhook-lookup.js';
-import { EventTypesField, webhookParams } from './webhook-schemas.js';
+import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-schemas.js';
 
 const ReplaySchema = Type.Object(
   {
@@ -51,7 +51,12 @@ export function replayRoutes(
   app.post<{ Body: ReplayBody }>(
     '/v1/webhooks/:webhook_id/replay',
     {
-      config: { scopes: ['webhooks:write'], check: bodyFaults, idempotent: true },
+      config: {
+        scopes: ['webhooks:write'],
+        check: bodyFaults,
+        idempotent: true,
+        refusals: ['webhook_not_active'],
+      },
       schema: {
         operationId: 'replay',
         tags: ['Deliveries'],
@@ -94,7 +99,10 @@ export function replayRoutes(
         operationId: 'getReplay',
         tags: ['Deliveries'],
         summary: 'How far a replay is',
-        params: Type.Object({ ...webhookParams.properties, replay_id: Type.String() }),
+        params: Type.Object({
+          ...webhookParams.properties,
+          replay_id: Type.String({ examples: ['RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+        }),
         response: { 200: Type.Object({ data: ReplaySchema }) },
       },
     },
@@ -123,12 +131,7 @@ export function replayRoutes(
     if (times.from !== undefined && times.to !== undefined && times.from > times.to) {
       faults.push({ pointer: '/from', code: 'from_after_to', detail: 'must not be after to' });
     }
-    if (Array.isArray(body.event_types) && body.event_types.every((type) => typeof type === 'string')) {
-      const types = normaliseEventTypes(body.event_types, catalogue);
-      if (!types.ok)
-        faults.push(...types.faults.map((one) => ({ ...one, pointer: `/event_types${one.pointer}` })));
-    }
-    return faults;
+    return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
   }
 }
 

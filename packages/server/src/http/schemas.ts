@@ -48,7 +48,7 @@ export const PageMeta = Type.Object({
 });
 
 /** Of any length: what nobody knows is not found, it is no fault. */
-const nonEmpty = (description: string, examples: string[]) =>
+export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
 /** The filters that events share between the list and the tail. */

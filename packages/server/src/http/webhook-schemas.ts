@@ -1,4 +1,7 @@
 import Type from 'typebox';
+import type { Catalogue } from '../domain/catalogue.js';
+import type { InputFault } from '../domain/problem.js';
+import { normaliseEventTypes } from '../domain/webhook.js';
 
 export const WebhookSchema = Type.Object(
   {
@@ -41,10 +44,24 @@ export const EventTypesField = Type.Union(
   },
 );
 
+/** What is wrong with an `event_types` that its schema lets through. */
+export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {
+  if (given !== '*' && !isTypeList(given)) return [];
+  const types = normaliseEventTypes(given, catalogue);
+  if (types.ok) return [];
+  return types.faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
+}
+
+function isTypeList(value: unknown): value is string[] {
+  if (!Array.isArray(value) || value.length < 1 || value.length > 100) return false;
+  return value.every((type) => typeof type === 'string' && type !== '' && type.length <= 200);
+}
+
 export const SecretField = Type.String({
   minLength: 16,
   maxLength: 256,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  // Half a surrogate pair has no UTF-8 bytes: the key would not be what its author gave.
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
   description:
     'Signs requests. 16 to 256 characters, no control characters. Left out, one is generated and shown once.',
   examples: ['a-secret-of-16-characters-or-more'],

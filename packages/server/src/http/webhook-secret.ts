@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { parseDurationMs } from '../domain/duration.js';
@@ -8,7 +9,6 @@ import { changeWebhook } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
 import { SecretField, WebhookSchema, webhookParams } from './webhook-schemas.js';
-import { generatedSecret } from './webhooks.js';
 
 const graceMsMax = 30 * 86_400_000;
 
@@ -72,6 +72,10 @@ export function webhookSecretRoute(
       return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
     },
   );
+}
+
+export function generatedSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 function graceFaults(request: FastifyRequest): readonly InputFault[] {

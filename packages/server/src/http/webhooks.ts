@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { AddressPolicy } from '../domain/address.js';
@@ -11,6 +10,7 @@ import type { SecretBox } from '../domain/secret-box.js';
 import { normaliseEventTypes, type Webhook, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
 import type { Database } from '../storage/database.js';
+import { endWaiting } from '../storage/deliveries.js';
 import { recordBatch } from '../storage/events.js';
 import { settleVerification } from '../storage/verifications.js';
 import {
@@ -22,10 +22,18 @@ import {
   type WebhookChange,
 } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
-import { cursorParameter, limitParameter, PageMeta } from './schemas.js';
+import { cursorParameter, limitParameter, nonEmpty, PageMeta } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
-import { EventTypesField, SecretField, UrlField, WebhookSchema, webhookParams } from './webhook-schemas.js';
+import {
+  EventTypesField,
+  eventTypesFaults,
+  SecretField,
+  UrlField,
+  WebhookSchema,
+  webhookParams,
+} from './webhook-schemas.js';
+import { generatedSecret } from './webhook-secret.js';
 
 export interface WebhookRoutesOptions {
   database: Database;
@@ -35,6 +43,9 @@ export interface WebhookRoutesOptions {
   courier: Courier;
   now: () => number;
 }
+
+/** Deliveries that still wait for a webhook when it is disabled, in one statement. */
+const endAtOnce = 1_000;
 
 const CreateBody = Type.Object(
   {
@@ -67,7 +78,7 @@ const PatchBody = Type.Object(
 const ListQuery = Type.Object(
   {
     organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['ORG-demo'] })),
-    workspace_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
     cursor: cursorParameter,
     limit: limitParameter(100),
   },
@@ -108,7 +119,12 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.post<{ Body: Static<typeof CreateBody> }>(
     '/v1/webhooks',
     {
-      config: { scopes: ['webhooks:write', 'events:read'], check: bodyFaults, idempotent: true },
+      config: {
+        scopes: ['webhooks:write', 'events:read'],
+        check: bodyFaults,
+        idempotent: true,
+        refusals: ['organization_forbidden', 'workspace_forbidden', 'too_many_webhooks'],
+      },
       schema: {
         operationId: 'createWebhook',
         tags: ['Webhooks'],
@@ -169,7 +185,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.patch<{ Body: Static<typeof PatchBody> }>(
     '/v1/webhooks/:webhook_id',
     {
-      config: { scopes: ['webhooks:write'], check: bodyFaults },
+      config: { scopes: ['webhooks:write'], check: bodyFaults, refusals: ['webhook_changed'] },
       schema: {
         operationId: 'changeWebhook',
         tags: ['Webhooks'],
@@ -224,7 +240,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.post(
     '/v1/webhooks/:webhook_id/verify',
     {
-      config: { scopes: ['webhooks:write'], idempotent: true },
+      config: { scopes: ['webhooks:write'], idempotent: true, refusals: ['webhook_not_active'] },
       schema: {
         operationId: 'verifyWebhook',
         tags: ['Webhooks'],
@@ -243,6 +259,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         );
       }
       const settled = (await verifyAndSettle(webhook)) ?? (await findWebhook(database, request));
+      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook.id);
       return { data: webhookBody(settled) };
     },
   );
@@ -269,6 +286,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     if (batch) courier.accept(batch);
     if (!changed) throw noWebhook();
     await courier.forgetEverywhere(webhook.id);
+    const end = { status: 'failed', error: 'disabled' } as const;
+    while ((await endWaiting(database, webhook, end, endAtOnce)) === endAtOnce);
     return changed;
   }
 
@@ -279,12 +298,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const checked = checkWebhookUrl(body.url, policy);
       if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
     }
-    if (isTypeList(body.event_types)) {
-      const types = normaliseEventTypes(body.event_types, catalogue);
-      if (!types.ok)
-        faults.push(...types.faults.map((one) => ({ ...one, pointer: `/event_types${one.pointer}` })));
-    }
-    return faults;
+    return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
   }
 
   function checkedUrl(text: string): string {
@@ -307,25 +321,10 @@ const neverUsed = {
   revision: 1,
 } as const;
 
-export function generatedSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64')}`;
-}
-
-export function changedMeanwhile(): Problem {
+function changedMeanwhile(): Problem {
   return new Problem(
     'webhook_changed',
     'The webhook was changed or deleted by another request. Read it and try again.',
-  );
-}
-
-/** What the schema lets through and can be looked at further. */
-function isTypeList(value: unknown): value is string[] | '*' {
-  if (value === '*') return true;
-  const count = Array.isArray(value) ? value.length : 0;
-  return (
-    count >= 1 &&
-    count <= 100 &&
-    (value as unknown[]).every((type) => typeof type === 'string' && type !== '')
   );
 }
 

@@ -59,7 +59,9 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       refuseCount(events.length);
       const problem = inputProblem(check(events));
       if (problem) throw problem;
-      const recorded = await recorder.record(eventsText(request), events.length).catch(refuseUnstorable);
+      const recorded = await recorder
+        .record(eventsText(request), events.length, events.some(hasKey))
+        .catch(refuseUnstorable);
       request.logFields.events = events.length;
       const data = recorded.map(({ id, created_at }) => ({ id, created_at: created_at.toISOString() }));
       return reply.status(201).send({ data });
@@ -97,4 +99,8 @@ function refuseUnstorable(error: unknown): never {
 function eventsText(request: FastifyRequest): string {
   const text = (request.bodyText ?? '').trim();
   return text.startsWith('[') ? text.slice(1, -1) : text;
+}
+
+function hasKey(event: unknown): boolean {
+  return (event as { idempotency_key?: unknown }).idempotency_key !== undefined;
 }

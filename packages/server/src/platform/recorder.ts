@@ -5,12 +5,16 @@ interface Waiting {
   /** The events' JSON, separated by commas, without the brackets of an array. */
   text: string;
   count: number;
+  /** It brings an idempotency key, which another transaction may hold until it ends. */
+  keyed: boolean;
   sinceMs: number;
   resolve: (recorded: readonly RecordedEvent[]) => void;
   reject: (error: unknown) => void;
 }
 
 const transactionsMax = 2;
+/** Requests with keys go alone, and beside the others: nobody has to wait for somebody else's key. */
+const keyedMax = 4;
 const eventsMax = 2_000;
 const charactersMax = 16 * 1024 * 1024;
 /** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
@@ -24,8 +28,7 @@ export class Recorder {
   readonly #database: Database;
   readonly #placement: () => Placement;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  #queue: Waiting[] = [];
-  #running = 0;
+  readonly #lines = { grouped: new Line(transactionsMax), keyed: new Line(keyedMax) };
 
   constructor(database: Database, placement: () => Placement, onRecorded: (batch: RecordedBatch) => void) {
     this.#database = database;
@@ -33,41 +36,25 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  record(text: string, count: number): Promise<readonly RecordedEvent[]> {
+  record(text: string, count: number, keyed: boolean): Promise<readonly RecordedEvent[]> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ text, count, sinceMs: performance.now(), resolve, reject });
-      this.#run();
+      const line = keyed ? this.#lines.keyed : this.#lines.grouped;
+      line.waiting.push({ text, count, keyed, sinceMs: performance.now(), resolve, reject });
+      this.#run(line);
     });
   }
 
-  #run(): void {
-    while (this.#running < transactionsMax && this.#queue.length > 0) {
-      this.#running += 1;
-      const group = this.#takeGroup();
-      void this.#commit(group).finally(() => {
-        this.#running -= 1;
-        this.#run();
+  #run(line: Line): void {
+    while (line.running < line.transactionsMax && line.waiting.length > 0) {
+      line.running += 1;
+      void this.#commit(line.takeGroup(), line).finally(() => {
+        line.running -= 1;
+        this.#run(line);
       });
     }
   }
 
-  #takeGroup(): Waiting[] {
-    let [events, characters, size] = [0, 0, 0];
-    for (const { count, text } of this.#queue) {
-      if (size > 0 && (events + count > eventsMax || characters + text.length > charactersMax)) break;
-      events += count;
-      characters += text.length;
-      size += 1;
-    }
-    return this.#queue.splice(0, size);
-  }
-
-  #takeLate(): Waiting[] {
-    const onTime = this.#queue.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
-    return this.#queue.splice(0, onTime < 0 ? this.#queue.length : onTime);
-  }
-
-  async #commit(group: Waiting[]): Promise<void> {
+  async #commit(group: Waiting[], line: Line): Promise<void> {
     try {
       const text = group.map((waiting) => waiting.text).join(',');
       const batch = await recordBatch(this.#database, `[${text}]`, this.#placement());
@@ -80,11 +67,39 @@ export class Recorder {
     } catch (error) {
       // One request that PostgreSQL refuses must not take the others down with it.
       if (group.length > 1 && !isUnreachable(error)) {
-        for (const waiting of group) await this.#commit([waiting]);
+        for (const waiting of group) await this.#commit([waiting], line);
       } else {
-        const refused = isUnreachable(error) ? [...group, ...this.#takeLate()] : group;
+        const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         for (const { reject } of refused) reject(error);
       }
     }
+  }
+}
+
+/** Requests that wait to be committed, and how many transactions may be at it. */
+class Line {
+  readonly transactionsMax: number;
+  readonly waiting: Waiting[] = [];
+  running = 0;
+
+  constructor(transactionsMax: number) {
+    this.transactionsMax = transactionsMax;
+  }
+
+  takeGroup(): Waiting[] {
+    let [events, characters, size] = [0, 0, 0];
+    for (const { count, text, keyed } of this.waiting) {
+      const full = keyed || events + count > eventsMax || characters + text.length > charactersMax;
+      if (size > 0 && full) break;
+      events += count;
+      characters += text.length;
+      size += 1;
+    }
+    return this.waiting.splice(0, size);
+  }
+
+  takeLate(): Waiting[] {
+    const onTime = this.waiting.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
+    return this.waiting.splice(0, onTime < 0 ? this.waiting.length : onTime);
   }
 }

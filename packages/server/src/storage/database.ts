@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { cancelStatement } from './cancel.js';
 
 export interface Statement {
   /** Named statements are prepared once for each connection and keep their plan. */
@@ -17,6 +18,8 @@ export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & {
 /** A request waits for the database no longer than both together, so that it can still say 503 in time. */
 const connectMsMax = 2_000;
 const queryMsMax = 2_500;
+/** How the driver says that the latter is over. */
+const timedOut = 'Query read timeout';
 
 const jsonOid = 114;
 const bigintOid = 20;
@@ -56,16 +59,21 @@ export class Database implements Queryable {
     );
   }
 
-  /** Runs `work` in one transaction; what it throws rolls everything back. */
-  async transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    return this.#use(async (client) => {
-      await client.query('begin');
+  /** Runs `work` in one transaction; what it throws rolls everything back. `unhurried`: without a time limit. */
+  async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
+    const limit = unhurried ? {} : { query_timeout: queryMsMax };
+    return this.#use(async (pooled) => {
+      const client: Queryable = {
+        query: <Row extends object>(statement: Statement) =>
+          pooled.query<Row>({ ...statement, ...limit } as pg.QueryConfig),
+      };
+      await client.query({ text: 'begin' });
       try {
         const result = await work(client);
-        await client.query('commit');
+        await client.query({ text: 'commit' });
         return result;
       } catch (error) {
-        if (!isUnreachable(error)) await client.query('rollback');
+        if (!isUnreachable(error)) await client.query({ text: 'rollback' });
         throw error;
       }
     });
@@ -77,8 +85,9 @@ export class Database implements Queryable {
     try {
       return await work(client);
     } catch (error) {
-      // A statement that timed out here may still run there: its connection cannot be given to another.
+      // A statement that timed out here still runs there: its connection cannot be given to another.
       broken = isUnreachable(error);
+      if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;
     } finally {
       client.release(broken);

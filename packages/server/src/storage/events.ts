@@ -142,9 +142,9 @@ export function eventPageStatement(
          ${conditions.join('\n         ')}
    order by created_at ${order}, id ${order}
    limit (select $3::int)`;
-  const name = ['events', order, ...given, filter.toMs === undefined ? '' : 'to', after ? 'after' : ''].join(
-    ' ',
-  );
+  // PostgreSQL keeps 63 characters of a name; cut off, two statements could have the same.
+  const filters = given.map((column) => equalities.indexOf(column)).join('');
+  const name = `events ${order} ${filters}${filter.toMs === undefined ? '' : ' to'}${after ? ' after' : ''}`;
   return { name, text, values };
 }
 

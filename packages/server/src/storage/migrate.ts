@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import type pg from 'pg';
-import type { Database } from './database.js';
+import type { Database, Queryable } from './database.js';
 
 const directory = new URL('../../migrations/', import.meta.url);
 const serverVersionMin = 150_000;
@@ -23,25 +22,29 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   const known = await listMigrations();
   return database.transaction(async (client) => {
     await refuseOldServer(client);
-    await client.query("select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))");
+    await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
     const applied = await readApplied(client);
     refuseNewer(applied, known);
     const pending = known.filter(({ number }) => !applied.has(number));
     if (pending.length === 0) return [];
-    await client.query(`
-      create schema if not exists posthorn;
-      create table if not exists posthorn.migrations (
-        number     int primary key,
-        name       text not null,
-        applied_at timestamptz not null default now()
-      )
-    `);
+    await client.query({
+      text: `
+  create schema if not exists posthorn;
+  create table if not exists posthorn.migrations (
+    number     int primary key,
+    name       text not null,
+    applied_at timestamptz not null default now()
+  )`,
+    });
     for (const { number, name } of pending) {
-      await client.query(await readFile(new URL(name, directory), 'utf8'));
-      await client.query('insert into posthorn.migrations (number, name) values ($1, $2)', [number, name]);
+      await client.query({ text: await readFile(new URL(name, directory), 'utf8') });
+      await client.query({
+        text: 'insert into posthorn.migrations (number, name) values ($1, $2)',
+        values: [number, name],
+      });
     }
     return pending.map(({ name }) => name);
-  });
+  }, true);
 }
 
 /** Whether every migration of this version is in the database. */
@@ -63,8 +66,9 @@ async function listMigrations(): Promise<readonly Migration[]> {
   return names.map((name) => ({ number: Number(name.slice(0, 4)), name }));
 }
 
-async function refuseOldServer(client: pg.PoolClient): Promise<void> {
-  const version = Number((await client.query('show server_version_num')).rows[0].server_version_num);
+async function refuseOldServer(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ server_version_num: string }>({ text: 'show server_version_num' });
+  const version = Number(rows[0]?.server_version_num);
   if (version < serverVersionMin) {
     throw new IncompatibleDatabase(
       `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
@@ -72,11 +76,13 @@ async function refuseOldServer(client: pg.PoolClient): Promise<void> {
   }
 }
 
-async function readApplied(client: pg.PoolClient): Promise<ReadonlySet<number>> {
-  const present = await client.query("select to_regclass('posthorn.migrations') is not null as present");
-  if (!present.rows[0].present) return new Set();
-  const { rows } = await client.query('select number from posthorn.migrations');
-  return new Set(rows.map((row) => row.number as number));
+async function readApplied(client: Queryable): Promise<ReadonlySet<number>> {
+  const present = await client.query<{ present: boolean }>({
+    text: "select to_regclass('posthorn.migrations') is not null as present",
+  });
+  if (!present.rows[0]?.present) return new Set();
+  const { rows } = await client.query<{ number: number }>({ text: 'select number from posthorn.migrations' });
+  return new Set(rows.map(({ number }) => number));
 }
 
 function refuseNewer(applied: ReadonlySet<number>, known: readonly Migration[]): void {

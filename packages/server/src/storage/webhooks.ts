@@ -2,6 +2,7 @@ import type { Position } from '../domain/page.js';
 import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
 import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
+import { endWaiting } from './deliveries.js';
 
 const columns = `id, organization_id, workspace_id, url, status, disabled_reason, event_types, created_at,
          last_delivery_at, last_delivery_status, secret, previous_secret, previous_secret_until, revision`;
@@ -16,7 +17,10 @@ export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
-/** Adds a webhook, unverified; false where the organization has as many as it may. */
+/**
+ * Adds a webhook, unverified; false where the organization has as many as it may. Its first automatic
+ * verification is set already, for the case that this process dies before it has verified it.
+ */
 export async function createWebhook(
   client: Queryable,
   webhook: Pick<
@@ -32,9 +36,9 @@ export async function createWebhook(
   const { rowCount } = await client.query({
     text: `
   insert into posthorn.webhooks
-         (organization_id, id, workspace_id, url, status, event_types, created_at, secret)
-  select $1, $2, $3, $4, 'unverified', $5, $6, $7
-   where (select count(*) from posthorn.webhooks where organization_id = $1) < $8`,
+         (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at)
+  select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8
+   where (select count(*) from posthorn.webhooks where organization_id = $1) < $9`,
     values: [
       webhook.organization_id,
       webhook.id,
@@ -43,6 +47,7 @@ export async function createWebhook(
       webhook.event_types,
       webhook.created_at,
       webhook.secret,
+      new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
       webhooksPerOrganizationMax,
     ],
   });
@@ -258,7 +263,12 @@ export async function reportHealth(
   return rows.filter((row) => row.failing_since !== null && row.last_failure_at !== null);
 }
 
-/** Disables a webhook unless it is disabled already; says whether it was done now. */
+const endedMax = 1_000;
+
+/**
+ * Disables a webhook unless it is disabled already, and ends the deliveries that wait for it; says whether
+ * it was done now. What is in the memory of nodes, or more than we end here, ends as they come to it.
+ */
 export async function disableWebhook(
   client: Queryable,
   key: WebhookKey,
@@ -271,5 +281,7 @@ export async function disableWebhook(
    where organization_id = $1 and id = $2 and status <> 'disabled'`,
     values: [key.organization_id, key.id, reason],
   });
-  return rowCount === 1;
+  if (rowCount !== 1) return false;
+  await endWaiting(client, key, { status: 'failed', error: 'disabled' }, endedMax);
+  return true;
 }

@@ -8,6 +8,10 @@ import { FixedText } from './fixed-text.js';
 import { exampleOf } from './reference-schema.js';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What this route can answer beyond what every route of its kind can. */
+    refusals?: readonly ProblemCode[];
+  }
   interface FastifyInstance {
     /** The OpenAPI document of this listener; known once all routes are. */
     apiDocument: () => ApiDocument;
@@ -61,8 +65,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
       ...(info.webhooks && { webhooks: info.webhooks as never }),
     },
     transform: ({ schema, url, route }) => {
-      const { scopes, idempotent } = route.config ?? {};
+      const { scopes, idempotent, refusals } = route.config ?? {};
       const described = {
+        ...(refusals && { 'x-refusals': refusals }),
         ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
         ...(idempotent && { headers: IdempotencyHeaders }),
         ...schema,
@@ -85,7 +90,8 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 
 /** Which codes an operation can answer with, beyond those every operation can. */
 function codesFor(method: string, operation: Operation): ProblemCode[] {
-  const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable'];
+  const { 'x-refusals': refusals = [] } = operation as { 'x-refusals'?: readonly ProblemCode[] };
+  const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable', ...refusals];
   if (!isOpen(operation)) codes.push('unauthenticated');
   if (scopesOf(operation).length > 0) codes.push('insufficient_scope', 'rate_limited');
   const parameters = operation.parameters ?? [];
@@ -114,6 +120,7 @@ function completed(document: ApiDocument): ApiDocument {
         addExample(document, response.content, 'response');
       }
       const codesOfOperation = codesFor(method, operation);
+      delete (operation as { 'x-refusals'?: unknown })['x-refusals'];
       for (const status of new Set(codesOfOperation.map((code) => problems[code].status).sort())) {
         const codes = codesOfOperation.filter((code) => problems[code].status === status);
         responses[status] ??= {

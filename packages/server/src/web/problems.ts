@@ -5,10 +5,7 @@ import { isUnreachable } from '../storage/database.js';
 /** Turns whatever was thrown behind a listener into the one form all errors have. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
-  const { code, statusCode } = error as FastifyError;
-  // What broke off on the way here is no news of the database, though the socket's error reads the same.
-  const isOfRequest = statusCode !== undefined && statusCode < 500;
-  if (!isOfRequest && isUnreachable(error)) {
+  if (isUnreachable(error)) {
     return new Problem(
       'unavailable',
       'The database is out of reach; try again shortly. A write may have been made all the same: repeat it with its idempotency key.',
@@ -17,7 +14,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  switch (code) {
+  switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('body_too_large', `The body may have ${bodyLimit} bytes at most.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -30,7 +27,6 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('malformed_request', 'The path has a percent-encoding that cannot be decoded.');
     default:
-      if (isOfRequest) return new Problem('malformed_request', 'The request could not be read to its end.');
       return new Problem('internal', 'The error was logged under this request id; please report it with it.');
   }
 }

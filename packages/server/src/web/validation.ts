@@ -7,7 +7,7 @@ import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
 /** A check of a request's input beyond its schemas; it must bear values that the schemas refused. */
-export type InputCheck = (request: FastifyRequest) => readonly InputFault[];
+type InputCheck = (request: FastifyRequest) => readonly InputFault[];
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { scopes } from '../../src/domain/token.js';
 import { type Answer, ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
+import { exampleOf, readOperations, urlOf } from '../support/operations.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
@@ -180,6 +182,44 @@ describe('while the network to the database is silent', () => {
     for (const answer of await Promise.all(Array.from({ length: 20 }, () => within5s(list()))))
       expectUnavailable(answer);
     expectUnavailable(await within5s(readyz()));
+  });
+});
+
+describe('every endpoint, its token being known already', async () => {
+  it.each([
+    ['refuses connections', () => proxy.cut()],
+    ['is silent', () => proxy.silence()],
+  ])('answers as documented within 5 s while the database %s', async (_how, part) => {
+    const known = await makeToken(real.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
+    service.clock.stoppedAtMs = Date.now();
+    await ask(`${service.publicUrl}/v1/event-types`, { token: known });
+    const listeners = [
+      { url: service.publicUrl, token: known },
+      { url: service.platformUrl, token: platformToken },
+    ];
+    const requests = await Promise.all(
+      listeners.map(async ({ url, token: bearer }) =>
+        (await readOperations(url)).map((operation) => ({ url, bearer, operation })),
+      ),
+    );
+    part();
+    await Promise.all(
+      requests.flat().map(async ({ url, bearer, operation }) => {
+        const example = exampleOf(operation);
+        const answer = await within5s(
+          ask(urlOf(url, operation, example), {
+            ...{ method: operation.method, token: bearer, body: example.body },
+          }),
+        );
+        const needsDatabase = !['/healthz', '/v1/event-types', '/metrics'].includes(operation.path);
+        if (needsDatabase) expectUnavailable(answer);
+        else expect(answer.status, operation.name).toBe(200);
+      }),
+    );
+  });
+
+  afterEach(() => {
+    service.clock.stoppedAtMs = undefined;
   });
 });
 

@@ -8,9 +8,13 @@ export class PostgresProxy {
   #state: 'open' | 'refusing' | 'silent' = 'open';
   url = '';
 
-  private constructor(target: { path: string } | { host: string; port: number }) {
+  private constructor(
+    target: { path: string } | { host: string; port: number },
+    turnsAway: RegExp | undefined,
+  ) {
     this.#server = createServer((inbound) => {
       this.#hold(inbound);
+      inbound.once('data', (startup) => turnsAway?.test(startup.toString('latin1')) && inbound.destroy());
       if (this.#state === 'refusing') inbound.destroy();
       // A network that drops packets accepts nothing either; a connection that stays mute comes near enough.
       if (this.#state !== 'open') return;
@@ -22,8 +26,8 @@ export class PostgresProxy {
     });
   }
 
-  /** A proxy for this database, closed after the test file. */
-  static async open(databaseUrl: string): Promise<PostgresProxy> {
+  /** A proxy for this database, closed after the test file. `turnsAway`: whose start-up message has this. */
+  static async open(databaseUrl: string, turnsAway?: RegExp): Promise<PostgresProxy> {
     const [, user = '', address = '', name = '', rest = ''] =
       /^postgres(?:ql)?:\/\/([^/?]*@)?([^/?]*)\/([^?]*)(?:\?(.*))?$/.exec(databaseUrl) ?? [];
     const parameters = new URLSearchParams(rest);
@@ -32,6 +36,7 @@ export class PostgresProxy {
     const port = Number(parameters.get('port') ?? hostPort ?? 5432);
     const proxy = new PostgresProxy(
       host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+      turnsAway,
     );
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     const { port: ownPort } = proxy.#server.address() as { port: number };

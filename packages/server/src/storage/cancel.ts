@@ -1,0 +1,24 @@
+import { connect } from 'node:net';
+import type pg from 'pg';
+
+const cancelRequest = 80_877_102;
+const cancelMsMax = 2_000;
+
+/**
+ * Asks the server to end what a connection waits for. Closing the connection does not: PostgreSQL looks
+ * at it only when it has something to say, so a statement that waits for a lock would stay, for nobody,
+ * and every repetition of it beside it.
+ */
+export function cancelStatement(client: pg.Client): void {
+  const { host, port, processID, secretKey } = client as pg.Client & { processID: number; secretKey: number };
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(request.length, 0);
+  request.writeInt32BE(cancelRequest, 4);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  // It is a courtesy: where the server cannot be reached, there is nothing to be ended.
+  socket.on('error', () => undefined);
+  socket.setTimeout(cancelMsMax, () => socket.destroy());
+  socket.end(request);
+}

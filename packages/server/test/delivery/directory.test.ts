@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { WebhookDirectory } from '../../src/delivery/directory.js';
+import { SecretBox } from '../../src/domain/secret-box.js';
+import type { Webhook } from '../../src/domain/webhook.js';
+import type { Database } from '../../src/storage/database.js';
+
+const secrets = new SecretBox([randomBytes(32)]);
+
+function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
+  return {
+    id,
+    organization_id: 'ORG-acme',
+    workspace_id: null,
+    url: 'https://receiver.test/',
+    status: 'active',
+    disabled_reason: null,
+    event_types: ['*'],
+    created_at: new Date(0),
+    last_delivery_at: null,
+    last_delivery_status: null,
+    secret: secrets.seal('a secret of sixteen', id),
+    previous_secret: null,
+    previous_secret_until: null,
+    revision: 1,
+    ...fields,
+  };
+}
+
+type AnswerLookUp = (...rows: Webhook[]) => void;
+
+/** A directory, and each of its look-ups once it has begun, to be answered by hand. */
+function openDirectory() {
+  const begun: AnswerLookUp[] = [];
+  let heard: () => void = () => undefined;
+  const database = {
+    query: () =>
+      new Promise((resolve) => {
+        begun.push((...rows) => resolve({ rows, rowCount: rows.length }));
+        heard();
+      }),
+  };
+  return {
+    directory: new WebhookDirectory(database as unknown as Database, secrets),
+    nextLookUp: async (): Promise<AnswerLookUp> => {
+      while (begun.length === 0) {
+        await new Promise<void>((resolve) => {
+          heard = resolve;
+        });
+      }
+      return begun.shift()!;
+    },
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('what a node knows of a webhook', () => {
+  test('is that it is deleted only where the database says so, not where the answer came too late', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const late = directory.get('ORG-acme', 'WHK-1');
+    const answerLate = await nextLookUp();
+    vi.advanceTimersByTime(1_500);
+    answerLate(webhook('WHK-1'));
+    expect(await late).toBeUndefined();
+
+    const inTime = directory.get('ORG-acme', 'WHK-1');
+    (await nextLookUp())(webhook('WHK-1'));
+    expect(await inTime).toMatchObject({ kind: 'active' });
+
+    const gone = directory.get('ORG-acme', 'WHK-2');
+    (await nextLookUp())();
+    expect(await gone).toEqual({ kind: 'deleted', target: undefined });
+  });
+
+  test('is the same for all who ask while a look-up for others is under way', async () => {
+    const { directory, nextLookUp } = openDirectory();
+    const first = directory.get('ORG-acme', 'WHK-0');
+    const answerFirst = await nextLookUp();
+    const later = ['WHK-1', 'WHK-2', 'WHK-3', 'WHK-1'].map((id) => directory.get('ORG-acme', id));
+    answerFirst(webhook('WHK-0'));
+    await first;
+    (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'), webhook('WHK-3'));
+    for (const standing of later) expect(await standing).toMatchObject({ kind: 'active' });
+  });
+
+  test('is acted on for a second and no longer', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const first = directory.get('ORG-acme', 'WHK-1');
+    (await nextLookUp())(webhook('WHK-1'));
+    await first;
+    vi.advanceTimersByTime(999);
+    expect(directory.peek('ORG-acme', 'WHK-1')).toMatchObject({ kind: 'active' });
+    vi.advanceTimersByTime(1);
+    expect(directory.peek('ORG-acme', 'WHK-1')).toBeUndefined();
+  });
+
+  test('is not what a look-up saw that began before the webhook was deleted here', async () => {
+    const { directory, nextLookUp } = openDirectory();
+    const reading = directory.get('ORG-acme', 'WHK-1');
+    const answer = await nextLookUp();
+    directory.forget('WHK-1');
+    answer(webhook('WHK-1'));
+    expect(await reading).toBeUndefined();
+    expect(directory.peek('ORG-acme', 'WHK-1')).toBeUndefined();
+  });
+
+  test('is not lost for the others where one of them has a secret that cannot be opened', async () => {
+    const { directory, nextLookUp } = openDirectory();
+    const both = Promise.all(['WHK-1', 'WHK-2'].map((id) => directory.get('ORG-acme', id)));
+    const secret = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
+    (await nextLookUp())(webhook('WHK-1', { secret }), webhook('WHK-2'));
+    expect((await both).map((standing) => standing?.kind)).toEqual(['sealed', 'active']);
+  });
+});

@@ -1,0 +1,451 @@
+import { createHmac } from 'node:crypto';
+import pg from 'pg';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { takeDueVerifications } from '../../src/storage/webhooks.js';
+import { event, record } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { Standstill } from '../support/hostile-receiver.js';
+import { PostgresProxy } from '../support/postgres-proxy.js';
+import { type Received, startReceiver } from '../support/receiver.js';
+import { startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into deliveries of every shape
+type Body = any;
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+
+const quick = { POSTHORN_RETRY_SCHEDULE: '20ms,30ms,40ms,50ms', POSTHORN_DELIVERY_TIMEOUT: '5s' };
+/** Longer than any test: what waits then goes on waiting. */
+const waitsForAnHour = { status: 503, headers: { 'retry-after': '3600' } };
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService(quick);
+});
+
+const isOver = (delivery: Body) => delivery.next_attempt_at === null || delivery.status === 'success';
+
+/** The one delivery of a webhook, with its attempts, once it has ended. */
+async function ended(owner: Tenant, webhook: { id: string }): Promise<Body> {
+  const [delivery] = await owner.settled(webhook, 1, isOver);
+  return owner.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+}
+
+async function recordMany(owner: Tenant, count: number): Promise<void> {
+  const events = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
+  await record(owner.service, ...events);
+}
+
+const attemptOf = ({ headers }: Received) => Number(headers['x-service-attempt']);
+
+/** How each delivery of an organization stands, whoever may see it. */
+async function stored(owner: Tenant): Promise<{ status: string; attempts: number; error: string | null }[]> {
+  const { rows } = await owner.service.database.query<{ status: string; attempts: number; error: string }>({
+    text: 'select status, attempts, error from posthorn.deliveries where organization_id = $1 order by id',
+    values: [owner.organization],
+  });
+  return rows;
+}
+
+describe('a delivery that keeps failing', () => {
+  test('is attempted five times, is failed then, and exactly one webhook.delivery_failed tells of it', async () => {
+    const owner = await newTenant(service);
+    const { receiver, webhook } = await owner.connect(500);
+    const recorded = await owner.record({ workspace_id: 'WS-9' });
+    const delivery = await ended(owner, webhook);
+    expect(delivery).toMatchObject({ status: 'failed', http_status: 500, error: null, attempts: 5 });
+    expect(delivery.attempt_log.map(({ attempt }: Body) => attempt)).toEqual([1, 2, 3, 4, 5]);
+    expect(receiver.deliveries.all.map(attemptOf)).toEqual([1, 2, 3, 4, 5]);
+
+    const told = await owner.events({ type: 'webhook.delivery_failed' });
+    expect(told).toEqual([
+      {
+        id: expect.stringMatching(/^EVT-/),
+        type: 'webhook.delivery_failed',
+        organization_id: owner.organization,
+        workspace_id: null,
+        actor: { type: 'system', id: 'posthorn' },
+        subject: { type: 'webhook', id: webhook.id },
+        payload: {
+          webhook_id: webhook.id,
+          delivery_id: delivery.id,
+          event_id: recorded.id,
+          event_type: 'invoice.paid',
+          attempts: 5,
+          http_status: 500,
+          error: null,
+          last_attempt_at: delivery.last_attempt_at,
+        },
+        created_at: expect.any(String),
+      },
+    ]);
+  });
+
+  test('tells of the error where its last attempt brought no status', async () => {
+    const owner = await newTenant(service);
+    const { webhook } = await owner.connect((response) => response.socket?.destroy(), {
+      workspace_id: 'WS-9',
+    });
+    await owner.record({ workspace_id: 'WS-9' });
+    expect(await ended(owner, webhook)).toMatchObject({ http_status: null, error: 'reset', attempts: 5 });
+    const [told] = await owner.events({ type: 'webhook.delivery_failed' });
+    expect(told).toMatchObject({ workspace_id: 'WS-9', payload: { http_status: null, error: 'reset' } });
+  });
+
+  test('sends the same bytes and the same event id each time, and counts its attempts', async () => {
+    const owner = await newTenant(service);
+    const secret = 'a secret for the bytes';
+    const { receiver, webhook } = await owner.connect(404, { secret });
+    // Numbers and an order of keys that reading and writing again would change.
+    const text = `{"zebra":1,"amount":12345678901234567890.10,"2":"b","1":"a","ü":"\u{1F600}"}`;
+    const recorded = await recordPayload(owner, text);
+    const delivery = await ended(owner, webhook);
+    const requests = receiver.deliveries.all;
+    expect(requests).toHaveLength(5);
+    for (const [index, { headers, body }] of requests.entries()) {
+      expect(body.equals(requests[0]!.body)).toBe(true);
+      expect(body.toString()).toContain(`"data":${text}`);
+      expect(headers).toMatchObject({
+        'content-type': 'application/json',
+        'webhook-id': recorded.id,
+        'x-service-delivery': delivery.id,
+        'x-service-attempt': String(index + 1),
+        'x-service-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+      });
+    }
+  });
+
+  /** Sends the payload's text as it is. */
+  async function recordPayload(owner: Tenant, text: string): Promise<{ id: string }> {
+    const { payload: _, ...rest } = event({ organization_id: owner.organization });
+    const { rows } = await service.database.query<{ id: string }>({
+      text: 'select id from posthorn.record_events($1)',
+      values: [`[${JSON.stringify(rest).slice(0, -1)},"payload":${text}}]`],
+    });
+    return rows[0]!;
+  }
+});
+
+describe('a delivery', () => {
+  test('that succeeds at its third attempt is a success, with a log of all three', async () => {
+    const owner = await newTenant(service);
+    const { receiver, webhook } = await owner.connect((response, request) => {
+      const attempt = attemptOf(request);
+      if (attempt === 1) response.socket?.destroy();
+      else response.writeHead(attempt === 2 ? 500 : 202).end(`answer ${attempt}`);
+    });
+    await owner.record();
+    const delivery = await ended(owner, webhook);
+    expect(delivery).toMatchObject({ status: 'success', http_status: 202, error: null, attempts: 3 });
+    const logged = { attempted_at: expect.any(String), duration_ms: expect.any(Number) };
+    expect(delivery.attempt_log).toEqual([
+      { attempt: 1, http_status: null, error: 'reset', response: null, ...logged },
+      { attempt: 2, http_status: 500, error: null, response: 'answer 2', ...logged },
+      { attempt: 3, http_status: 202, error: null, response: 'answer 3', ...logged },
+    ]);
+    const times = delivery.attempt_log.map(({ attempted_at: at }: Body) => at);
+    expect(times).toEqual([...times].sort());
+    expect(receiver.deliveries.count).toBe(3);
+    expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
+  });
+
+  test('that is answered 410 ends failed and disables its webhook as gone; that is no webhook.delivery_failed', async () => {
+    const owner = await newTenant(service);
+    const witness = await owner.connect(200, { event_types: ['webhook.*'] });
+    const { receiver, webhook } = await owner.connect(410, { event_types: ['invoice.*'] });
+    await owner.record();
+    expect(await ended(owner, webhook)).toMatchObject({ status: 'failed', http_status: 410, attempts: 1 });
+    expect(await owner.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
+      status: 'disabled',
+      disabled_reason: 'gone',
+    });
+    const told = await witness.receiver.deliveries.nth(1);
+    expect(told.envelope).toMatchObject({
+      type: 'webhook.disabled',
+      data: { webhook_id: webhook.id, reason: 'gone' },
+    });
+    expect((await owner.events()).map(({ type }) => type)).toEqual(['webhook.disabled', 'invoice.paid']);
+
+    await owner.record();
+    expect(await stored(owner)).toHaveLength(2);
+    expect(receiver.deliveries.count).toBe(1);
+  });
+
+  test('waits as long as Retry-After of a 503 asks for', async () => {
+    const owner = await newTenant(service);
+    const arrivedMs: number[] = [];
+    const { webhook } = await owner.connect((response, request) => {
+      arrivedMs.push(Date.now());
+      if (attemptOf(request) > 1) response.end();
+      else response.writeHead(503, { 'retry-after': '1' }).end();
+    });
+    await owner.record();
+    expect(await ended(owner, webhook)).toMatchObject({ status: 'success', attempts: 2 });
+    // Times are kept in whole milliseconds.
+    expect(arrivedMs[1]! - arrivedMs[0]!).toBeGreaterThanOrEqual(999);
+  });
+
+  test('between attempts shows failed, its attempts so far and when the next one is', async () => {
+    const owner = await newTenant(service);
+    const { webhook } = await owner.connect(waitsForAnHour);
+    await owner.record();
+    const [delivery] = await owner.settled(webhook);
+    expect(delivery).toMatchObject({ status: 'failed', http_status: 503, attempts: 1 });
+    const waitMs = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.last_attempt_at);
+    expect(waitMs).toBeGreaterThanOrEqual(3_600_000);
+  });
+});
+
+describe('a webhook that is disabled while deliveries wait', () => {
+  test('ends them failed with error disabled, at once, and they stay ended when it is active again', async () => {
+    const owner = await newTenant(service);
+    const { receiver, webhook } = await owner.connect(waitsForAnHour);
+    await owner.record();
+    await owner.record();
+    await owner.settled(webhook, 2);
+    await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    const list = await owner.settled(webhook, 2, isOver);
+    for (const delivery of list)
+      expect(delivery).toMatchObject({ status: 'failed', error: 'disabled', attempts: 1 });
+    expect((await owner.events()).filter(({ type }) => type === 'webhook.delivery_failed')).toEqual([]);
+
+    await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
+    receiver.onDelivery = 200;
+    const next = receiver.deliveries.next();
+    const recorded = await owner.record();
+    expect((await next).envelope.id).toBe(recorded.id);
+    expect(receiver.deliveries.count).toBe(3);
+  });
+
+  test('is sent none of what was queued behind the attempts on the wire', async () => {
+    const owner = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await owner.connect(standstill.answering);
+    await recordMany(owner, 100);
+    const onTheWire = await standstill.reached(service.platformUrl, receiver);
+    await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    standstill.end(receiver, 500);
+    const rows = await eventually(
+      () => stored(owner),
+      (all) => all.every(({ status }) => status === 'failed'),
+    );
+    expect(rows).toHaveLength(100);
+    expect(rows.every(({ error }) => error === 'disabled')).toBe(true);
+    expect(receiver.deliveries.count).toBe(onTheWire);
+    expect(onTheWire).toBeLessThan(100);
+  });
+});
+
+describe('a webhook that is deleted', () => {
+  test('while a delivery waits is sent nothing more', async () => {
+    const owner = await newTenant(service);
+    const { receiver, webhook } = await owner.connect(waitsForAnHour);
+    await owner.record();
+    await owner.settled(webhook);
+    expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
+    await owner.bringForward(webhook);
+    await eventually(
+      () => stored(owner),
+      ([delivery]) => delivery?.status === 'cancelled',
+    );
+    expect(receiver.deliveries.count).toBe(1);
+  });
+
+  test('is sent none of what was queued behind the attempts on the wire', async () => {
+    const owner = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await owner.connect(standstill.answering);
+    await recordMany(owner, 100);
+    const onTheWire = await standstill.reached(service.platformUrl, receiver);
+    expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
+    standstill.end(receiver, 200);
+    const rows = await eventually(
+      () => stored(owner),
+      (all) => all.every(({ status }) => status !== 'pending'),
+    );
+    expect(rows.filter(({ status }) => status === 'success')).toHaveLength(onTheWire);
+    expect(rows.filter(({ status }) => status === 'cancelled')).toHaveLength(100 - onTheWire);
+    expect(receiver.deliveries.count).toBe(onTheWire);
+  });
+});
+
+describe('events recorded by plain SQL in a transaction of the producer', () => {
+  async function recordBySql(url: string, owner: Tenant): Promise<string> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const { rows } = await client.query({
+      text: `select posthorn.record_event('invoice.paid', $1, '{"type":"user","id":"USR-1"}',
+               '{"type":"invoice","id":"INV-1"}', '{}') as id`,
+      values: [owner.organization],
+    });
+    await client.end();
+    return rows[0].id;
+  }
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('are delivered on the word of the database, without waiting for a poll', async () => {
+    // Polls are the only intervals that could find them: here none ever comes round.
+    vi.useFakeTimers({ toFake: ['setInterval'] });
+    const unpolled = await startTestService(quick);
+    vi.useRealTimers();
+    const owner = await newTenant(unpolled);
+    const { receiver } = await owner.connect();
+    for (let n = 1; n <= 3; n += 1) {
+      const id = await recordBySql(unpolled.databaseUrl, owner);
+      expect((await receiver.deliveries.nth(n)).envelope.id).toBe(id);
+    }
+  });
+
+  test('are delivered by the poll where nobody can LISTEN, as behind a transaction pooler', async () => {
+    const { url } = await freshDatabase();
+    const proxy = await PostgresProxy.open(url, /posthorn listener/);
+    const deaf = await startTestService({ ...quick, DATABASE_URL: proxy.url });
+    const owner = await newTenant(deaf);
+    const { receiver } = await owner.connect();
+    const { rows } = await deaf.database.query<{ listeners: number }>({
+      text: "select count(*) as listeners from pg_stat_activity where datname = current_database() and application_name = 'posthorn listener'",
+    });
+    expect(rows[0]?.listeners).toBe(0);
+    const id = await recordBySql(url, owner);
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(id);
+  });
+
+  test('are not delivered where the transaction is rolled back', async () => {
+    const owner = await newTenant(service);
+    const { receiver } = await owner.connect();
+    const client = new pg.Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    const recordIn = async () => {
+      const { rows } = await client.query('select id from posthorn.record_events($1)', [
+        JSON.stringify([event({ organization_id: owner.organization })]),
+      ]);
+      return rows[0].id;
+    };
+    await client.query('begin');
+    await recordIn();
+    await client.query('rollback');
+    const kept = await recordIn();
+    await client.end();
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(kept);
+    expect(await stored(owner)).toHaveLength(1);
+  });
+});
+
+describe('a webhook that only fails', () => {
+  let aging: TestService;
+  beforeAll(async () => {
+    aging = await startTestService(quick);
+  });
+
+  const standing = (owner: Tenant, webhook: { id: string }) =>
+    owner.data('GET', `/v1/webhooks/${webhook.id}`);
+
+  /** Records an event, sees it fail that many ms from now, and waits until the webhook tells so. */
+  async function failAt(owner: Tenant, webhook: { id: string }, offsetMs: number): Promise<Body> {
+    aging.clock.offsetMs = offsetMs;
+    const from = Date.now() + offsetMs;
+    await owner.record();
+    return eventually(
+      () => standing(owner, webhook),
+      ({ last_delivery_at: at }) => at !== null && Date.parse(at) >= from - 1,
+    );
+  }
+
+  test('is disabled as failing after 5 days without a success, and webhook.disabled tells so', async () => {
+    const owner = await newTenant(aging);
+    const { webhook } = await owner.connect(waitsForAnHour);
+    expect(await failAt(owner, webhook, 0)).toMatchObject({
+      status: 'active',
+      last_delivery_status: 'failed',
+    });
+    expect(await failAt(owner, webhook, 5 * dayMs - 10 * minuteMs)).toMatchObject({ status: 'active' });
+    await failAt(owner, webhook, 5 * dayMs + minuteMs);
+    await eventually(
+      () => standing(owner, webhook),
+      ({ status, disabled_reason: reason }) => status === 'disabled' && reason === 'failing',
+    );
+    const told = await owner.events({ type: 'webhook.disabled' });
+    expect(told).toMatchObject([
+      {
+        actor: { type: 'system', id: 'posthorn' },
+        subject: { type: 'webhook', id: webhook.id },
+        payload: { webhook_id: webhook.id, reason: 'failing' },
+      },
+    ]);
+    const deliveries = await owner.settled(webhook, 3, isOver);
+    for (const delivery of deliveries)
+      expect(delivery).toMatchObject({ status: 'failed', error: 'disabled' });
+  });
+
+  test('is not disabled where it succeeded once in the meantime', async () => {
+    const owner = await newTenant(aging);
+    const { receiver, webhook } = await owner.connect(waitsForAnHour);
+    await failAt(owner, webhook, 0);
+    receiver.onDelivery = 200;
+    expect(await failAt(owner, webhook, 3 * dayMs)).toMatchObject({ last_delivery_status: 'success' });
+    receiver.onDelivery = waitsForAnHour;
+    await failAt(owner, webhook, 4 * dayMs);
+    expect(await failAt(owner, webhook, 6 * dayMs)).toMatchObject({ status: 'active' });
+    const { rows } = await aging.database.query<{ days: number }>({
+      text: `
+  select extract(epoch from last_failure_at - failing_since)::float8 / 86400 as days
+    from posthorn.webhooks where id = $1`,
+      values: [webhook.id],
+    });
+    expect(rows[0]?.days).toBeCloseTo(2, 1);
+  });
+});
+
+describe('a webhook whose verification failed', () => {
+  test('is verified again after 1 m, 5 m, 30 m, 2 h and 12 h, and then no more', async () => {
+    const { database } = await freshDatabase();
+    const createdMs = Date.now();
+    await database.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret, verify_at)
+  values ('ORG-acme', 'WHK-1', 'https://receiver.test/', 'unverified', '{*}', $1, '', $2)`,
+      values: [new Date(createdMs), new Date(createdMs + minuteMs)],
+    });
+    const taken = async (atMs: number) => (await takeDueVerifications(database, new Date(atMs), 10)).length;
+    let lastMs = createdMs;
+    for (const waitMs of [1, 5, 30, 120, 720].map((minutes) => minutes * minuteMs)) {
+      expect(await taken(lastMs + waitMs - 1), `before ${waitMs}`).toBe(0);
+      expect(await taken(lastMs + waitMs), `after ${waitMs}`).toBe(1);
+      lastMs += waitMs;
+    }
+    expect(await taken(lastMs + 365 * dayMs)).toBe(0);
+  });
+
+  test('is active by itself once its receiver answers, and gets events from then on', async () => {
+    const slow = await startTestService(quick);
+    const owner = await newTenant(slow);
+    const receiver = await startReceiver({ onVerification: 500 });
+    const { body } = await owner.create({ url: receiver.url });
+    expect(body.data.status).toBe('unverified');
+    await owner.record();
+    expect(receiver.verifications.count).toBe(1);
+
+    slow.clock.offsetMs += minuteMs;
+    await receiver.verifications.nth(2);
+    receiver.onVerification = 200;
+    slow.clock.offsetMs += 5 * minuteMs;
+    await receiver.verifications.nth(3);
+    await eventually(
+      () => owner.data('GET', `/v1/webhooks/${body.data.id}`),
+      ({ status }) => status === 'active',
+    );
+    const recorded = await owner.record();
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(recorded.id);
+    const failed = await owner.events({ type: 'webhook.verification_failed' });
+    expect(failed).toHaveLength(2);
+    expect(failed[0]).toMatchObject({
+      subject: { type: 'webhook', id: body.data.id },
+      payload: { webhook_id: body.data.id, http_status: 500, duration_ms: expect.any(Number) },
+    });
+  });
+});

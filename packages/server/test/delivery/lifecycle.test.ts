@@ -1,0 +1,261 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { HealthBook } from '../../src/delivery/health.js';
+import {
+  attemptErrors,
+  isDelivered,
+  judge,
+  type Outcome,
+  parseRetryAfterMs,
+  type Verdict,
+} from '../../src/domain/delivery.js';
+import { isGivenUp } from '../../src/domain/webhook.js';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const usualScheduleMs = [5_000, 300_000, 1_800_000, 7_200_000];
+
+const answered = fc.record({
+  kind: fc.constant('answered' as const),
+  httpStatus: fc.oneof(
+    { weight: 3, arbitrary: fc.integer({ min: 200, max: 599 }) },
+    { weight: 2, arbitrary: fc.constantFrom(199, 200, 299, 300, 307, 404, 410, 429, 500, 503) },
+  ),
+  durationMs: fc.nat(10_000),
+  response: fc.constant(null),
+  retryAfterMs: fc.option(fc.nat(10 * hourMs), { nil: undefined }),
+});
+const unanswered = fc.record({
+  kind: fc.constant('unanswered' as const),
+  error: fc.constantFrom(...attemptErrors),
+  durationMs: fc.nat(10_000),
+});
+const outcomes: fc.Arbitrary<Outcome> = fc.oneof(answered, unanswered);
+const failures = outcomes.filter((outcome) => !isDelivered(outcome) && statusOf(outcome) !== 410);
+const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const schedules = fc.oneof(
+  fc.constant(usualScheduleMs),
+  fc.array(fc.nat(5 * hourMs), { minLength: 4, maxLength: 4 }),
+);
+/** More outcomes than a delivery may ever use. */
+const lives = fc.record({
+  schedule: schedules,
+  steps: fc.array(fc.tuple(fc.oneof(outcomes, failures), randoms), { minLength: 8, maxLength: 8 }),
+});
+
+const statusOf = (outcome: Outcome) => (outcome.kind === 'answered' ? outcome.httpStatus : undefined);
+
+interface Step {
+  outcome: Outcome;
+  verdict: Verdict;
+}
+
+/** Attempts a delivery for as long as `judge` asks for another attempt. */
+function live({ schedule, steps }: { schedule: number[]; steps: [Outcome, number][] }): Step[] {
+  const lived: Step[] = [];
+  for (const [index, [outcome, random]] of steps.entries()) {
+    const verdict = judge(outcome, index + 1, schedule, random);
+    lived.push({ outcome, verdict });
+    if (verdict.kind !== 'retry') break;
+  }
+  return lived;
+}
+
+describe('a delivery', () => {
+  test('has never more than five attempts', () => {
+    fc.assert(fc.property(lives, (life) => live(life).length <= 5));
+    const [first] = fc.sample(failures, { numRuns: 1, seed: 1 });
+    const alwaysFailing = Array.from({ length: 8 }, (): [Outcome, number] => [first!, 0]);
+    expect(live({ schedule: usualScheduleMs, steps: alwaysFailing })).toHaveLength(5);
+  });
+
+  test('ends with exactly one terminal verdict, its last', () => {
+    fc.assert(
+      fc.property(lives, (life) => {
+        const terminal = live(life).map(({ verdict }) => verdict.kind !== 'retry');
+        return terminal.indexOf(true) === terminal.length - 1;
+      }),
+    );
+  });
+
+  test('is not attempted again after a 2xx, and is delivered by nothing else', () => {
+    fc.assert(
+      fc.property(lives, (life) =>
+        live(life).every(({ outcome, verdict }) => {
+          const status = statusOf(outcome) ?? 0;
+          return (verdict.kind === 'delivered') === (status >= 200 && status <= 299);
+        }),
+      ),
+    );
+  });
+
+  test('is not attempted again after a 410, which is not five failures', () => {
+    fc.assert(
+      fc.property(lives, (life) =>
+        live(life).every(({ outcome, verdict }) => (verdict.kind === 'gone') === (statusOf(outcome) === 410)),
+      ),
+    );
+  });
+
+  test('is exhausted by the fifth failure and by no earlier one', () => {
+    fc.assert(
+      fc.property(lives, (life) =>
+        live(life).every(({ verdict }, index) => (verdict.kind === 'exhausted' ? index === 4 : true)),
+      ),
+    );
+    fc.assert(
+      fc.property(failures, schedules, randoms, (outcome, schedule, random) => {
+        expect(judge(outcome, 5, schedule, random)).toEqual({ kind: 'exhausted' });
+        for (const attempt of [1, 2, 3, 4])
+          expect(judge(outcome, attempt, schedule, random).kind).toBe('retry');
+      }),
+    );
+  });
+
+  const attempts = fc.integer({ min: 1, max: 4 });
+  const askingStatuses = [429, 503];
+
+  test('waits as its schedule says and up to a fifth longer, whatever Retry-After a status but 429 and 503 has', () => {
+    const unaskingFailures = failures.filter((outcome) => !askingStatuses.includes(statusOf(outcome) ?? 0));
+    fc.assert(
+      fc.property(unaskingFailures, attempts, schedules, randoms, (outcome, attempt, schedule, random) => {
+        const verdict = judge(outcome, attempt, schedule, random);
+        const baseMs = schedule[attempt - 1]!;
+        const waitMs = verdict.kind === 'retry' ? verdict.waitMs : Number.NaN;
+        expect(waitMs).toBeGreaterThanOrEqual(baseMs);
+        expect(waitMs).toBeLessThanOrEqual(Math.ceil(baseMs * 1.2));
+      }),
+    );
+  });
+
+  test('spreads its waits over the whole fifth', () => {
+    const [outcome] = fc.sample(failures, { numRuns: 1, seed: 1 });
+    expect(judge(outcome!, 1, usualScheduleMs, 0)).toEqual({ kind: 'retry', waitMs: 5_000 });
+    expect(judge(outcome!, 1, usualScheduleMs, 0.5)).toEqual({ kind: 'retry', waitMs: 5_500 });
+    expect(judge(outcome!, 4, usualScheduleMs, 0.999_999_999)).toEqual({ kind: 'retry', waitMs: 8_640_000 });
+  });
+
+  test('waits at least as long as Retry-After of a 429 or 503 asks for, to 4 h at most, and never shorter for it', () => {
+    const asking = fc.tuple(fc.constantFrom(...askingStatuses), fc.nat(10 * hourMs));
+    fc.assert(
+      fc.property(
+        asking,
+        attempts,
+        schedules,
+        randoms,
+        ([httpStatus, retryAfterMs], attempt, schedule, random) => {
+          const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null };
+          const plain = judge({ ...outcome, retryAfterMs: undefined }, attempt, schedule, random);
+          const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
+          if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
+          expect(asked.waitMs).toBe(Math.max(plain.waitMs, Math.min(retryAfterMs, 4 * hourMs)));
+        },
+      ),
+    );
+  });
+});
+
+describe('Retry-After', () => {
+  const nowMs = Date.parse('2026-08-12T12:00:00.000Z');
+
+  test('is read as seconds', () => {
+    fc.assert(
+      fc.property(fc.nat(9_999_999), (seconds) => {
+        expect(parseRetryAfterMs(String(seconds), nowMs)).toBe(seconds * 1_000);
+      }),
+    );
+    expect(parseRetryAfterMs(' 120 ', nowMs)).toBe(120_000);
+  });
+
+  test('is read as an HTTP date, and one that has passed asks for no wait', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -1_000_000, max: 1_000_000 }), (seconds) => {
+        const header = new Date(nowMs + seconds * 1_000).toUTCString();
+        expect(parseRetryAfterMs(header, nowMs)).toBe(Math.max(0, seconds * 1_000));
+      }),
+    );
+  });
+
+  test('asks for nothing where it says neither', () => {
+    const others = [undefined, '', 'soon', '-5', '1.5', '1e3', '0x10', '12345678901', 'Wed, the day after'];
+    for (const header of others) expect(parseRetryAfterMs(header, nowMs), header).toBeUndefined();
+    fc.assert(
+      fc.property(fc.string(), (header) => {
+        const ms = parseRetryAfterMs(header, nowMs);
+        return ms === undefined || ms >= 0;
+      }),
+    );
+  });
+});
+
+describe('the health of a webhook', () => {
+  const success: Outcome = {
+    kind: 'answered',
+    httpStatus: 204,
+    durationMs: 1,
+    response: null,
+    retryAfterMs: undefined,
+  };
+  const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
+  const at = (ms: number) => new Date(ms);
+
+  test('tells the latest attempt, whichever ended last, and the failures since the last success', () => {
+    const notes = fc.uniqueArray(fc.record({ startedMs: fc.nat(1_000), succeeds: fc.boolean() }), {
+      minLength: 1,
+      selector: ({ startedMs }) => startedMs,
+    });
+    fc.assert(
+      fc.property(notes, (all) => {
+        const book = new HealthBook();
+        for (const { startedMs, succeeds } of all)
+          book.note('ORG-a', 'WHK-a', succeeds ? success : failure, at(startedMs));
+        const latest = all.reduce((one, other) => (other.startedMs > one.startedMs ? other : one));
+        const ended = all.map(({ succeeds }) => succeeds);
+        const since = all.slice(ended.lastIndexOf(true) + 1);
+        const [report] = book.take();
+        expect(report).toMatchObject({
+          last_at: at(latest.startedMs),
+          last_status: latest.succeeds ? 'success' : 'failed',
+          succeeded: ended.includes(true),
+        });
+        expect(report?.first_failure_at === null).toBe(since.length === 0);
+        expect(report?.last_failure_at === null).toBe(since.length === 0);
+      }),
+    );
+  });
+
+  test('is reported once, webhook by webhook', () => {
+    const book = new HealthBook();
+    book.note('ORG-a', 'WHK-a', failure, at(1));
+    book.note('ORG-a', 'WHK-a', failure, at(2));
+    book.note('ORG-b', 'WHK-b', success, at(3));
+    expect(book.take()).toEqual([
+      {
+        ...{ organization_id: 'ORG-a', webhook_id: 'WHK-a', last_at: at(2), last_status: 'failed' },
+        ...{ succeeded: false, first_failure_at: at(1), last_failure_at: at(2) },
+      },
+      {
+        ...{ organization_id: 'ORG-b', webhook_id: 'WHK-b', last_at: at(3), last_status: 'success' },
+        ...{ succeeded: true, first_failure_at: null, last_failure_at: null },
+      },
+    ]);
+    expect(book.take()).toEqual([]);
+  });
+
+  test('is given up on after 5 days of nothing but failures, if they are at least 12 h apart', () => {
+    const instants = fc.record({
+      sinceMs: fc.nat(1e12),
+      spanMs: fc.nat(7 * dayMs),
+      ageMs: fc.nat(10 * dayMs),
+    });
+    fc.assert(
+      fc.property(instants, ({ sinceMs, spanMs, ageMs }) => {
+        const givenUp = isGivenUp(at(sinceMs), at(sinceMs + spanMs), sinceMs + ageMs);
+        expect(givenUp).toBe(ageMs >= 5 * dayMs && spanMs >= 12 * hourMs);
+      }),
+    );
+    expect(isGivenUp(at(0), at(12 * hourMs), 5 * dayMs)).toBe(true);
+    expect(isGivenUp(at(0), at(12 * hourMs), 5 * dayMs - 1)).toBe(false);
+    expect(isGivenUp(at(0), at(12 * hourMs - 1), 5 * dayMs)).toBe(false);
+  });
+});

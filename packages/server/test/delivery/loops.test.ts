@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../src/domain/identifier.js';
+import { deliveryFailed } from '../../src/domain/own-event.js';
+import type { Database } from '../../src/storage/database.js';
+import { recordBatch } from '../../src/storage/events.js';
+import { event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+type Body = any;
+
+describe('webhooks on * that fail', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5ms,5ms,5ms,5ms' });
+  });
+
+  /** Resolves once no delivery of the organization is unfinished; answers its events, oldest first. */
+  async function atRest(owner: Tenant): Promise<Body[]> {
+    await eventually(
+      async () => {
+        const { rows } = await service.database.query<{ count: number }>({
+          text: "select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending'",
+          values: [owner.organization],
+        });
+        return rows[0]?.count;
+      },
+      (unfinished) => unfinished === 0,
+    );
+    return (await owner.events()).reverse();
+  }
+
+  const failedOnes = (events: Body[]) => events.filter(({ type }) => type === 'webhook.delivery_failed');
+
+  test('beside a healthy one: one webhook.delivery_failed for each exhausted delivery, which reaches the healthy one and never the one it is about', async () => {
+    const owner = await newTenant(service);
+    const failing = await owner.connect(500);
+    const healthy = await owner.connect(200);
+    const recorded = [await owner.record(), await owner.record(), await owner.record()];
+    const told = failedOnes(await atRest(owner));
+
+    expect(told.map(({ payload }) => payload.event_id).sort()).toEqual(recorded.map(({ id }) => id).sort());
+    for (const { subject } of told) expect(subject).toEqual({ type: 'webhook', id: failing.webhook.id });
+
+    const ids = (requests: Body[]) => [...new Set(requests.map(({ envelope }) => envelope.id))].sort();
+    expect(ids(failing.receiver.deliveries.all)).toEqual(recorded.map(({ id }) => id).sort());
+    expect(failing.receiver.deliveries.count).toBe(15);
+    expect(healthy.receiver.deliveries.count).toBe(6);
+    expect(ids(healthy.receiver.deliveries.all)).toEqual([...recorded, ...told].map(({ id }) => id).sort());
+  });
+
+  test('two of them: each tells the other once, that both failed to hear it is recorded, and there it ends', async () => {
+    const owner = await newTenant(service);
+    const [one, other] = [await owner.connect(500), await owner.connect(500)];
+    const healthy = await owner.connect(200);
+    const recorded = await owner.record();
+    const told = failedOnes(await atRest(owner));
+
+    const about = (event: Body) => [event.payload.webhook_id, event.payload.event_type];
+    expect(told.map(about).sort()).toEqual(
+      [
+        [one.webhook.id, 'invoice.paid'],
+        [one.webhook.id, 'webhook.delivery_failed'],
+        [other.webhook.id, 'invoice.paid'],
+        [other.webhook.id, 'webhook.delivery_failed'],
+      ].sort(),
+    );
+    // Those about the failure of a webhook.* event go to nobody, not even to a webhook that answers.
+    const first = told.filter(({ payload }) => payload.event_type === 'invoice.paid');
+    const heard = healthy.receiver.deliveries.all.map(({ envelope }) => envelope.id);
+    expect(heard.sort()).toEqual([recorded.id, ...first.map(({ id }) => id)].sort());
+    for (const { receiver, webhook } of [one, other]) {
+      expect(receiver.deliveries.count).toBe(10);
+      for (const { envelope } of receiver.deliveries.all)
+        expect(envelope.data.webhook_id ?? 'none').not.toBe(webhook.id);
+    }
+  });
+});
+
+describe('any set of webhooks, whichever of them fail', () => {
+  let database: Database;
+  beforeAll(async () => {
+    ({ database } = await freshDatabase());
+  });
+
+  interface Subscriber {
+    id: string;
+    workspace_id: string | null;
+    event_types: string[];
+    fails: boolean;
+  }
+
+  const subscribers = fc.array(
+    fc.record({
+      workspace_id: fc.constantFrom(null, null, 'WS-1', 'WS-2'),
+      event_types: fc.constantFrom(
+        ['*'],
+        ['*'],
+        ['webhook.*'],
+        ['webhook.delivery_failed'],
+        ['invoice.*', 'webhook.delivery_failed'],
+        ['invoice.paid'],
+      ),
+      fails: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+
+  async function subscribe(organization: string, all: readonly Subscriber[]): Promise<void> {
+    await database.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, workspace_id, url, status, event_types, created_at, secret)
+  select $1, w.id, w.workspace_id, 'https://receiver.test/', 'active', w.event_types, now(), ''
+    from json_to_recordset($2) as w (id text, workspace_id text, event_types text[])`,
+      values: [organization, JSON.stringify(all)],
+    });
+  }
+
+  interface Due {
+    id: string;
+    webhook_id: string;
+    event_id: string;
+    event_type: string;
+  }
+
+  /** Ends every unfinished delivery as if all its attempts were made; answers them. */
+  async function finish(organization: string): Promise<Due[]> {
+    const { rows } = await database.query<Due>({
+      text: `
+  update posthorn.deliveries set status = 'success'
+   where organization_id = $1 and status = 'pending'
+  returning id, webhook_id, event_id, event_type`,
+      values: [organization],
+    });
+    return rows;
+  }
+
+  test('comes to rest: failing deliveries lead to others that lead to none', async () => {
+    let run = 0;
+    const roundsSeen = new Set<number>();
+    const property = fc.asyncProperty(subscribers, async (drawn) => {
+      run += 1;
+      const organization = `ORG-${run}`;
+      const all = drawn.map((one) => ({ ...one, id: newId('WHK', Date.now()) }));
+      const byId = new Map(all.map((one) => [one.id, one]));
+      await subscribe(organization, all);
+      const first = event({ organization_id: organization });
+      await recordBatch(database, JSON.stringify([first]));
+
+      let rounds = 0;
+      for (let due = await finish(organization); due.length > 0; due = await finish(organization)) {
+        rounds += 1;
+        expect(rounds, 'rounds of deliveries').toBeLessThanOrEqual(2);
+        const failed = due.filter(({ webhook_id: id }) => byId.get(id)?.fails);
+        const events = failed.map(({ id, webhook_id, event_id, event_type }) =>
+          deliveryFailed(
+            { ...byId.get(webhook_id)!, organization_id: organization },
+            {
+              ...{ delivery_id: id, event_id, event_type, attempts: 5, http_status: 500, error: null },
+              last_attempt_at: new Date().toISOString(),
+            },
+          ),
+        );
+        if (events.length > 0) await recordBatch(database, JSON.stringify(events));
+      }
+      roundsSeen.add(rounds);
+
+      const { rows } = await database.query<{ self: number; failed: number; told: number }>({
+        text: `
+  select (select count(*) from posthorn.deliveries d
+            join posthorn.events e on e.organization_id = d.organization_id and e.id = d.event_id
+           where d.organization_id = $1 and e.subject_id = d.webhook_id) as self,
+         (select count(*) from posthorn.deliveries
+           where organization_id = $1 and webhook_id = any ($2)) as failed,
+         (select count(*) from posthorn.events
+           where organization_id = $1 and type = 'webhook.delivery_failed') as told`,
+        values: [organization, all.filter(({ fails }) => fails).map(({ id }) => id)],
+      });
+      const { self, failed, told } = rows[0]!;
+      expect(self).toBe(0);
+      expect(told).toBe(failed);
+    });
+    await fc.assert(property, { numRuns: 60 });
+    // Runs in which nothing failed would prove nothing.
+    expect(Math.max(...roundsSeen)).toBe(2);
+  });
+});

@@ -1,0 +1,202 @@
+import { verify } from '@posthorn/receiver';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, it } from 'vitest';
+import { createCatalogue } from '../../src/domain/catalogue.js';
+import { type Answering, babbles, hangs, resets, startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '2s' });
+
+const test = (tenant: Tenant, webhook: { id: string }, event_type: unknown = 'invoice.paid') =>
+  tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type } });
+
+describe('POST /v1/webhooks/{id}/test', () => {
+  it('answers a receipt with exactly the fields of the contract', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect({ status: 202, body: 'thanks' });
+    const before = Date.now();
+    const { status, body } = await test(tenant, webhook);
+    const { headers, envelope } = receiver.deliveries.last;
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      data: {
+        id: headers['x-service-delivery'],
+        webhook_id: webhook.id,
+        event_id: envelope.id,
+        event_type: 'invoice.paid',
+        status: 'success',
+        http_status: 202,
+        response_time_ms: expect.any(Number),
+        error: null,
+        attempted_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    });
+    expect(body.data.id).toMatch(/^WDLV-/);
+    expect(Number.isInteger(body.data.response_time_ms)).toBe(true);
+    expect(Date.parse(body.data.attempted_at)).toBeGreaterThanOrEqual(before);
+  });
+
+  it('sends one signed attempt of the sample, marked as a test', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(200, { workspace_id: 'WS-1' });
+    await test(tenant, webhook, 'incident.opened');
+    const { headers, envelope, body } = await receiver.deliveries.nth(1);
+    expect(envelope).toEqual({
+      id: expect.stringMatching(/^EVT-[0-9A-HJKMNP-TV-Z]{26}$/),
+      type: 'incident.opened',
+      created_at: expect.any(String),
+      organization_id: tenant.organization,
+      workspace_id: 'WS-1',
+      test: true,
+      data: createCatalogue().get('incident.opened')!.sample,
+    });
+    expect(headers).toMatchObject({ 'webhook-id': envelope.id, 'x-service-attempt': '1' });
+    expect(verify(body, headers, webhook.secret)).toMatchObject({ ok: true });
+    new Webhook(webhook.secret).verify(body.toString(), headers as Record<string, string>);
+  });
+
+  it('has a sample of every type in the catalogue', async () => {
+    const tenant = await newTenant(service);
+    const types: { type: string; sample: unknown }[] = await tenant.data('GET', '/v1/event-types');
+    const receiver = await startReceiver();
+    // Ten a webhook and minute.
+    for (let done = 0; done < types.length; done += 10) {
+      const webhook = await tenant.webhook(receiver);
+      for (const { type, sample } of types.slice(done, done + 10)) {
+        expect((await test(tenant, webhook, type)).status).toBe(200);
+        expect(receiver.deliveries.last.envelope).toMatchObject({ type, data: sample });
+      }
+    }
+    expect(receiver.deliveries.count).toBe(types.length);
+  });
+
+  it.each<[string, Answering, number | null, string | null]>([
+    ['answers 500', 500, 500, null],
+    ['answers 410', 410, 410, null],
+    ['redirects', { status: 302, headers: { location: 'https://elsewhere.example/' } }, 302, null],
+    ['breaks the connection off', resets, null, 'reset'],
+    ['does not speak HTTP', babbles, null, 'protocol'],
+    ['hangs', hangs, null, 'timeout'],
+  ])(
+    'is 200 where the receiver %s: failed, with what came of it',
+    async (_name, answering, status, error) => {
+      const tenant = await newTenant(service);
+      const { receiver, webhook } = await tenant.connect(answering);
+      const answer = await test(tenant, webhook);
+      expect(answer.status).toBe(200);
+      expect(answer.body.data).toMatchObject({ status: 'failed', http_status: status, error });
+      expect(receiver.deliveries.count).toBe(1);
+      expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
+    },
+  );
+
+  it('works for a webhook that is unverified', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver({ onVerification: 500 });
+    const webhook = (await tenant.create({ url: receiver.url })).body.data;
+    expect(webhook.status).toBe('unverified');
+    expect((await test(tenant, webhook)).body.data.status).toBe('success');
+    expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('unverified');
+  });
+
+  it('works for a webhook that is disabled', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    expect((await test(tenant, webhook)).body.data.status).toBe('success');
+    expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('disabled');
+  });
+
+  it('works for types the webhook does not subscribe to', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect(200, { event_types: ['task.created'] });
+    expect((await test(tenant, webhook, 'invoice.paid')).body.data.status).toBe('success');
+  });
+
+  it('is never in the event stream, the deliveries list, the figures or the health', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const receipts = [];
+    for (const status of [200, 500]) {
+      receiver.onDelivery = status;
+      receipts.push((await test(tenant, webhook)).body.data);
+    }
+    // What is recorded behind them is seen everywhere, so they would be too.
+    receiver.onDelivery = 200;
+    const event = await tenant.record();
+    await eventually(
+      () => tenant.data('GET', `/v1/webhooks/${webhook.id}`),
+      (body) => body.last_delivery_at !== null,
+    );
+    expect((await tenant.events()).map(({ id }) => id)).toEqual([event.id]);
+    expect((await tenant.settled(webhook)).map((delivery) => delivery.event_id)).toEqual([event.id]);
+    for (const { id, event_id } of receipts) {
+      expect((await tenant.ask('GET', `/v1/events/${event_id}`)).status).toBe(404);
+      expect((await tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`)).status).toBe(404);
+    }
+    expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}/stats`)).toMatchObject({
+      ...{ success: 1, failed: 0, pending: 0 },
+    });
+  });
+
+  it.each([
+    ['invoice.payed', 'did you mean invoice.paid?'],
+    ['invoice.*', 'is not in the catalogue'],
+    ['*', 'is not in the catalogue'],
+    ['webhook.verification', 'is not in the catalogue'],
+  ])('is 422 for the unknown type %s', async (type, detail) => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const { status, body } = await test(tenant, webhook, type);
+    expect([status, body.errors[0].pointer, body.errors[0].code]).toEqual([
+      422,
+      '/event_type',
+      'unknown_event_type',
+    ]);
+    expect(body.errors[0].detail).toContain(detail);
+    expect(receiver.deliveries.count).toBe(0);
+  });
+
+  it.each([
+    ['no event_type', {}, '/event_type'],
+    ['an event_type that is no text', { event_type: 7 }, '/event_type'],
+    ['an empty one', { event_type: '' }, '/event_type'],
+    ['an unknown field', { event_type: 'invoice.paid', payload: {} }, '/payload'],
+  ])('is 422 for %s', async (_name, body, pointer) => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const answer = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body });
+    expect([answer.status, answer.body.errors?.map((fault: { pointer: string }) => fault.pointer)]).toEqual([
+      422,
+      [pointer],
+    ]);
+  });
+
+  it('can be done 10 times a minute and webhook, also where rate limits are off: then 429 with Retry-After', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const startedMs = Date.now();
+    try {
+      service.clock.stoppedAtMs = startedMs;
+      const answers = await Promise.all(Array.from({ length: 12 }, () => test(tenant, webhook)));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+      expect(refused).toHaveLength(2);
+      expect(refused[0]!.body.code).toBe('rate_limited');
+      const retryAfter = Number(refused[0]!.headers.get('retry-after'));
+      expect(retryAfter).toBeGreaterThan(0);
+      expect(retryAfter).toBeLessThanOrEqual(60);
+      expect(receiver.deliveries.count).toBe(10);
+
+      const other = await tenant.webhook(receiver);
+      expect((await test(tenant, other)).status).toBe(200);
+      service.clock.stoppedAtMs = startedMs + 59_999;
+      expect((await test(tenant, webhook)).status).toBe(429);
+      service.clock.stoppedAtMs = startedMs + retryAfter * 1_000;
+      expect((await test(tenant, webhook)).status).toBe(200);
+    } finally {
+      service.clock.stoppedAtMs = undefined;
+    }
+  });
+});

@@ -1,0 +1,94 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, isUnreachable } from '../../src/storage/database.js';
+import { freshDatabase } from '../support/database.js';
+
+let database: Database;
+let other: pg.Client;
+beforeAll(async () => {
+  const fresh = await freshDatabase();
+  database = fresh.database;
+  other = new pg.Client({ connectionString: fresh.url });
+  await other.connect();
+});
+afterAll(() => other.end());
+
+const backend = async () => {
+  const { rows } = await database.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
+  return rows[0]!.pid;
+};
+
+async function running(text: string): Promise<number> {
+  const { rows } = await other.query(
+    'select count(*)::int from pg_stat_activity where query = $1 and datname = current_database()',
+    [text],
+  );
+  return rows[0].count;
+}
+
+test('a statement that takes too long is given up here and ended there', async () => {
+  const text = 'select pg_sleep(600)';
+  const asked = database.query({ text });
+  const refusal = expect(asked).rejects.toSatisfy(isUnreachable);
+  while ((await running(text)) === 0);
+  await refusal;
+  while ((await running(text)) > 0);
+  expect(await backend()).toBeGreaterThan(0);
+});
+
+test('a statement that waits too long for a lock is ended there, too', async () => {
+  await database.query({ text: 'create table locked (n int)' });
+  await other.query('begin; lock table locked');
+  const text = 'insert into locked values (1)';
+  await expect(database.query({ text })).rejects.toSatisfy(isUnreachable);
+  const waiting =
+    'select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())';
+  while ((await other.query(waiting)).rowCount !== 0);
+  await other.query('commit');
+  expect((await database.query({ text: 'select from locked' })).rowCount).toBe(0);
+});
+
+test('a connection that the server closes is replaced', async () => {
+  const before = await backend();
+  await other.query('select pg_terminate_backend($1, 5000)', [before]);
+  const after = await database
+    .query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' })
+    .catch((error) => {
+      // It may be the one to notice.
+      expect(isUnreachable(error)).toBe(true);
+      return undefined;
+    });
+  expect(after?.rows[0]?.pid ?? (await backend())).not.toBe(before);
+});
+
+test('a connection that breaks in the middle of a transaction fails that transaction alone', async () => {
+  await expect(
+    database.transaction(async (client) => {
+      const { rows } = await client.query('select pg_backend_pid() as pid');
+      const broken = new Promise((end) => client.once('end', end));
+      await other.query('select pg_terminate_backend($1, 5000)', [rows[0].pid]);
+      await broken;
+      await client.query('select 1');
+    }),
+  ).rejects.toSatisfy(isUnreachable);
+  expect(await backend()).toBeGreaterThan(0);
+});
+
+test('what a transaction throws rolls it back', async () => {
+  await database.query({ text: 'create table kept (n int)' });
+  const fault = new Error('no');
+  await expect(
+    database.transaction(async (client) => {
+      await client.query('insert into kept values (1)');
+      throw fault;
+    }),
+  ).rejects.toBe(fault);
+  expect((await database.query({ text: 'select from kept' })).rowCount).toBe(0);
+});
+
+test('a wrong statement is not taken for a database out of reach', async () => {
+  const error = await database
+    .query({ text: 'select nothing from nowhere' })
+    .catch((thrown: unknown) => thrown);
+  expect(isUnreachable(error)).toBe(false);
+});

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { vi } from 'vitest';
+import type { Token } from '../../src/domain/token.js';
+import { type Answer, type Ask, ask, event, record } from './client.js';
+import { type Answering, type Receiver, startReceiver } from './receiver.js';
+import { makeToken, type TestService } from './service.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Body = any;
+
+const yearMs = 365 * 86_400_000;
+
+/** An organization nobody else uses, with a token of its own: tests that share a service do not meet. */
+export class Tenant {
+  readonly service: TestService;
+  readonly organization: string;
+  readonly token: string;
+
+  constructor(service: TestService, organization: string, token: string) {
+    this.service = service;
+    this.organization = organization;
+    this.token = token;
+  }
+
+  ask(method: string, path: string, more: Omit<Ask, 'method'> = {}): Promise<Answer> {
+    return ask(`${this.service.publicUrl}${path}`, { method, token: this.token, ...more });
+  }
+
+  /** A request that must succeed; answers its `data`. */
+  async data(method: string, path: string, body?: unknown): Promise<Body> {
+    const answer = await this.ask(method, path, body === undefined ? {} : { body });
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return answer.body?.data;
+  }
+
+  /** The body of a creation that is in order. */
+  creation(fields: Record<string, unknown> = {}): Record<string, unknown> {
+    return { organization_id: this.organization, event_types: ['*'], ...fields };
+  }
+
+  create(fields: Record<string, unknown> = {}, more: Omit<Ask, 'method' | 'body'> = {}): Promise<Answer> {
+    return this.ask('POST', '/v1/webhooks', { ...more, body: this.creation(fields) });
+  }
+
+  /** A webhook that this receiver verified. */
+  async webhook(receiver: Receiver, fields: Record<string, unknown> = {}): Promise<Body> {
+    const { status, text, body } = await this.create({ url: receiver.url, ...fields });
+    if (status !== 201 || body.data.status !== 'active') throw new Error(`not active: ${text}`);
+    return body.data;
+  }
+
+  /** A receiver that answers deliveries so, and a webhook that leads to it. */
+  async connect(onDelivery: Answering = 200, fields: Record<string, unknown> = {}) {
+    const receiver = await startReceiver({ onDelivery });
+    return { receiver, webhook: await this.webhook(receiver, fields) };
+  }
+
+  async record(fields: Record<string, unknown> = {}): Promise<{ id: string; created_at: string }> {
+    const [recorded] = await record(this.service, event({ organization_id: this.organization, ...fields }));
+    return recorded!;
+  }
+
+  /** Events of this organization, newest first. */
+  async events(filter: Record<string, string> = {}): Promise<Body[]> {
+    const query = new URLSearchParams({ organization_id: this.organization, limit: '100', ...filter });
+    return this.data('GET', `/v1/events?${query}`);
+  }
+
+  deliveries(webhook: { id: string }, query = ''): Promise<Body[]> {
+    return this.data('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
+  }
+
+  /** The deliveries of a webhook once there are as many and all of them are as asked for. */
+  async settled(webhook: { id: string }, count = 1, isDone: (delivery: Body) => boolean = () => true) {
+    return eventually(
+      () => this.deliveries(webhook, '?limit=100'),
+      (list) => list.length === count && list.every(isDone),
+    );
+  }
+
+  /** The next attempt of whatever waits for this webhook is due now. */
+  async bringForward(webhook: { id: string }): Promise<void> {
+    await this.service.database.query({
+      text: `
+  update posthorn.deliveries set due_at = now()
+   where organization_id = $1 and webhook_id = $2 and status = 'pending' and leased_by is null`,
+      values: [this.organization, webhook.id],
+    });
+    await this.service.database.query({ text: "select pg_notify('posthorn_deliveries', '')" });
+  }
+
+  /** The deliveries there are of an event, whoever can see them: matching is settled with the event. */
+  async webhooksOf(recorded: { id: string }): Promise<string[]> {
+    const { rows } = await this.service.database.query<{ webhook_id: string }>({
+      text: `
+  select webhook_id from posthorn.deliveries
+   where organization_id = $1 and event_id = $2 order by webhook_id`,
+      values: [this.organization, recorded.id],
+    });
+    return rows.map(({ webhook_id }) => webhook_id);
+  }
+}
+
+export async function newTenant(service: TestService, token: Partial<Token> = {}): Promise<Tenant> {
+  const organization = token.organization_id ?? `ORG-${randomBytes(6).toString('hex')}`;
+  const text = await makeToken(service.database, {
+    organization_id: organization,
+    expires_at: new Date(Date.now() + yearMs),
+    ...token,
+  });
+  return new Tenant(service, organization, text);
+}
+
+/** What `read` answers once it is as wanted. For what shows only to those who look. */
+export function eventually<T>(
+  read: () => Promise<T>,
+  isWanted: (value: T) => boolean = () => true,
+): Promise<T> {
+  return vi.waitFor(
+    async () => {
+      const value = await read();
+      if (!isWanted(value)) throw new Error(`not so yet: ${JSON.stringify(value)}`);
+      return value;
+    },
+    { timeout: 20_000, interval: 15 },
+  );
+}
