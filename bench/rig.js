@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -12,6 +12,8 @@ export const organization = 'ORG-demo';
 /** A server process on an embedded database of its own, with what it takes to talk to it. */
 export async function startServer(env = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
+  // PostgreSQL runs as another user where we are root; it has to get there.
+  await chmod(dataDir, 0o711);
   const child = spawn(process.execPath, [entry, 'serve', '--allow-loopback'], {
     env: {
       ...process.env,
@@ -85,16 +87,20 @@ export async function startServer(env = {}) {
 /** The readable lines of the start name the addresses; the last of them ends the wait. */
 async function announced(child) {
   let text = '';
-  for await (const chunk of child.stdout) {
-    text += chunk;
-    if (!text.includes('/v1/events?')) continue;
-    child.stdout.resume();
-    return {
-      api: /API +(http:\S+)/.exec(text)[1],
-      platform: /Platform listener +(http:\S+)/.exec(text)[1],
-    };
-  }
-  throw new Error(`the server ended before it was ready: ${text}`);
+  await new Promise((ready, ended) => {
+    child.stdout.on('data', (chunk) => {
+      text += chunk;
+      if (text.includes('/v1/events?')) ready();
+    });
+    child.once('exit', () => ended(new Error(`the server ended before it was ready: ${text}`)));
+  });
+  child.once('exit', (code) => {
+    if (code !== 0) throw new Error(`the server ended with exit code ${code}`);
+  });
+  return {
+    api: /API +(http:\S+)/.exec(text)[1],
+    platform: /Platform listener +(http:\S+)/.exec(text)[1],
+  };
 }
 
 async function socketOf(dataDir) {

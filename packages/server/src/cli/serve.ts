@@ -19,6 +19,7 @@ export const serve: Command = {
   },
   showsSettings: true,
   run: async ({ config, terminal }) => {
+    terminal.endsWithItsReader = false;
     const logger = createLogger(config, terminal);
     const stopped = stopSignal(logger);
     // Loaded here, as no other command needs it: they start in 0.15 s instead of 0.45 s.
@@ -50,7 +51,11 @@ function createLogger(config: Config, terminal: Terminal): Logger {
     base: null,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  if (!terminal.isInteractive) return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime });
+  if (!terminal.isInteractive) {
+    const lines = pino.destination({ dest: 1, sync: true });
+    lines.on('error', () => undefined);
+    return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, lines);
+  }
   const pretty = prettyFactory({
     colorize: true,
     translateTime: 'HH:MM:ss',

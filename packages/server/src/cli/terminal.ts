@@ -7,15 +7,17 @@ export class Terminal {
   readonly #out: NodeJS.WriteStream;
   readonly #colours: boolean;
   readonly isInteractive: boolean;
+  /** A command that only prints is done when nobody reads on; a service is not. */
+  endsWithItsReader = true;
 
   constructor(out: NodeJS.WriteStream, env: Record<string, string | undefined>) {
     this.#out = out;
     this.isInteractive = out.isTTY === true;
     this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
-    // `posthorn events list | head` closes the pipe early; that is no failure.
+    // Whoever reads may go away: `posthorn events list | head`, or a log collector that is restarted.
     out.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      throw error;
+      if (error.code !== 'EPIPE') throw error;
+      if (this.endsWithItsReader) process.exit(0);
     });
   }
 

@@ -36,19 +36,17 @@ export function attempt(
 ): Promise<Outcome> {
   const nowMs = sender.now();
   const { previous } = target;
-  const headers: Record<string, string> = {
-    'Content-Type': 'application/json',
-    'User-Agent': sender.userAgent,
-    ...sign(message.body, {
-      id: message.id,
-      timestamp: new Date(nowMs),
-      key: target.key,
-      ...(previous && previous.untilMs > nowMs && { previous: previous.key }),
-    }),
-  };
+  const signature = sign(message.body, {
+    id: message.id,
+    timestamp: new Date(nowMs),
+    key: target.key,
+    previous: previous && previous.untilMs > nowMs ? previous.key : undefined,
+  });
+  const headers = ['Content-Type', 'application/json', 'User-Agent', sender.userAgent];
+  for (const [name, value] of Object.entries(signature)) headers.push(name, value);
   if (message.delivery) {
-    headers['X-Service-Delivery'] = message.delivery.id;
-    headers['X-Service-Attempt'] = String(message.delivery.attempt);
+    headers.push('X-Service-Delivery', message.delivery.id);
+    headers.push('X-Service-Attempt', String(message.delivery.attempt));
   }
   return sender.transport.post(target.url, headers, message.body, timeoutMs);
 }

@@ -6,7 +6,7 @@ const inFlightMax = 1_024;
 /** Webhooks that fail or have not answered yet may together take this many; the rest is for those that do. */
 const unprovenMax = 512;
 const lanesMax = 1_000;
-const queuedMax = 20_000;
+const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
 
 export interface DispatcherOptions {

@@ -35,7 +35,7 @@ export interface EngineOptions {
 
 const healthEveryMs = 250;
 /** A retry can be claimed once its settlement is written. */
-const settledWithinMs = 30;
+const settledWithinMs = 40;
 const heldBackMs = 60_000;
 const endAtOnce = 1_000;
 const drainMsMax = 10_000;
@@ -296,7 +296,9 @@ export class DeliveryEngine {
   }
 
   #log(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): void {
-    this.#options.logger.info(
+    const { logger } = this.#options;
+    if (!logger.isLevelEnabled('info')) return;
+    logger.info(
       {
         delivery_id: delivery.delivery_id,
         webhook_id: delivery.webhook_id,

@@ -7,7 +7,7 @@ const sharesMax = 64;
 const sharesWhenFailing = 4;
 const failuresInARow = 5;
 /** How much of it is kept in memory: a lot for one that answers, little for one that does not. */
-const queuedMax = 10_000;
+const queuedMax = 20_000;
 const queuedMaxUnproven = 500;
 const queuedMaxWhenFailing = 50;
 

@@ -23,7 +23,7 @@ export interface SettlerOptions {
 }
 
 /** Long enough to gather what a busy moment brings into one commit, short enough to go unnoticed. */
-const gatherMs = 8;
+const gatherMs = 20;
 const entriesMax = 500;
 const againMs = 500;
 

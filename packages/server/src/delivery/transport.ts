@@ -32,8 +32,8 @@ export class Transport {
     this.#sweep.unref();
   }
 
-  /** One POST; never rejects. The status decides, and whatever the body does cannot change that any more. */
-  post(url: URL, headers: Record<string, string>, body: Buffer, timeoutMs: number): Promise<Outcome> {
+  /** One POST, its headers as names and values in turn; never rejects. The status decides, and whatever the body does cannot change that any more. */
+  post(url: URL, headers: string[], body: Buffer, timeoutMs: number): Promise<Outcome> {
     return new Promise((resolve) => {
       const exchange = new Exchange(timeoutMs, resolve);
       try {
@@ -195,6 +195,8 @@ export function errorKind(error: Error): AttemptError {
   if (connectCodes.has(code)) return 'connect';
   if (tlsCode.test(code) || /TLS|SSL/.test(error.message)) return 'tls';
   if (protocolCode.test(code) || error.name === 'HTTPParserError') return 'protocol';
+  // How undici puts it when a receiver switches protocols, or says 100 Continue, without being asked to.
+  if (/^bad (upgrade|response)$/.test(error.message)) return 'protocol';
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return errorKind(error.errors[0]);
   return 'reset';
 }

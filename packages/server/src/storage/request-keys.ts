@@ -44,7 +44,8 @@ export async function takeRequestKey(
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
     values: [organization_id, token_id, route, text],
   });
-  return rows[0];
+  // Released between the two statements: the first has just failed, and whoever asks again takes the key.
+  return rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null };
 }
 
 export async function keepAnswer(

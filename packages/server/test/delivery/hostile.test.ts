@@ -76,7 +76,7 @@ describe('an attempt at a receiver that', () => {
     ['switches protocols unasked, is a protocol error', () => switchesProtocols, { error: 'protocol' }],
     ['sends a megabyte of headers, is a protocol error', () => bragsInHeaders, { error: 'protocol' }],
     ['hints before it answers, has the status of the answer', () => hintsFirst, { http_status: 204 }],
-    ['answers 199 and below 300 only, is a success at 299', () => 299, { http_status: 299 }],
+    ['answers 299, is a success', () => 299, { http_status: 299 }],
     ['answers 300, has failed', () => 300, { http_status: 300 }],
   ];
   const elsewhere: [does: string, url: () => Promise<string>, error: string][] = [
@@ -202,7 +202,7 @@ describe('a name that leads to addresses of which one is not allowed', () => {
       resolve: async () => ['127.0.0.1', '10.0.0.1'],
     });
     const url = new URL(receiver.url.replace('127.0.0.1', 'receiver.test'));
-    const outcome = await transport.post(url, {}, Buffer.from('{}'), 3_000);
+    const outcome = await transport.post(url, [], Buffer.from('{}'), 3_000);
     expect(outcome).toMatchObject({ kind: 'unanswered', error: 'blocked_address' });
     await transport.close();
     expect(receiver.deliveries.count + receiver.verifications.count).toBe(0);
@@ -225,7 +225,7 @@ describe('beside receivers that hang with a backlog of hours', () => {
     await healthy.receiver.deliveries.nth(500);
     const { inFlight } = await inMemory(service.platformUrl);
     expect(inFlight).toBeGreaterThan(0);
-    expect(inFlight).toBeLessThanOrEqual(4 * 8);
+    expect(inFlight).toBeLessThan(4 * 64);
     for (const { receiver } of hanging) expect(receiver.deliveries.count).toBeLessThan(500);
     // Their backlog need not be waited for when the service stops.
     for (const { receiver, webhook } of hanging) {

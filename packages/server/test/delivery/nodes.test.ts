@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { claimDeliveries, settleDeliveries } from '../../src/storage/deliveries.js';
+import { recordBatch } from '../../src/storage/events.js';
+import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
+import { ask, event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { Standstill } from '../support/hostile-receiver.js';
+import { serve } from '../support/process.js';
+import type { Received } from '../support/receiver.js';
+import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+const timeoutMs = 2_000;
+const secretKey = randomBytes(32).toString('base64');
+const settings = {
+  POSTHORN_SECRET_KEY: secretKey,
+  POSTHORN_DELIVERY_TIMEOUT: `${timeoutMs}ms`,
+  POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
+};
+
+/** Another node on the database of a service, as a process of its own. */
+function serveBeside(service: TestService) {
+  return serve({
+    ...settings,
+    DATABASE_URL: service.databaseUrl,
+    POSTHORN_PLATFORM_TOKEN: platformToken,
+    POSTHORN_EGRESS_ALLOW: '127.0.0.0/8',
+    POSTHORN_DATA_DIR: service.dataDir,
+  });
+}
+
+/** Records events on a node, so that they are its own; answers their ids. */
+async function recordOn(platformUrl: string, owner: Tenant, count: number): Promise<string[]> {
+  const body = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
+  const answer = await ask(`${platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body.data.map(({ id }: { id: string }) => id);
+}
+
+interface Stored {
+  event_id: string;
+  status: string;
+  attempts: number;
+  leased_by: number | null;
+}
+
+async function stored(owner: Tenant): Promise<Stored[]> {
+  const { rows } = await owner.service.database.query<Stored>({
+    text: 'select event_id, status, attempts, leased_by from posthorn.deliveries where organization_id = $1 order by id',
+    values: [owner.organization],
+  });
+  return rows;
+}
+
+const allSucceeded = (all: Stored[]) => all.every(({ status }) => status === 'success');
+const idsOf = (requests: readonly Received[]) => requests.map(({ envelope }) => envelope.id as string);
+
+describe('when a node is killed', () => {
+  test('its unfinished deliveries are attempted by another, within the timeout and 5 s', async () => {
+    const service = await startTestService(settings);
+    const owner = await newTenant(service);
+    const node = await serveBeside(service);
+    const standstill = new Standstill();
+    const { receiver } = await owner.connect(standstill.answering);
+    const ids = await recordOn(node.platformUrl, owner, 40);
+    const onTheWire = await standstill.reached(node.platformUrl, receiver);
+    expect(onTheWire).toBeLessThan(40);
+    const before = idsOf(receiver.deliveries.all);
+
+    node.process.kill('SIGKILL');
+    await node.process.ended;
+    receiver.onDelivery = 200;
+    await receiver.deliveries.nth(onTheWire + 40);
+    const rows = await eventually(() => stored(owner), allSucceeded);
+    expect(rows.map(({ event_id: id }) => id).sort()).toEqual([...ids].sort());
+    // What was never answered counts for nothing: each needed one attempt.
+    expect(rows.every(({ attempts }) => attempts === 1)).toBe(true);
+    const after = idsOf(receiver.deliveries.all.slice(onTheWire));
+    expect(after.sort()).toEqual([...ids].sort());
+    expect(ids).toEqual(expect.arrayContaining(before));
+    // The promise is the timeout and 5 s; the rest is for the start, and for a machine that is busy.
+  }, 20_000);
+});
+
+describe('a node that was taken for dead although it lives', () => {
+  test('starts anew: what it held is attempted again, and nothing of it stays behind', async () => {
+    const service = await startTestService({ ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' });
+    const owner = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver } = await owner.connect(standstill.answering);
+    const ids = await recordOn(service.platformUrl, owner, 40);
+    await standstill.reached(service.platformUrl, receiver);
+    await retireNodes(service.database, 'all');
+    expect(await releaseDeadNodes(service.database)).toBe(40);
+    standstill.end(receiver, 200);
+    const rows = await eventually(() => stored(owner), allSucceeded);
+    expect(rows).toHaveLength(40);
+    expect(new Set(idsOf(receiver.deliveries.all))).toEqual(new Set(ids));
+    const later = await recordOn(service.platformUrl, owner, 1);
+    await eventually(
+      () => stored(owner),
+      (all) => all.some(({ event_id: id, status }) => id === later[0] && status === 'success'),
+    );
+  });
+});
+
+describe('an outcome', () => {
+  test('is written only where the lease is still that of the node whose attempt it was', async () => {
+    const { database } = await freshDatabase();
+    await database.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+  values ('ORG-acme', 'WHK-1', 'https://receiver.test/', 'active', '{*}', now(), '')`,
+    });
+    const dead = await registerNode(database, 60_000);
+    const batch = await recordBatch(database, JSON.stringify([event()]), { node: dead, saturated: [] });
+    const [leased] = batch.leased;
+    const settle = (node: number, httpStatus: number) =>
+      settleDeliveries(database, node, [
+        {
+          organization_id: 'ORG-acme',
+          webhook_id: 'WHK-1',
+          created_at: leased!.delivery_created_at,
+          id: leased!.delivery_id,
+          ...{ status: httpStatus === 200 ? 'success' : 'failed', attempts: 1, http_status: httpStatus },
+        },
+      ]);
+    const written = async () => {
+      const { rows } = await database.query<{ status: string; http_status: number | null }>({
+        text: 'select status, http_status from posthorn.deliveries',
+      });
+      return rows;
+    };
+
+    await retireNodes(database, [dead]);
+    expect(await releaseDeadNodes(database)).toBe(1);
+    const alive = await registerNode(database, 60_000);
+    const claim = { node: alive, busy: [], perWebhook: 10, webhooksMax: 10, notBefore: new Date(0) };
+    expect(await claimDeliveries(database, claim)).toHaveLength(1);
+
+    expect(await settle(dead, 500)).toEqual(new Set());
+    expect(await written()).toEqual([{ status: 'pending', http_status: null }]);
+    expect(await settle(alive, 200)).toEqual(new Set([leased!.delivery_id]));
+    expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
+    // And only once: whatever comes later cannot undo what has ended.
+    expect(await settle(alive, 500)).toEqual(new Set());
+    expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
+  });
+});
+
+describe('two nodes on one database', () => {
+  async function startTwo() {
+    const one = await startTestService({ ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' });
+    const other = await startTestService({
+      ...settings,
+      POSTHORN_DELIVERY_TIMEOUT: '10s',
+      DATABASE_URL: one.databaseUrl,
+    });
+    return { one, other };
+  }
+
+  test.each([
+    ['deletes', 'DELETE', undefined, 'cancelled'],
+    ['disables', 'PATCH', { status: 'disabled' }, 'failed'],
+  ] as const)(
+    'one %s a webhook: before it answers, the other sends nothing more of what it holds',
+    async (_, method, body, end) => {
+      const { one, other } = await startTwo();
+      const owner = await newTenant(one);
+      const standstill = new Standstill();
+      const { receiver, webhook } = await owner.connect(standstill.answering);
+      await recordOn(other.platformUrl, owner, 60);
+      const onTheWire = await standstill.reached(other.platformUrl, receiver);
+      const { status } = await owner.ask(method, `/v1/webhooks/${webhook.id}`, body ? { body } : {});
+      expect(status).toBeLessThan(300);
+      standstill.end(receiver, 200);
+      const rows = await eventually(
+        () => stored(owner),
+        (all) => all.every((row) => row.status !== 'pending'),
+      );
+      expect(rows.filter((row) => row.status === 'success')).toHaveLength(onTheWire);
+      expect(rows.filter((row) => row.status === end)).toHaveLength(60 - onTheWire);
+      expect(receiver.deliveries.count).toBe(onTheWire);
+    },
+  );
+
+  test('share what neither recorded itself, and no delivery is attempted by both', async () => {
+    const { one } = await startTwo();
+    const owner = await newTenant(one);
+    const { receiver } = await owner.connect(200);
+    const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
+    await recordBatch(one.database, JSON.stringify(events));
+    await eventually(() => stored(owner), allSucceeded);
+    expect(receiver.deliveries.count).toBe(1_000);
+    expect(new Set(idsOf(receiver.deliveries.all)).size).toBe(1_000);
+  });
+});
+
+describe('SIGTERM', () => {
+  test('lets attempts on the wire finish, writes what came of them, gives the rest back, and exits with 0', async () => {
+    // It takes no part in delivering: what the node gives back can be seen.
+    const service = await startTestService({ ...settings, POSTHORN_ROLES: 'api' });
+    const owner = await newTenant(service);
+    const node = await serveBeside(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await owner.connect(standstill.answering);
+    await recordOn(node.platformUrl, owner, 40);
+    const onTheWire = await standstill.reached(node.platformUrl, receiver);
+
+    node.process.kill('SIGTERM');
+    await node.process.until(/"stopping"/);
+    // Given back means that somebody else could have them now, before the attempts have ended.
+    await eventually(
+      () => stored(owner),
+      (all) => all.filter(({ leased_by: node }) => node === null).length === 40 - onTheWire,
+    );
+    standstill.end(receiver, 200);
+    expect((await node.process.ended).code).toBe(0);
+    const rows = await stored(owner);
+    expect(rows.filter(({ status }) => status === 'success')).toHaveLength(onTheWire);
+    const rest = rows.filter(({ status }) => status !== 'success');
+    expect(rest).toHaveLength(40 - onTheWire);
+    for (const row of rest) expect(row).toMatchObject({ status: 'pending', attempts: 0, leased_by: null });
+    expect(receiver.deliveries.count).toBe(onTheWire);
+    const { rows: nodes } = await service.database.query({ text: 'select id from posthorn.nodes' });
+    expect(nodes).toEqual([]);
+    expect(await owner.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
+      last_delivery_status: 'success',
+    });
+  });
+});

@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { problems } from '../src/domain/problem.js';
+import { webhookStatuses } from '../src/domain/webhook.js';
+import {
+  anchorsOf,
+  localLinks,
+  pages,
+  readPage,
+  root,
+  sections,
+  statesDrawn,
+  statesOfTable,
+  statesOfType,
+  withSection,
+  writePage,
+} from './support/docs.js';
+
+const howToUpdate =
+  'The page differs from the source. Bring it up to date with: ' +
+  'UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts';
+
+describe('what is printed from the source', () => {
+  test.each(sections)('$page has the $name as they are', ({ page, name, text }) => {
+    const expected = withSection(readPage(page), name, text);
+    if (process.env.UPDATE_DOCS) writePage(page, expected);
+    expect(readPage(page), howToUpdate).toBe(expected);
+  });
+
+  test('every error code is explained', () => {
+    const explained = anchorsOf('docs/errors.md');
+    expect(Object.keys(problems).filter((code) => !explained.has(code))).toEqual([]);
+  });
+});
+
+describe('a lifecycle has the same states in the diagram, in SQL and in TypeScript', () => {
+  test.each(['docs/architecture.md', 'docs/manage-webhooks.md'])('of a webhook, in %s', (page) => {
+    const states = statesDrawn(page, '## The life of a webhook');
+    expect(states).toEqual([...webhookStatuses].sort());
+    expect(states).toEqual(statesOfTable('webhooks'));
+  });
+
+  test('of a delivery', () => {
+    const states = statesDrawn('docs/architecture.md', '## The life of a delivery');
+    expect(states).toEqual(statesOfTable('deliveries'));
+    expect(states).toEqual(statesOfType('storage/deliveries.ts'));
+  });
+});
+
+describe.each(pages)('%s', (page) => {
+  test('leads to pages and headings that are there', () => {
+    const broken = localLinks(page).filter(
+      ({ file, anchor }) =>
+        !existsSync(join(root, file)) || (anchor !== undefined && !anchorsOf(file).has(anchor)),
+    );
+    expect(broken.map(({ link }) => link)).toEqual([]);
+  });
+});

@@ -1,0 +1,234 @@
+import { verify } from '@posthorn/receiver';
+import { describe, expect, it } from 'vitest';
+import { takeRequestKey } from '../../src/storage/request-keys.js';
+import type { Answer } from '../support/client.js';
+import { Held, startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const headers = (key: string, more: Record<string, string> = {}) => ({
+  headers: { 'idempotency-key': key, ...more },
+});
+const dayMs = 86_400_000;
+
+/** An answer without what is each request's own. */
+const told = ({ status, headers, body }: Answer) => ({ status, location: headers.get('location'), body });
+
+const count = async (tenant: Tenant) => (await tenant.data('GET', '/v1/webhooks')).length;
+
+describe('a POST with an Idempotency-Key', () => {
+  it('that is repeated answers the same, status and Location included, and does nothing again', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const fields = { url: receiver.url, secret: 'a-secret-of-16-characters-or-more' };
+    const first = await tenant.create(fields, headers('key-1'));
+    const second = await tenant.create(fields, headers('key-1'));
+    expect(first.status).toBe(201);
+    expect(told(second)).toEqual(told(first));
+    expect(await count(tenant)).toBe(1);
+    expect(receiver.verifications.count).toBe(1);
+  });
+
+  it('is answered as it was then, though things have changed since', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const first = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
+    await tenant.data('DELETE', `/v1/webhooks/${first.body.data.id}`);
+    const second = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
+    expect(told(second)).toEqual(told(first));
+    expect(await count(tenant)).toBe(0);
+  });
+
+  it('never answers a generated secret twice', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const first = await tenant.create({ url: receiver.url }, headers('key-1'));
+    const second = await tenant.create({ url: receiver.url }, headers('key-1'));
+    const { secret, ...rest } = first.body.data;
+    expect(secret).toMatch(/^whsec_/);
+    expect(second.body).toEqual({ data: rest });
+  });
+
+  it('rotates a secret once, and does not show it again', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const rotate = () => tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, headers('key-1'));
+    const { secret, ...rest } = (await rotate()).body.data;
+    expect(secret).toMatch(/^whsec_/);
+    expect((await rotate()).body.data).toEqual(rest);
+    await tenant.record();
+    const { body, headers: signed } = await receiver.deliveries.nth(1);
+    const current = { 'x-service-signature': signed['x-service-signature'] };
+    expect(verify(body, current, secret)).toMatchObject({ ok: true });
+  });
+
+  it('redelivers once and replays once', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const path = `/v1/webhooks/${webhook.id}`;
+    const redeliver = () => tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+    expect(told(await redeliver())).toEqual(told(await redeliver()));
+    expect((await receiver.deliveries.nth(2)).envelope.id).toBe(delivery.event_id);
+    await tenant.settled(webhook, 2);
+
+    const body = { from: delivery.created_at, to: delivery.created_at };
+    const replay = () => tenant.ask('POST', `${path}/replay`, { body, ...headers('key-1') });
+    const [one, other] = [await replay(), await replay()];
+    expect(one.status).toBe(202);
+    expect(told(other)).toEqual(told(one));
+    await receiver.deliveries.nth(3);
+    await tenant.settled(webhook, 3);
+  });
+
+  it('is 422 where the key came with another body, and does nothing', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    await tenant.create({ url: receiver.url }, headers('key-1'));
+    const other = await tenant.create({ url: receiver.url, event_types: ['task.*'] }, headers('key-1'));
+    expect([other.status, other.body.errors[0].code]).toEqual([422, 'idempotency_key_reused']);
+    expect(await count(tenant)).toBe(1);
+  });
+
+  it('is 409 while the first is still running, and answered like it afterwards', async () => {
+    const tenant = await newTenant(service);
+    const held = new Held();
+    const receiver = await startReceiver({ onVerification: held.answering });
+    const creating = tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
+    await receiver.verifications.nth(1);
+    const early = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
+    expect([early.status, early.body.code]).toEqual([409, 'idempotency_in_progress']);
+    held.release(200);
+    const first = await creating;
+    expect(first.body.data.status).toBe('active');
+    const late = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
+    expect(told(late)).toEqual(told(first));
+    expect(receiver.verifications.count).toBe(1);
+  });
+
+  it('runs once where many come at the same time', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => tenant.create({ url: receiver.url }, headers('key-1'))),
+    );
+    for (const { status } of answers) expect([201, 409]).toContain(status);
+    expect(answers.filter(({ body }) => body.data?.secret)).toHaveLength(1);
+    expect(await count(tenant)).toBe(1);
+  });
+
+  it('counts as still running where the first fails at this very moment, rather than run without a key', async () => {
+    const key = { organization_id: 'ORG-1', token_id: 'TOK-1', route: 'POST /', key: 'key-1' };
+    const now = new Date();
+    // The key is taken when it is wanted, and released when it is looked at.
+    const database = { query: async () => ({ rows: [], rowCount: 0 }) };
+    const earlier = await takeRequestKey(database, key, Buffer.from('body'), now, now);
+    expect(earlier).toMatchObject({ fingerprint: Buffer.from('body'), status: null });
+  });
+
+  it('can be repeated with its key where it did not succeed: only 2xx are kept', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const path = `/v1/webhooks/${webhook.id}`;
+    const redeliver = () => tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+    await tenant.data('PATCH', path, { status: 'disabled' });
+    expect((await redeliver()).status).toBe(409);
+    await tenant.data('PATCH', path, { status: 'active' });
+    expect((await redeliver()).status).toBe(202);
+    await receiver.deliveries.nth(2);
+
+    const faulty = await tenant.create({ url: 'nonsense' }, headers('key-2'));
+    expect(faulty.status).toBe(422);
+    const mended = await tenant.create({ url: receiver.url }, headers('key-2'));
+    expect(mended.status).toBe(201);
+
+    const foreign = await tenant.create({ organization_id: 'ORG-other', url: receiver.url }, headers('key-3'));
+    expect(foreign.status).toBe(403);
+    expect((await tenant.create({ url: receiver.url }, headers('key-3'))).status).toBe(201);
+  });
+
+  it('has its key for itself: another token may use the same', async () => {
+    const tenant = await newTenant(service);
+    const colleague = await newTenant(service, { organization_id: tenant.organization });
+    const receiver = await startReceiver();
+    const one = await tenant.create({ url: receiver.url }, headers('key-1'));
+    const other = await colleague.create({ url: receiver.url }, headers('key-1'));
+    expect([one.status, other.status]).toEqual([201, 201]);
+    expect(other.body.data.id).not.toBe(one.body.data.id);
+  });
+
+  it('has its key on its route only', async () => {
+    const tenant = await newTenant(service);
+    const { webhook: one } = await tenant.connect();
+    const { webhook: other } = await tenant.connect();
+    const asked = async (path: string) => {
+      const { status, body } = await tenant.ask('POST', path, headers('key-1'));
+      return [status, body.data.id];
+    };
+    expect(await asked(`/v1/webhooks/${one.id}/verify`)).toEqual([200, one.id]);
+    expect(await asked(`/v1/webhooks/${other.id}/verify`)).toEqual([200, other.id]);
+    expect(await asked(`/v1/webhooks/${one.id}/rotate-secret`)).toEqual([200, one.id]);
+  });
+
+  it('is honoured for 24 hours', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const startedMs = Date.now();
+    const create = async () => (await tenant.create({ url: receiver.url }, headers('key-1'))).body.data.id;
+    try {
+      service.clock.stoppedAtMs = startedMs;
+      const first = await create();
+      service.clock.stoppedAtMs = startedMs + dayMs - 1;
+      expect(await create()).toBe(first);
+      service.clock.stoppedAtMs = startedMs + dayMs;
+      expect(await create()).not.toBe(first);
+    } finally {
+      service.clock.stoppedAtMs = undefined;
+    }
+  });
+
+  it('keeps an answer that was sent compressed', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const types: { type: string }[] = await tenant.data('GET', '/v1/event-types');
+    const fields = {
+      ...{ url: `${receiver.url}?${'x'.repeat(1_500)}`, secret: 's'.repeat(16) },
+      event_types: types.map(({ type }) => type),
+    };
+    const first = await tenant.create(fields, headers('key-1', { 'accept-encoding': 'gzip' }));
+    expect(first.headers.get('content-encoding')).toBe('gzip');
+    const second = await tenant.create(fields, headers('key-1', { 'accept-encoding': 'gzip' }));
+    expect(first.body.data.id).toMatch(/^WHK-/);
+    expect(told(second)).toEqual(told(first));
+    const plain = await tenant.create(fields, headers('key-1', { 'accept-encoding': 'identity' }));
+    expect(told(plain)).toEqual(told(first));
+  });
+
+  it.each(['', 'with space', 'ü', 'x'.repeat(256)])('is 400 for the key %j', async (key) => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const answer = await tenant.create(
+      { url: receiver.url },
+      { headers: { 'idempotency-key': Buffer.from(key).toString('latin1') } },
+    );
+    expect(answer.status).toBe(400);
+    expect(receiver.verifications.count).toBe(0);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  it('is not honoured on the test: each is sent', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const test = (event_type: string) =>
+      tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type }, ...headers('key-1') });
+    const [one, other] = [await test('invoice.paid'), await test('task.created')];
+    expect([one.status, other.status]).toEqual([200, 200]);
+    expect(other.body.data.id).not.toBe(one.body.data.id);
+    expect(receiver.deliveries.count).toBe(2);
+  });
+});

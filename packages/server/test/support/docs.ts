@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { usageLine } from '../../src/cli/help.js';
+import { commands } from '../../src/cli/main.js';
+import { settings } from '../../src/config.js';
+import { problems } from '../../src/domain/problem.js';
+
+export const root = fileURLToPath(new URL('../../../..', import.meta.url));
+
+/** Every page a reader may land on, relative to the repository. */
+export const pages: readonly string[] = [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'packages/receiver/README.md'],
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+export const readPage = (page: string) => readFileSync(join(root, page), 'utf8');
+export const writePage = (page: string, text: string) => writeFileSync(join(root, page), text);
+
+/** The parts of pages that are printed from the tables of the source, between two comments each. */
+export const sections: readonly { page: string; name: string; text: string }[] = [
+  { page: 'README.md', name: 'settings', text: settingsTable() },
+  { page: 'docs/cli.md', name: 'commands', text: commandPages() },
+  { page: 'docs/errors.md', name: 'problems', text: problemTable() },
+];
+
+/** The page with what stands between the comments of that name replaced. */
+export function withSection(page: string, name: string, text: string): string {
+  const [start, end] = [`<!-- ${name}: printed from the source -->`, `<!-- end of ${name} -->`];
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has no ${start} followed by ${end}`);
+  return `${page.slice(0, from + start.length)}\n\n${text}\n\n${page.slice(to)}`;
+}
+
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+function settingsTable(): string {
+  const rows = Object.values(settings).map(({ env, fallback, fallbackNote, description }) => [
+    `\`${env}\``,
+    fallbackNote ?? `\`${fallback}\``,
+    description,
+  ]);
+  return table(['Setting', 'Default', 'Meaning'], rows);
+}
+
+function problemTable(): string {
+  const rows = Object.entries(problems).map(([code, { status, title }]) => [
+    `[\`${code}\`](#${code})`,
+    String(status),
+    `${title}.`,
+  ]);
+  return table(['Code', 'Status', 'Title'], rows);
+}
+
+function commandPages(): string {
+  return commands.map(commandPage).join('\n\n');
+}
+
+function commandPage(command: (typeof commands)[number]): string {
+  const { name, summary, argument, options, showsSettings } = command;
+  const rows = Object.entries(options).map(([option, { value, description, required, fallback }]) => [
+    `\`--${option}${value ? ` ${value}` : ''}\``,
+    [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`].filter(Boolean).join(' '),
+  ]);
+  if (argument) rows.unshift([`\`<${argument.name}>\``, argument.description]);
+  return [
+    `### posthorn ${name}`,
+    summary,
+    `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
+    ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
+    ...(showsSettings ? ['The [settings](../README.md#settings) are environment variables.'] : []),
+  ].join('\n\n');
+}
+
+/** Headings of a page as GitHub makes anchors of them. */
+export function anchorsOf(page: string): ReadonlySet<string> {
+  const headings = withoutCode(readPage(page)).matchAll(/^#{1,6} (.+)$/gm);
+  return new Set(
+    [...headings].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+/** Links of a page that lead to another page, file or heading of the repository. */
+export function localLinks(page: string): { link: string; file: string; anchor: string | undefined }[] {
+  const links = withoutCode(readPage(page)).matchAll(/\]\(([^)\s]+)\)/g);
+  return [...links]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => {
+      const [path = '', anchor] = link.split('#');
+      const file = path === '' ? page : relative(root, join(root, dirname(page), path));
+      return { link, file, anchor };
+    });
+}
+
+const withoutCode = (text: string) => text.replaceAll(/^```[\s\S]*?^```/gm, '');
+
+/** The states of the first Mermaid diagram below a heading. */
+export function statesDrawn(page: string, heading: string): readonly string[] {
+  const below = readPage(page).split(`\n${heading}\n`)[1] ?? '';
+  const diagram = /```mermaid\nstateDiagram-v2\n([\s\S]*?)```/.exec(below)?.[1] ?? '';
+  const moves = diagram.matchAll(/^\s*(\S+) --> ([^\s:]+)/gm);
+  const states = [...moves].flatMap(([, from = '', to = '']) => [from, to]);
+  return [...new Set(states)].filter((state) => state !== '[*]').sort();
+}
+
+/** The states that the CHECK of a table's `status` allows. */
+export function statesOfTable(name: string): readonly string[] {
+  const directory = join(root, 'packages/server/migrations');
+  const sql = readdirSync(directory)
+    .sort()
+    .map((file) => readFileSync(join(directory, file), 'utf8'))
+    .join('\n');
+  const definition = sql.split(`create table posthorn.${name} (`)[1] ?? '';
+  const list = /check \(status in \(([^)]*)\)\)/.exec(definition)?.[1] ?? '';
+  return [...list.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
+}
+
+/** The members of the first `status: 'a' | 'b'` of a source file. */
+export function statesOfType(file: string): readonly string[] {
+  const text = readFileSync(join(root, 'packages/server/src', file), 'utf8');
+  const union = /\bstatus: ((?:'\w+'(?: \| )?)+);/.exec(text)?.[1] ?? '';
+  return [...union.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
+}
