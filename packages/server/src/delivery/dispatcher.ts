@@ -6,6 +6,8 @@ const inFlightMax = 1_024;
 /** Webhooks that fail or have not answered yet may together take this many; the rest is for those that do. */
 const unprovenMax = 512;
 const lanesMax = 1_000;
+/** How long a share of a webhook that keeps failing rests between two attempts, at least. */
+const restMsMin = 25;
 const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
 
@@ -109,17 +111,33 @@ export class Dispatcher {
     lane.inFlight += 1;
     this.#offer(lane);
     void this.#options.run(delivery).then((result) => {
-      this.#inFlight -= 1;
-      if (unproven) this.#unproven -= 1;
-      lane.inFlight -= 1;
       if (result === 'delivered') lane.succeeded();
       else if (result === 'failed') lane.failed();
-      this.#offer(lane);
-      if (lane.wantsMore && !this.#closed) this.#options.onRoom();
-      if (lane.isIdle) this.#forgetIdle();
-      this.pump();
-      if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
+      const restMs = lane.isFailing ? this.#restMs() : 0;
+      if (restMs === 0 || this.#closed) this.#finish(lane, unproven);
+      else setTimeout(() => this.#finish(lane, unproven), restMs);
     });
+  }
+
+  #finish(lane: Lane, unproven: boolean): void {
+    this.#inFlight -= 1;
+    if (unproven) this.#unproven -= 1;
+    lane.inFlight -= 1;
+    this.#offer(lane);
+    if (lane.wantsMore && !this.#closed) this.#options.onRoom();
+    if (lane.isIdle) this.#forgetIdle();
+    this.pump();
+    if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
+  }
+
+  /**
+   * A receiver that refuses at once could otherwise be asked thousands of times a second, at the cost of
+   * those that answer. Together, webhooks that fail get some 600 attempts a second.
+   */
+  #restMs(): number {
+    let failing = 0;
+    for (const lane of this.#lanes.values()) if (lane.isFailing && lane.queued > 0) failing += 1;
+    return restMsMin * Math.max(1, failing / 4);
   }
 
   /** What is known of a webhook is kept while it rests, but not of all that ever were. */

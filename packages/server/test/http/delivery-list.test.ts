@@ -1,0 +1,484 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Answering,
+  babbles,
+  Held,
+  hangs,
+  type Received,
+  resets,
+  startReceiver,
+} from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({
+  POSTHORN_RETRY_SCHEDULE: '1h,2h,3h,4h',
+  POSTHORN_DELIVERY_TIMEOUT: '2s',
+});
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const hourMs = 3_600_000;
+
+const listOf = (tenant: Tenant, webhook: { id: string }, query = '') =>
+  tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
+const detailOf = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
+  tenant.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
+
+/** Waits until the one delivery of this webhook has had as many attempts. */
+async function attempted(tenant: Tenant, webhook: { id: string }, attempts: number) {
+  const [delivery] = await tenant.settled(webhook, 1, (one) => one.attempts === attempts);
+  return delivery;
+}
+
+/** One event, attempted as often as there are answers. */
+async function deliveredWith(...answers: Answering[]) {
+  const tenant = await newTenant(service);
+  const { receiver, webhook } = await tenant.connect(answers[0]);
+  const event = await tenant.record();
+  let delivery = await attempted(tenant, webhook, 1);
+  for (const [index, answering] of answers.slice(1).entries()) {
+    receiver.onDelivery = answering;
+    await tenant.bringForward(webhook);
+    delivery = await attempted(tenant, webhook, index + 2);
+  }
+  return { tenant, receiver, webhook, event, delivery };
+}
+
+describe('a delivery in the list', () => {
+  it('that succeeded has exactly the fields of the contract', async () => {
+    const { delivery, event, receiver } = await deliveredWith(204);
+    expect(delivery).toEqual({
+      id: receiver.deliveries.last.headers['x-service-delivery'],
+      event_id: event.id,
+      event_type: 'invoice.paid',
+      status: 'success',
+      http_status: 204,
+      error: null,
+      duration_ms: expect.any(Number),
+      attempts: 1,
+      created_at: time,
+      delivered_at: time,
+    });
+    expect(delivery.id).toMatch(/^WDLV-[0-9A-HJKMNP-TV-Z]{26}$/);
+    expect(delivery.created_at <= delivery.delivered_at).toBe(true);
+  });
+
+  it('that is between two attempts is failed, with the attempts so far and next_attempt_at', async () => {
+    const { delivery, event } = await deliveredWith(503);
+    expect(delivery).toEqual({
+      id: expect.stringMatching(/^WDLV-/),
+      event_id: event.id,
+      event_type: 'invoice.paid',
+      status: 'failed',
+      http_status: 503,
+      error: null,
+      duration_ms: expect.any(Number),
+      attempts: 1,
+      created_at: time,
+      last_attempt_at: time,
+      next_attempt_at: time,
+    });
+  });
+
+  it('waits for its schedule and up to 20 % of it more', async () => {
+    for (const [answers, hours] of [
+      [[500], 1],
+      [[500, 500], 2],
+    ] as const) {
+      const { delivery } = await deliveredWith(...answers);
+      const waitMs = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.last_attempt_at);
+      // The wait begins when the attempt has ended, which takes what it takes.
+      expect(waitMs).toBeGreaterThanOrEqual(hours * hourMs);
+      expect(waitMs).toBeLessThan(1.2 * hours * hourMs + 30_000);
+    }
+  });
+
+  it('that succeeded at last says so with all its attempts', async () => {
+    const { delivery } = await deliveredWith(500, resets, 200);
+    expect(delivery).toMatchObject({ status: 'success', attempts: 3, http_status: 200, error: null });
+    expect(delivery).not.toHaveProperty('last_attempt_at');
+    expect(delivery).not.toHaveProperty('next_attempt_at');
+  });
+
+  it('that used up its attempts is failed with 5 of them, and no next one', async () => {
+    const { delivery } = await deliveredWith(500, 500, 500, 500, 502);
+    expect(delivery).toMatchObject({
+      ...{ status: 'failed', attempts: 5, http_status: 502, error: null, next_attempt_at: null },
+      last_attempt_at: time,
+    });
+    expect(delivery).not.toHaveProperty('delivered_at');
+  });
+
+  it.each<[string, Answering, string]>([
+    ['breaks the connection off', resets, 'reset'],
+    ['does not speak HTTP', babbles, 'protocol'],
+    ['hangs', hangs, 'timeout'],
+  ])('of a receiver that %s has no http_status, and the error %s', async (_name, answering, error) => {
+    const { delivery } = await deliveredWith(answering);
+    expect(delivery).toMatchObject({ status: 'failed', http_status: null, error });
+    expect(delivery.duration_ms).toEqual(expect.any(Number));
+  });
+
+  it('of a receiver that is gone from its port has no http_status, and the error connect', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    await receiver.close();
+    await tenant.record();
+    expect(await attempted(tenant, webhook, 1)).toMatchObject({ http_status: null, error: 'connect' });
+  });
+
+  it.each([301, 304, 400, 401, 404, 408, 429, 500, 599])(
+    'of a receiver that answers %i has it as http_status, and no error',
+    async (status) => {
+      const { delivery } = await deliveredWith(status);
+      expect(delivery).toMatchObject({ status: 'failed', http_status: status, error: null });
+    },
+  );
+
+  it('has the status that came although the body never ended', async () => {
+    const endless: Answering = (response) => response.writeHead(200).write('and so on');
+    const { delivery } = await deliveredWith(endless);
+    expect(delivery).toMatchObject({ status: 'success', http_status: 200, error: null });
+  });
+
+  it('appears with its first attempt, not before', async () => {
+    const tenant = await newTenant(service);
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(held.answering);
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    expect(await tenant.deliveries(webhook)).toEqual([]);
+    expect(await tenant.deliveries(webhook, '?status=failed')).toEqual([]);
+    held.release(200);
+    await attempted(tenant, webhook, 1);
+  });
+
+  it('stays as it was while its next attempt is on the wire', async () => {
+    const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
+    const held = new Held();
+    receiver.onDelivery = held.answering;
+    await tenant.bringForward(webhook);
+    await receiver.deliveries.nth(2);
+    const [during] = await tenant.deliveries(webhook, '?status=failed');
+    expect(during).toEqual({ ...delivery, next_attempt_at: time });
+    held.release(200);
+    await attempted(tenant, webhook, 2);
+  });
+
+  it('that a receiver answered 410 is failed at once and disables the webhook as gone, without webhook.delivery_failed', async () => {
+    const { tenant, webhook, delivery } = await deliveredWith(410);
+    expect(delivery).toMatchObject({
+      ...{ status: 'failed', attempts: 1, http_status: 410, next_attempt_at: null },
+    });
+    expect(await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).toMatchObject({
+      ...{ status: 'disabled', disabled_reason: 'gone' },
+    });
+    const events = await tenant.events();
+    expect(events.map(({ type }) => type)).toEqual(['webhook.disabled', 'invoice.paid']);
+    expect(events[0]).toMatchObject({
+      actor: { type: 'system', id: 'posthorn' },
+      subject: { type: 'webhook', id: webhook.id },
+      payload: { webhook_id: webhook.id, reason: 'gone' },
+    });
+  });
+});
+
+describe('webhook.delivery_failed', () => {
+  it('is recorded after the fifth attempt, once, with what the contract says', async () => {
+    const { tenant, webhook, event, delivery } = await deliveredWith(500, 500, 500, 500, 503);
+    const recorded = await tenant.events({ type: 'webhook.delivery_failed' });
+    expect(recorded).toEqual([
+      {
+        id: expect.stringMatching(/^EVT-/),
+        type: 'webhook.delivery_failed',
+        organization_id: tenant.organization,
+        workspace_id: null,
+        actor: { type: 'system', id: 'posthorn' },
+        subject: { type: 'webhook', id: webhook.id },
+        payload: {
+          webhook_id: webhook.id,
+          delivery_id: delivery.id,
+          event_id: event.id,
+          event_type: 'invoice.paid',
+          attempts: 5,
+          http_status: 503,
+          error: null,
+          last_attempt_at: delivery.last_attempt_at,
+        },
+        created_at: time,
+      },
+    ]);
+    expect(await tenant.webhooksOf(recorded[0])).toEqual([]);
+  });
+
+  it('has the error where no status came', async () => {
+    const { tenant } = await deliveredWith(500, 500, 500, 500, resets);
+    const [{ payload }] = await tenant.events({ type: 'webhook.delivery_failed' });
+    expect(payload).toMatchObject({ http_status: null, error: 'reset' });
+  });
+
+  it('is not recorded before the fifth attempt', async () => {
+    const { tenant } = await deliveredWith(500, 500, 500, 500);
+    expect(await tenant.events({ type: 'webhook.delivery_failed' })).toEqual([]);
+  });
+});
+
+describe('GET /v1/webhooks/{id}/deliveries', () => {
+  /** A webhook with six deliveries, newest first: success and failed by turns, of two types. */
+  async function withHistory() {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect((response, { envelope }: Received) => {
+      response.writeHead(envelope.type === 'task.created' ? 500 : 200).end();
+    });
+    const events = [];
+    for (let n = 0; n < 6; n += 1) {
+      events.unshift(await tenant.record({ type: n % 2 === 0 ? 'invoice.paid' : 'task.created' }));
+    }
+    const deliveries = await tenant.settled(webhook, 6);
+    return { tenant, webhook, events, deliveries };
+  }
+
+  it('is newest first, failures included', async () => {
+    const { tenant, webhook, events } = await withHistory();
+    const { status, body } = await listOf(tenant, webhook);
+    expect(status).toBe(200);
+    expect(body.data.map((delivery: { event_id: string }) => delivery.event_id)).toEqual(
+      events.map(({ id }) => id),
+    );
+    expect(body.data.map((delivery: { status: string }) => delivery.status)).toEqual([
+      ...['failed', 'success', 'failed', 'success', 'failed', 'success'],
+    ]);
+    expect(body.meta).toEqual({ cursor: expect.any(String), has_more: false });
+  });
+
+  it('is empty where there was none', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    expect((await listOf(tenant, webhook)).body).toEqual({
+      ...{ data: [], meta: { cursor: null, has_more: false } },
+    });
+  });
+
+  it('has the deliveries of this webhook only', async () => {
+    const { tenant, webhook } = await withHistory();
+    const { webhook: other } = await tenant.connect();
+    await tenant.record();
+    const [own] = await tenant.settled(other);
+    await tenant.settled(webhook, 7);
+    expect(idsOf(await tenant.deliveries(other))).toEqual([own.id]);
+    expect(idsOf(await tenant.deliveries(webhook))).not.toContain(own.id);
+  });
+
+  it('pages with limit and cursor, each delivery once, also while new ones come', async () => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const first = (await listOf(tenant, webhook, '?limit=4')).body;
+    expect(idsOf(first.data)).toEqual(idsOf(deliveries.slice(0, 4)));
+    expect(first.meta.has_more).toBe(true);
+    await tenant.record();
+    await tenant.settled(webhook, 7);
+    const second = (await listOf(tenant, webhook, `?limit=2&cursor=${first.meta.cursor}`)).body;
+    expect(idsOf(second.data)).toEqual(idsOf(deliveries.slice(4)));
+    expect(second.meta.has_more).toBe(false);
+    const third = (await listOf(tenant, webhook, `?cursor=${second.meta.cursor}`)).body;
+    expect(third).toEqual({ data: [], meta: { cursor: null, has_more: false } });
+  });
+
+  it('has 25 on a page unless it is told otherwise', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    for (let n = 0; n < 26; n += 1) await tenant.record();
+    await receiver.deliveries.nth(26);
+    await tenant.settled(webhook, 26);
+    const { data, meta } = (await listOf(tenant, webhook)).body;
+    expect([data.length, meta.has_more]).toEqual([25, true]);
+  });
+
+  it.each(['success', 'failed'])('filters by status=%s, over pages', async (status) => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const expected = idsOf(deliveries.filter((one) => one.status === status));
+    expect(expected).toHaveLength(3);
+    expect(idsOf(await tenant.deliveries(webhook, `?status=${status}`))).toEqual(expected);
+    const first = (await listOf(tenant, webhook, `?status=${status}&limit=2`)).body;
+    const rest = (await listOf(tenant, webhook, `?status=${status}&cursor=${first.meta.cursor}`)).body;
+    expect(idsOf([...first.data, ...rest.data])).toEqual(expected);
+  });
+
+  it('counts as failed what is between attempts, what used them up, and what was disabled', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect(500);
+    await tenant.record();
+    for (let attempts = 1; attempts <= 5; attempts += 1) {
+      await attempted(tenant, webhook, attempts);
+      if (attempts < 5) await tenant.bringForward(webhook);
+    }
+    await tenant.record();
+    await tenant.settled(webhook, 2);
+    const filtered = () => tenant.deliveries(webhook, '?status=failed');
+    expect((await filtered()).map((one) => one.next_attempt_at === null)).toEqual([false, true]);
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    expect((await filtered()).map((one) => one.error)).toEqual(['disabled', null]);
+    expect(await tenant.deliveries(webhook, '?status=success')).toEqual([]);
+  });
+
+  it('filters by event_type', async () => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const expected = idsOf(deliveries.filter((one) => one.event_type === 'task.created'));
+    expect(idsOf(await tenant.deliveries(webhook, '?event_type=task.created'))).toEqual(expected);
+    expect(await tenant.deliveries(webhook, '?event_type=nobody.knows')).toEqual([]);
+  });
+
+  it('filters by event_id, redeliveries included', async () => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const one = deliveries[3];
+    expect(idsOf(await tenant.deliveries(webhook, `?event_id=${one.event_id}`))).toEqual([one.id]);
+    const again = await tenant.data('POST', `/v1/webhooks/${webhook.id}/deliveries/${one.id}/redeliver`);
+    await tenant.settled(webhook, 7);
+    expect(idsOf(await tenant.deliveries(webhook, `?event_id=${one.event_id}`))).toEqual([again.id, one.id]);
+    for (const unknown of ['EVT-unknown', 'nonsense', 'EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
+      expect(await tenant.deliveries(webhook, `?event_id=${unknown}`)).toEqual([]);
+    }
+  });
+
+  it('filters by from and to on created_at, both inclusive', async () => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const [to, from] = [deliveries[1].created_at, deliveries[4].created_at];
+    const within = deliveries.filter((one) => one.created_at >= from && one.created_at <= to);
+    expect(idsOf(await tenant.deliveries(webhook, `?from=${from}&to=${to}`))).toEqual(idsOf(within));
+    const today = from.slice(0, 10);
+    expect(await tenant.deliveries(webhook, `?from=${today}&to=${to.slice(0, 10)}`)).toHaveLength(6);
+    expect(await tenant.deliveries(webhook, '?to=2020-01-01')).toEqual([]);
+  });
+
+  it('applies all filters together', async () => {
+    const { tenant, webhook, deliveries } = await withHistory();
+    const { event_id, event_type, created_at } = deliveries[2];
+    const query = `?status=failed&event_type=${event_type}&event_id=${event_id}&from=${created_at}`;
+    expect(idsOf(await tenant.deliveries(webhook, query))).toEqual([deliveries[2].id]);
+    expect(await tenant.deliveries(webhook, query.replace('failed', 'success'))).toEqual([]);
+  });
+
+  it.each([
+    ['status=pending', 'status'],
+    ['status=', 'status'],
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['from=yesterday', 'from'],
+    ['to=2026-02-30', 'to'],
+    ['from=2026-11-15T09:30:00', 'from'],
+    ['from=2026-11-15&to=2026-11-14', 'from'],
+    ['cursor=nonsense', 'cursor'],
+    ['http_status=500', 'http_status'],
+    ['status=failed&status=success', 'status'],
+  ])('is 400 for %s', async (query, parameter) => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const { status, body } = await listOf(tenant, webhook, `?${query}`);
+    expect([status, body.errors?.map((fault: { parameter: string }) => fault.parameter)]).toEqual([
+      400,
+      [parameter],
+    ]);
+  });
+
+  it('is 400 invalid_cursor for a cursor of other filters or of another webhook', async () => {
+    const { tenant, webhook } = await withHistory();
+    const { webhook: other } = await tenant.connect();
+    const { cursor } = (await listOf(tenant, webhook, '?limit=1&status=failed')).body.meta;
+    for (const answer of [
+      await listOf(tenant, webhook, `?cursor=${cursor}`),
+      await listOf(tenant, webhook, `?cursor=${cursor}&status=success`),
+      await listOf(tenant, other, `?cursor=${cursor}&status=failed`),
+    ]) {
+      expect([answer.status, answer.body.code]).toEqual([400, 'invalid_cursor']);
+    }
+    expect((await listOf(tenant, webhook, `?cursor=${cursor}&status=failed&limit=50`)).status).toBe(200);
+  });
+});
+
+describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
+  it('answers the delivery with a log of every attempt', async () => {
+    const { tenant, webhook, delivery } = await deliveredWith(
+      { status: 500, body: 'no such luck' },
+      resets,
+      { status: 200, body: 'ok' },
+    );
+    const detail = await detailOf(tenant, webhook, delivery);
+    const { attempt_log: log, ...rest } = detail;
+    expect(rest).toEqual(delivery);
+    const duration_ms = expect.any(Number);
+    expect(log).toEqual([
+      {
+        ...{ attempt: 1, attempted_at: time, http_status: 500, error: null, duration_ms },
+        response: 'no such luck',
+      },
+      { attempt: 2, attempted_at: time, http_status: null, error: 'reset', duration_ms, response: null },
+      { attempt: 3, attempted_at: time, http_status: 200, error: null, duration_ms, response: 'ok' },
+    ]);
+    const times = log.map(({ attempted_at }: { attempted_at: string }) => attempted_at);
+    expect([...times].sort()).toEqual(times);
+  });
+
+  it('can be read while the first attempt has not been made, with an empty log', async () => {
+    const tenant = await newTenant(service);
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(held.answering);
+    await tenant.record();
+    const { headers } = await receiver.deliveries.nth(1);
+    const detail = await detailOf(tenant, webhook, { id: String(headers['x-service-delivery']) });
+    expect(detail).toMatchObject({ status: 'pending', attempts: 0, attempt_log: [] });
+    held.release(200);
+    await attempted(tenant, webhook, 1);
+  });
+
+  it.each<[string, string | Buffer, string | null]>([
+    ['the first 1 KiB of a longer body', `${'x'.repeat(1_024)}yyyy`, 'x'.repeat(1_024)],
+    ['no half character at its end', `${'x'.repeat(1_023)}ü`, 'x'.repeat(1_023)],
+    ['null where there was none', '', null],
+    ['text that can be stored, of a body that is none', Buffer.from([0x61, 0, 0xff, 0x62]), 'a\uFFFD\uFFFDb'],
+    ['64 KiB and more cut short', 'z'.repeat(200_000), 'z'.repeat(1_024)],
+  ])('has as response %s', async (_name, body, response) => {
+    const { tenant, webhook, delivery } = await deliveredWith({ status: 200, body });
+    const { attempt_log } = await detailOf(tenant, webhook, delivery);
+    expect(attempt_log[0].response).toBe(response);
+    expect(delivery.status).toBe('success');
+  });
+
+  it('keeps the last attempt as it was where the webhook was disabled', async () => {
+    const { tenant, webhook, delivery } = await deliveredWith({ status: 500, body: 'no' });
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    const detail = await detailOf(tenant, webhook, delivery);
+    expect(detail).toMatchObject({ status: 'failed', error: 'disabled', attempts: 1 });
+    expect(detail.attempt_log).toEqual([
+      expect.objectContaining({ attempt: 1, http_status: 500, error: null, response: 'no' }),
+    ]);
+  });
+
+  it.each(['WDLV-unknown', 'nonsense', 'WDLV-01ARZ3NDEKTSV4RRFFQ69G5FAV'])('is 404 for %s', async (id) => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const { status } = await tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries/${id}`);
+    expect(status).toBe(404);
+  });
+});
+
+describe('a receiver', () => {
+  it('that asks with Retry-After on 429 or 503 is left alone as long, 4 h at most', async () => {
+    for (const [status, seconds, hours] of [
+      [429, 7_200, 2],
+      [503, 7_200, 2],
+      [503, 864_000, 4],
+      [503, 60, 1],
+      [500, 7_200, 1],
+    ] as const) {
+      const receiver = await startReceiver({
+        onDelivery: { status, headers: { 'retry-after': String(seconds) } },
+      });
+      const tenant = await newTenant(service);
+      const webhook = await tenant.webhook(receiver);
+      await tenant.record();
+      const delivery = await attempted(tenant, webhook, 1);
+      const waitMs = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.last_attempt_at);
+      expect(waitMs).toBeGreaterThanOrEqual(hours * hourMs);
+      expect(waitMs).toBeLessThan((hours === 1 ? 1.2 : hours) * hourMs + 30_000);
+    }
+  });
+});
