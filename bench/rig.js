@@ -7,7 +7,7 @@ import pg from 'pg';
 import { Pool } from 'undici';
 
 const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
-export const organization = 'ORG-demo';
+const organization = 'ORG-demo';
 
 /** A server process on an embedded database of its own, with what it takes to talk to it. */
 export async function startServer(env = {}) {
@@ -187,8 +187,8 @@ export async function spread(count, width, work) {
 /** What PostgreSQL says it wrote in this database, settled to the moment. */
 export async function written(database) {
   await database.query('select pg_stat_force_next_flush()');
-  // Backends publish their figures when idle for a moment; an idle wait of a second covers all of them.
-  await new Promise((waited) => setTimeout(waited, 1_500));
+  // A backend that falls idle publishes its figures after ten seconds at the latest.
+  await new Promise((waited) => setTimeout(waited, 11_000));
   const { rows } = await database.query(`
     select (select xact_commit::float8 from pg_stat_database where datname = current_database()) as commits,
            (select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8 from pg_stat_user_tables

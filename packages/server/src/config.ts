@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { parseDurationMs } from './domain/duration.js';
 
-export const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
+const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

@@ -1,19 +1,17 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed, webhookDisabled } from '../domain/own-event.js';
-import { isGivenUp } from '../domain/webhook.js';
+import { deliveryFailed } from '../domain/own-event.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
 import { endWaiting, type LeasedDelivery, type Settlement } from '../storage/deliveries.js';
-import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import type { Placement, RecordedBatch } from '../storage/events.js';
 import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
-import { disableWebhook, reportHealth } from '../storage/webhooks.js';
 import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
 import { type Standing, trustMs, type WebhookDirectory } from './directory.js';
 import { Dispatcher } from './dispatcher.js';
-import { HealthBook } from './health.js';
+import { HealthKeeper } from './health-keeper.js';
 import { NodeLease } from './lease.js';
 import { type Entry, Settler } from './settler.js';
 
@@ -33,7 +31,6 @@ export interface EngineOptions {
   onAttempt: (outcome: Outcome, verdict: Verdict['kind']) => void;
 }
 
-const healthEveryMs = 250;
 /** A retry can be claimed once its settlement is written. */
 const settledWithinMs = 40;
 const heldBackMs = 60_000;
@@ -51,10 +48,8 @@ export class DeliveryEngine {
   readonly #claimer: Claimer;
   readonly #settler: Settler;
   readonly #listener: NotificationListener;
-  readonly #health = new HealthBook();
+  readonly #health: HealthKeeper;
   readonly #ending = new Set<string>();
-  #healthTimer: NodeJS.Timeout | undefined;
-  #reporting: Promise<void> | undefined;
 
   constructor(options: EngineOptions) {
     const { database, logger } = options;
@@ -78,6 +73,15 @@ export class DeliveryEngine {
       onClaimed: (deliveries, full) => {
         this.#dispatcher.add(deliveries);
         for (const { webhook_id: id } of deliveries) this.#dispatcher.expectMore(id, full.has(id));
+      },
+    });
+    this.#health = new HealthKeeper({
+      ...{ database, logger, now: options.sender.now },
+      placement: () => this.placement(),
+      onDisabled: (webhookId, batch) => {
+        options.directory.forget(webhookId);
+        this.accept(batch);
+        options.onRecorded();
       },
     });
     this.#listener = new NotificationListener(options.target, 'posthorn_deliveries', () =>
@@ -131,7 +135,7 @@ export class DeliveryEngine {
       this.#options.random(),
     );
     this.#settler.add({ node, ...this.#conclude(delivery, target, outcome, verdict, attemptedAt) });
-    this.#noteHealth(delivery, outcome, attemptedAt);
+    this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
     this.#options.onAttempt(outcome, verdict.kind);
     this.#log(delivery, outcome, verdict);
     return isDelivered(outcome) ? 'delivered' : 'failed';
@@ -249,41 +253,6 @@ export class DeliveryEngine {
     }
   }
 
-  #noteHealth(delivery: LeasedDelivery, outcome: Outcome, at: Date): void {
-    this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, at);
-    this.#healthTimer ??= setTimeout(() => {
-      this.#reporting = this.#reportHealth().catch((error) =>
-        this.#options.logger.warn({ reason: (error as Error).message }, 'health could not be written'),
-      );
-    }, healthEveryMs);
-  }
-
-  async #reportHealth(): Promise<void> {
-    clearTimeout(this.#healthTimer);
-    this.#healthTimer = undefined;
-    const { database, sender } = this.#options;
-    const reports = this.#health.take();
-    if (reports.length === 0) return;
-    for (const webhook of await reportHealth(database, reports)) {
-      if (isGivenUp(webhook.failing_since, webhook.last_failure_at, sender.now()))
-        await this.#giveUp(webhook);
-    }
-  }
-
-  async #giveUp(webhook: {
-    organization_id: string;
-    id: string;
-    workspace_id: string | null;
-  }): Promise<void> {
-    const batch = await this.#options.database.transaction(async (client) => {
-      if (!(await disableWebhook(client, webhook, 'failing'))) return undefined;
-      return recordBatch(client, JSON.stringify([webhookDisabled(webhook, 'failing')]), this.placement());
-    });
-    this.#options.directory.forget(webhook.id);
-    if (batch) this.accept(batch);
-    this.#options.onRecorded();
-  }
-
   /** After a webhook was deleted or disabled: resolves when no node will send anything for it any more. */
   async forgetEverywhere(webhookId: string): Promise<void> {
     this.#options.directory.forget(webhookId);
@@ -338,8 +307,7 @@ export class DeliveryEngine {
     await Promise.race([this.#dispatcher.close(), deadline]);
     clearTimeout(timer);
     await this.#settler.drain(deadlineMs);
-    await this.#reporting;
-    await this.#reportHealth().catch(() => undefined);
+    await this.#health.stop();
     await this.#lease.stop().catch(() => undefined);
   }
 }

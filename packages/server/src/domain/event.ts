@@ -30,7 +30,7 @@ export interface StoredEvent {
   created_at: Date;
 }
 
-export const eventRetentionMs = 90 * dayMs;
+const eventRetentionMs = 90 * dayMs;
 
 /** The oldest time an event may have to be read: exactly 90 days old still counts. */
 export function oldestReadableMs(nowMs: number): number {

@@ -64,7 +64,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     const faults = hasShape(event) ? [] : faultsFromAjv(hasShape.errors ?? [], event);
     if (typeof event !== 'object' || event === null) return faults;
     const { type, payload } = event as { type?: unknown; payload?: unknown };
-    const unstorable = findUnstorable(event, '', 0, []);
+    const unstorable = isStorableValue(event, 0) ? [] : findUnstorable(event, '', 0, []);
     const isTooDeep = unstorable.some(({ code }) => code === 'too_deep');
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
@@ -98,6 +98,18 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
   const nearest = catalogue.nearest(type);
   const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
   return { pointer: '/type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` };
+}
+
+/** Whether there is nothing to find, without the cost of saying where. */
+function isStorableValue(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth > depthMax) return false;
+  for (const key in value) {
+    if (!isStorable(key) || !isStorableValue((value as Record<string, unknown>)[key], depth + 1))
+      return false;
+  }
+  return true;
 }
 
 /** What PostgreSQL's json cannot hold: NUL, halves of surrogate pairs, and very deep nesting. */

@@ -8,7 +8,7 @@ export type WebhookUrlFaultCode =
   | 'fragment_not_allowed'
   | 'address_not_allowed';
 
-export interface WebhookUrlFault {
+interface WebhookUrlFault {
   code: WebhookUrlFaultCode;
   detail: string;
 }

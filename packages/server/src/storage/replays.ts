@@ -34,13 +34,14 @@ const wanted = `
    and not (e.type like 'webhook.%' and e.subject_id = w.id)
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
    and (not r.only_failed or coalesce((
-         select d.status not in ('success', 'pending')
-           from (select status, created_at, id
+         -- Between attempts it counts as failed, as in the list; before the first nobody knows yet.
+         select d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0)
+           from (select status, attempts, created_at, id
                    from posthorn.deliveries
                   where organization_id = e.organization_id and webhook_id = w.id
                     and created_at = e.created_at and event_id = e.id
                   union all
-                 select status, created_at, id
+                 select status, attempts, created_at, id
                    from posthorn.deliveries
                   where organization_id = e.organization_id and event_id = e.id and webhook_id = w.id
                     and created_at >= e.created_at and created_at <> event_created_at) d

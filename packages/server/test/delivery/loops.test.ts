@@ -89,7 +89,7 @@ describe('any set of webhooks, whichever of them fail', () => {
   interface Subscriber {
     id: string;
     workspace_id: string | null;
-    event_types: string[];
+    event_types: readonly string[];
     fails: boolean;
   }
 

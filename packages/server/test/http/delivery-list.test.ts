@@ -109,11 +109,11 @@ describe('a delivery in the list', () => {
     expect(delivery).not.toHaveProperty('delivered_at');
   });
 
-  it.each<[string, Answering, string]>([
-    ['breaks the connection off', resets, 'reset'],
-    ['does not speak HTTP', babbles, 'protocol'],
-    ['hangs', hangs, 'timeout'],
-  ])('of a receiver that %s has no http_status, and the error %s', async (_name, answering, error) => {
+  it.each<[string, string, Answering]>([
+    ['breaks the connection off', 'reset', resets],
+    ['does not speak HTTP', 'protocol', babbles],
+    ['hangs', 'timeout', hangs],
+  ])('of a receiver that %s has no http_status, and the error %s', async (_name, error, answering) => {
     const { delivery } = await deliveredWith(answering);
     expect(delivery).toMatchObject({ status: 'failed', http_status: null, error });
     expect(delivery.duration_ms).toEqual(expect.any(Number));
@@ -396,11 +396,10 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
 
 describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
   it('answers the delivery with a log of every attempt', async () => {
-    const { tenant, webhook, delivery } = await deliveredWith(
-      { status: 500, body: 'no such luck' },
-      resets,
-      { status: 200, body: 'ok' },
-    );
+    const { tenant, webhook, delivery } = await deliveredWith({ status: 500, body: 'no such luck' }, resets, {
+      status: 200,
+      body: 'ok',
+    });
     const detail = await detailOf(tenant, webhook, delivery);
     const { attempt_log: log, ...rest } = detail;
     expect(rest).toEqual(delivery);

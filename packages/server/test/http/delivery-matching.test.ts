@@ -29,10 +29,11 @@ function recordBySql(tenant: Tenant, type: string, workspace: string | null): Pr
 }
 
 /** The two ways in: through the listener, and by SQL. */
-const ways: [string, (tenant: Tenant, type: string, workspace: string | null) => Promise<{ id: string }>][] = [
-  ['the platform listener', (tenant, type, workspace_id) => tenant.record({ type, workspace_id })],
-  ['SQL', recordBySql],
-];
+const ways: [string, (tenant: Tenant, type: string, workspace: string | null) => Promise<{ id: string }>][] =
+  [
+    ['the platform listener', (tenant, type, workspace_id) => tenant.record({ type, workspace_id })],
+    ['SQL', recordBySql],
+  ];
 
 describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
   it('goes to webhooks of its organization only', async () => {

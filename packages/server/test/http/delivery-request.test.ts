@@ -102,7 +102,10 @@ describe('a delivery', () => {
 
   it.each([
     ['numbers beyond 2^53', '{"n":12345678901234567890123}'],
-    ['decimals as they were written', '{"a":1.0,"b":1.10,"c":1e2,"d":-0.0,"e":0.1000000000000000055511151231257827}'],
+    [
+      'decimals as they were written',
+      '{"a":1.0,"b":1.10,"c":1e2,"d":-0.0,"e":0.1000000000000000055511151231257827}',
+    ],
     ['the order of keys, those that look like numbers included', '{"z":1,"10":2,"2":3,"a":{"9":0,"1":0}}'],
     ['escapes', '{"a":"\\u00e9\\/\\n","\\u0061b":"\\ud83d\\ude00"}'],
     ['characters beyond ASCII', '{"ü":"Zürich – 東京 😀"}'],

@@ -69,7 +69,8 @@ describe('a POST with an Idempotency-Key', () => {
     await tenant.record();
     const [delivery] = await tenant.settled(webhook);
     const path = `/v1/webhooks/${webhook.id}`;
-    const redeliver = () => tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+    const redeliver = () =>
+      tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
     expect(told(await redeliver())).toEqual(told(await redeliver()));
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(delivery.event_id);
     await tenant.settled(webhook, 2);
@@ -134,7 +135,8 @@ describe('a POST with an Idempotency-Key', () => {
     await tenant.record();
     const [delivery] = await tenant.settled(webhook);
     const path = `/v1/webhooks/${webhook.id}`;
-    const redeliver = () => tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
+    const redeliver = () =>
+      tenant.ask('POST', `${path}/deliveries/${delivery.id}/redeliver`, headers('key-1'));
     await tenant.data('PATCH', path, { status: 'disabled' });
     expect((await redeliver()).status).toBe(409);
     await tenant.data('PATCH', path, { status: 'active' });
@@ -146,7 +148,10 @@ describe('a POST with an Idempotency-Key', () => {
     const mended = await tenant.create({ url: receiver.url }, headers('key-2'));
     expect(mended.status).toBe(201);
 
-    const foreign = await tenant.create({ organization_id: 'ORG-other', url: receiver.url }, headers('key-3'));
+    const foreign = await tenant.create(
+      { organization_id: 'ORG-other', url: receiver.url },
+      headers('key-3'),
+    );
     expect(foreign.status).toBe(403);
     expect((await tenant.create({ url: receiver.url }, headers('key-3'))).status).toBe(201);
   });

@@ -64,11 +64,9 @@ test('a connection that the server closes is replaced', async () => {
 test('a connection that breaks in the middle of a transaction fails that transaction alone', async () => {
   await expect(
     database.transaction(async (client) => {
-      const { rows } = await client.query('select pg_backend_pid() as pid');
-      const broken = new Promise((end) => client.once('end', end));
-      await other.query('select pg_terminate_backend($1, 5000)', [rows[0].pid]);
-      await broken;
-      await client.query('select 1');
+      const { rows } = await client.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
+      await other.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+      await client.query({ text: 'select 1' });
     }),
   ).rejects.toSatisfy(isUnreachable);
   expect(await backend()).toBeGreaterThan(0);
@@ -79,7 +77,7 @@ test('what a transaction throws rolls it back', async () => {
   const fault = new Error('no');
   await expect(
     database.transaction(async (client) => {
-      await client.query('insert into kept values (1)');
+      await client.query({ text: 'insert into kept values (1)' });
       throw fault;
     }),
   ).rejects.toBe(fault);

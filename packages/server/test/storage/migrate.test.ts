@@ -105,5 +105,5 @@ test('a PostgreSQL that is too old is refused by its version before anything els
   const refusal = migrate(old);
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
   await expect(refusal).rejects.toThrow('This database is PostgreSQL 14; Posthorn needs 15 or newer.');
-  expect(asked).toEqual(['show server_version_num']);
+  expect(asked).toEqual([{ text: 'show server_version_num' }]);
 });

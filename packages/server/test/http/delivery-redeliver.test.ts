@@ -1,0 +1,112 @@
+import { verify } from '@posthorn/receiver';
+import { describe, expect, it } from 'vitest';
+import { type Answering, startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+
+const redeliver = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
+  tenant.ask('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);
+
+async function delivered(answering: Answering = 200) {
+  const tenant = await newTenant(service);
+  const { receiver, webhook } = await tenant.connect(answering);
+  const event = await tenant.record();
+  const [delivery] = await tenant.settled(webhook);
+  return { tenant, receiver, webhook, event, delivery };
+}
+
+describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
+  it('is 202 with a new delivery of the same event', async () => {
+    const { tenant, webhook, event, delivery } = await delivered();
+    const { status, body } = await redeliver(tenant, webhook, delivery);
+    expect(status).toBe(202);
+    expect(body.data).toMatchObject({ event_id: event.id, event_type: 'invoice.paid', attempts: 0 });
+    expect(body.data.id).toMatch(/^WDLV-[0-9A-HJKMNP-TV-Z]{26}$/);
+    expect(body.data.id).not.toBe(delivery.id);
+  });
+
+  it('sends the same body, signed, as the first attempt of the new delivery', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered();
+    const { id } = (await redeliver(tenant, webhook, delivery)).body.data;
+    const again = await receiver.deliveries.nth(2);
+    expect(again.body.equals(receiver.deliveries.all[0]!.body)).toBe(true);
+    expect(again.headers).toMatchObject({ 'x-service-delivery': id, 'x-service-attempt': '1' });
+    expect(verify(again.body, again.headers, webhook.secret).ok).toBe(true);
+  });
+
+  it('is in the list beside the old one, which stays as it was', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered(500);
+    receiver.onDelivery = 204;
+    const { id } = (await redeliver(tenant, webhook, delivery)).body.data;
+    const [fresh, old] = await tenant.settled(webhook, 2);
+    expect(fresh).toMatchObject({ id, status: 'success', http_status: 204, attempts: 1 });
+    expect(old).toEqual(delivery);
+  });
+
+  it('can be done again with what it made', async () => {
+    const { tenant, receiver, webhook, event, delivery } = await delivered();
+    const second = (await redeliver(tenant, webhook, delivery)).body.data;
+    await tenant.settled(webhook, 2);
+    const third = (await redeliver(tenant, webhook, second)).body.data;
+    expect((await receiver.deliveries.nth(3)).headers['x-service-delivery']).toBe(third.id);
+    expect(receiver.deliveries.last.envelope.id).toBe(event.id);
+  });
+
+  it('reaches a new URL of the webhook', async () => {
+    const { tenant, webhook, event, delivery } = await delivered();
+    const elsewhere = await startReceiver();
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
+    await redeliver(tenant, webhook, delivery);
+    expect((await elsewhere.deliveries.nth(1)).envelope.id).toBe(event.id);
+  });
+
+  it('is retried like any other delivery', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered();
+    receiver.onDelivery = 500;
+    await redeliver(tenant, webhook, delivery);
+    const [fresh] = await tenant.settled(webhook, 2);
+    expect(fresh).toMatchObject({ status: 'failed', attempts: 1, next_attempt_at: expect.any(String) });
+    await tenant.bringForward(webhook);
+    expect((await receiver.deliveries.nth(3)).headers['x-service-attempt']).toBe('2');
+  });
+
+  it.each([
+    [
+      'disabled',
+      (tenant: Tenant, id: string) => tenant.data('PATCH', `/v1/webhooks/${id}`, { status: 'disabled' }),
+    ],
+    ['unverified', (tenant: Tenant, id: string) => tenant.data('POST', `/v1/webhooks/${id}/verify`)],
+  ])('is 409 where the webhook is %s, and makes none', async (status, move) => {
+    const { tenant, receiver, webhook, delivery } = await delivered();
+    receiver.onVerification = 500;
+    expect((await move(tenant, webhook.id)).status).toBe(status);
+    const answer = await redeliver(tenant, webhook, delivery);
+    expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
+    expect(await tenant.webhooksOf({ id: delivery.event_id })).toEqual([webhook.id]);
+  });
+
+  it('is 404 for a delivery of another webhook, also of the same organization', async () => {
+    const { tenant, delivery } = await delivered();
+    const { webhook: other } = await tenant.connect();
+    expect((await redeliver(tenant, other, delivery)).status).toBe(404);
+  });
+
+  it('is 404 where the event is no longer kept', async () => {
+    const { tenant, webhook, delivery } = await delivered();
+    await service.database.query({
+      text: 'delete from posthorn.events where organization_id = $1 and id = $2',
+      values: [tenant.organization, delivery.event_id],
+    });
+    expect((await redeliver(tenant, webhook, delivery)).status).toBe(404);
+  });
+
+  it('needs webhooks:write', async () => {
+    const { tenant, webhook, delivery } = await delivered();
+    const reader = await newTenant(service, {
+      ...{ organization_id: tenant.organization, scopes: ['events:read', 'webhooks:read'] },
+    });
+    expect((await redeliver(reader, webhook, delivery)).status).toBe(403);
+  });
+});

@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { event, record } from '../support/client.js';
+import { type Received, startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const always = { from: '2020-01-01', to: '2100-01-01' };
+
+const replay = (tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) =>
+  tenant.ask('POST', `/v1/webhooks/${webhook.id}/replay`, { body });
+
+/** Starts a replay and waits until it has queued everything. */
+async function replayed(tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) {
+  const { status, text, body: answer } = await replay(tenant, webhook, body);
+  if (status !== 202) throw new Error(text);
+  return eventually(
+    () => tenant.data('GET', `/v1/webhooks/${webhook.id}/replays/${answer.data.id}`),
+    (job) => job.status !== 'running',
+  );
+}
+
+/** Events that were recorded before the webhook was made, so that it got none of them. */
+async function withPast(...fields: Record<string, unknown>[]) {
+  const tenant = await newTenant(service);
+  const events = [];
+  for (const one of fields) events.push(await tenant.record(one));
+  const { receiver, webhook } = await tenant.connect();
+  return { tenant, events, receiver, webhook };
+}
+
+const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
+const got = (requests: Received[]) => requests.map(({ envelope }) => envelope.id);
+
+describe('POST /v1/webhooks/{id}/replay', () => {
+  it('is 202 with the job, which can be followed until it is done', async () => {
+    const { tenant, webhook } = await withPast({}, {}, {});
+    const { status, headers, body } = await replay(tenant, webhook);
+    expect(status).toBe(202);
+    expect(body).toEqual({
+      data: {
+        id: expect.stringMatching(/^RPL-/),
+        status: 'running',
+        total: 3,
+        done: 0,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    });
+    const path = `/v1/webhooks/${webhook.id}/replays/${body.data.id}`;
+    expect(headers.get('location')).toBe(path);
+    const done = await eventually(
+      () => tenant.ask('GET', path),
+      ({ body: { data } }) => data.status !== 'running',
+    );
+    expect(done.body).toEqual({ data: { ...body.data, status: 'done', done: 3 } });
+  });
+
+  it('sends every event of the range, verbatim and oldest first, as deliveries of its own', async () => {
+    const { tenant, events, receiver, webhook } = await withPast({}, { type: 'task.created' }, {});
+    await replayed(tenant, webhook);
+    await receiver.deliveries.nth(3);
+    expect(got(receiver.deliveries.all).sort()).toEqual(idsOf(events).sort());
+    const deliveries = await tenant.settled(webhook, 3);
+    // Newest first in the list: the oldest event was queued first.
+    expect(deliveries.map((one) => one.event_id)).toEqual(idsOf(events).reverse());
+    for (const { envelope } of receiver.deliveries.all) {
+      const stored = await tenant.data('GET', `/v1/events/${envelope.id}`);
+      expect(envelope).toMatchObject({ created_at: stored.created_at, data: stored.payload });
+    }
+  });
+
+  it('takes from and to as inclusive', async () => {
+    const { tenant, events, receiver, webhook } = await withPast({}, {}, {}, {});
+    const [from, to] = [events[1]!.created_at, events[2]!.created_at];
+    const job = await replayed(tenant, webhook, { from, to });
+    // Events recorded in the same millisecond as an edge are within it.
+    const within = (await tenant.events()).filter(({ created_at: at }) => at >= from && at <= to);
+    expect(job.total).toBe(within.length);
+    await receiver.deliveries.nth(within.length);
+    expect(got(receiver.deliveries.all).sort()).toEqual(idsOf(within).sort());
+  });
+
+  it('sends only what the webhook subscribes to and its workspace may see', async () => {
+    const tenant = await newTenant(service);
+    const wanted = await tenant.record({ type: 'invoice.paid', workspace_id: 'WS-1' });
+    await tenant.record({ type: 'task.created', workspace_id: 'WS-1' });
+    await tenant.record({ type: 'invoice.paid', workspace_id: 'WS-2' });
+    await tenant.record({ type: 'invoice.paid', workspace_id: null });
+    const fields = { workspace_id: 'WS-1', event_types: ['invoice.*'] };
+    const { receiver, webhook } = await tenant.connect(200, fields);
+    expect(await replayed(tenant, webhook)).toMatchObject({ status: 'done', total: 1, done: 1 });
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(wanted.id);
+  });
+
+  it("never sends another organization's events", async () => {
+    const other = await newTenant(service);
+    await other.record();
+    const { tenant, webhook } = await withPast();
+    expect(await replayed(tenant, webhook)).toMatchObject({ total: 0, done: 0, status: 'done' });
+  });
+
+  it.each([
+    [['invoice.paid'], ['invoice.paid']],
+    [['invoice.*'], ['invoice.paid', 'invoice.voided']],
+    ['*', ['invoice.paid', 'invoice.voided', 'task.created']],
+    [
+      ['task.created', 'invoice.voided'],
+      ['invoice.voided', 'task.created'],
+    ],
+  ])('narrows to event_types %j', async (event_types, expected) => {
+    const types = ['invoice.paid', 'invoice.voided', 'task.created'];
+    const { tenant, receiver, webhook } = await withPast(...types.map((type) => ({ type })));
+    expect((await replayed(tenant, webhook, { ...always, event_types })).total).toBe(expected.length);
+    await receiver.deliveries.nth(expected.length);
+    expect(receiver.deliveries.all.map(({ envelope }) => envelope.type).sort()).toEqual(expected);
+  });
+
+  it('cannot reach further than the subscription', async () => {
+    const tenant = await newTenant(service);
+    await tenant.record({ type: 'task.created' });
+    const { webhook } = await tenant.connect(200, { event_types: ['invoice.*'] });
+    expect((await replayed(tenant, webhook, { ...always, event_types: ['task.*'] })).total).toBe(0);
+  });
+
+  it('sends again what was delivered, unless only_failed is asked for', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const { id } = await tenant.record();
+    await tenant.settled(webhook);
+    expect((await replayed(tenant, webhook, { ...always, only_failed: true })).total).toBe(0);
+    expect((await replayed(tenant, webhook, { ...always, only_failed: false })).total).toBe(1);
+    expect((await receiver.deliveries.nth(2)).envelope.id).toBe(id);
+  });
+
+  it('with only_failed sends what failed for good, what is between attempts, and what had no delivery', async () => {
+    const tenant = await newTenant(service);
+    const missed = await tenant.record({ subject: { type: 'invoice', id: 'missed' } });
+    const { receiver, webhook } = await tenant.connect((response, { envelope }: Received) => {
+      response.writeHead(envelope.type === 'task.created' ? 500 : 200).end();
+    });
+    const exhausted = await tenant.record({ type: 'task.created' });
+    for (let attempts = 1; attempts <= 5; attempts += 1) {
+      await tenant.settled(webhook, 1, (one) => one.attempts === attempts);
+      if (attempts < 5) await tenant.bringForward(webhook);
+    }
+    const between = await tenant.record({ type: 'task.created' });
+    const fine = await tenant.record({ type: 'invoice.paid' });
+    await tenant.settled(webhook, 3);
+
+    receiver.onDelivery = 200;
+    const before = receiver.deliveries.count;
+    const types = ['task.*', 'invoice.*'];
+    const job = await replayed(tenant, webhook, { ...always, only_failed: true, event_types: types });
+    expect(job).toMatchObject({ status: 'done', total: 3, done: 3 });
+    await receiver.deliveries.nth(before + 3);
+    const sent = got(receiver.deliveries.all.slice(before));
+    expect(sent.sort()).toEqual(idsOf([missed, exhausted, between]).sort());
+    expect(sent).not.toContain(fine.id);
+  });
+
+  it('with only_failed goes by the latest delivery of an event, not by an earlier one', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(500);
+    const { id } = await tenant.record();
+    const [failed] = await tenant.settled(webhook);
+    receiver.onDelivery = 200;
+    const redeliver = () =>
+      tenant.data('POST', `/v1/webhooks/${webhook.id}/deliveries/${failed.id}/redeliver`);
+    await redeliver();
+    await tenant.settled(webhook, 2, (one) => one.status === 'success' || one.id === failed.id);
+    const onlyFailed = { ...always, only_failed: true };
+    expect((await replayed(tenant, webhook, onlyFailed)).total).toBe(0);
+
+    receiver.onDelivery = 500;
+    await redeliver();
+    await tenant.settled(webhook, 3);
+    expect((await replayed(tenant, webhook, onlyFailed)).total).toBe(1);
+    expect((await receiver.deliveries.nth(4)).envelope.id).toBe(id);
+  });
+
+  it('with only_failed goes by deliveries of this webhook, whatever others got', async () => {
+    const tenant = await newTenant(service);
+    const { webhook: failing } = await tenant.connect(500);
+    const { webhook: fine } = await tenant.connect(200);
+    await tenant.record();
+    await tenant.settled(failing);
+    await tenant.settled(fine);
+    const onlyFailed = { ...always, only_failed: true };
+    expect((await replayed(tenant, fine, onlyFailed)).total).toBe(0);
+    expect((await replayed(tenant, failing, onlyFailed)).total).toBe(1);
+  });
+
+  it('brings back what a webhook missed while it was disabled', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(500);
+    const waiting = await tenant.record();
+    await tenant.settled(webhook);
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    const meanwhile = await tenant.record();
+    receiver.onDelivery = 200;
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
+    await replayed(tenant, webhook, { ...always, only_failed: true });
+    await receiver.deliveries.nth(3);
+    expect(got(receiver.deliveries.all.slice(1)).sort()).toEqual(idsOf([waiting, meanwhile]).sort());
+  });
+
+  it('never tells a webhook about itself', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const { webhook: other } = await tenant.connect();
+    for (const status of ['disabled', 'active']) {
+      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
+    }
+    const own = { ...always, event_types: ['webhook.*'] };
+    expect((await replayed(tenant, webhook, own)).total).toBe(0);
+    expect((await replayed(tenant, other, own)).total).toBe(1);
+  });
+
+  it('goes through more than a page of events, each once', async () => {
+    const tenant = await newTenant(service);
+    const many = Array.from({ length: 650 }, () => event({ organization_id: tenant.organization }));
+    const recorded = await record(service, ...many);
+    const { receiver, webhook } = await tenant.connect();
+    expect(await replayed(tenant, webhook)).toMatchObject({ status: 'done', total: 650, done: 650 });
+    await receiver.deliveries.nth(650);
+    expect(new Set(got(receiver.deliveries.all))).toEqual(new Set(idsOf(recorded)));
+  });
+
+  it('ends cancelled where the webhook is disabled before it is done', async () => {
+    const { tenant, webhook } = await withPast({});
+    const job = (await replay(tenant, webhook)).body.data;
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    const ended = await eventually(
+      () => tenant.data('GET', `/v1/webhooks/${webhook.id}/replays/${job.id}`),
+      ({ status }) => status !== 'running',
+    );
+    // Whichever came first: nothing was queued, or it had been by then.
+    expect([
+      ['cancelled', 0],
+      ['done', 1],
+    ]).toContainEqual([ended.status, ended.done]);
+  });
+
+  it.each(['disabled', 'unverified'])('is 409 where the webhook is %s', async (status) => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    receiver.onVerification = 500;
+    if (status === 'disabled') await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
+    else await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const answer = await replay(tenant, webhook);
+    expect([answer.status, answer.body.code]).toEqual([409, 'webhook_not_active']);
+  });
+
+  it.each([
+    ['nothing', {}, ['/from', '/to']],
+    ['no to', { from: '2026-01-01' }, ['/to']],
+    ['times nobody can read', { from: 'yesterday', to: '2026-02-30' }, ['/from', '/to']],
+    ['a time without an offset', { from: '2026-01-01T00:00:00', to: '2026-01-02' }, ['/from']],
+    ['from after to', { from: '2026-01-02', to: '2026-01-01' }, ['/from']],
+    ['an unknown type', { ...always, event_types: ['invoice.payed'] }, ['/event_types/0']],
+    ['no types', { ...always, event_types: [] }, ['/event_types']],
+    ['an empty type', { ...always, event_types: [''] }, ['/event_types/0']],
+    ['only_failed as text', { ...always, only_failed: 'yes' }, ['/only_failed']],
+    ['an unknown field', { ...always, status: 'failed' }, ['/status']],
+    [
+      'several faults',
+      { from: 'x', to: '2026-01-01', event_types: ['x.y'], more: 1 },
+      ['/event_types/0', '/from', '/more'],
+    ],
+  ])('is 422 for %s', async (_name, body, pointers) => {
+    const { tenant, webhook } = await withPast();
+    const answer = await replay(tenant, webhook, body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(pointers);
+  });
+});
+
+describe('GET /v1/webhooks/{id}/replays/{replay_id}', () => {
+  it('is 404 for a replay of another webhook, or one that never was', async () => {
+    const { tenant, webhook } = await withPast({});
+    const job = await replayed(tenant, webhook);
+    const other = await tenant.webhook(await startReceiver());
+    for (const path of [`${other.id}/replays/${job.id}`, `${webhook.id}/replays/RPL-unknown`]) {
+      expect((await tenant.ask('GET', `/v1/webhooks/${path}`)).status).toBe(404);
+    }
+  });
+});
