@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { dayMs } from './domain/duration.js';
+import { oldestReadableMs } from './domain/event.js';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
 import { deleteEventKeys } from './storage/events.js';
-import { makePartitionsAhead } from './storage/partitions.js';
+import { dropPartitions, makePartitionsAhead } from './storage/partitions.js';
 import { deleteRequestKeys } from './storage/request-keys.js';
 
 const everyMs = 600_000;
@@ -29,6 +30,8 @@ export class Maintenance {
   async run(): Promise<void> {
     const nowMs = this.#now();
     await makePartitionsAhead(this.#database, nowMs);
+    const dropped = await dropPartitions(this.#database, new Date(oldestReadableMs(nowMs)));
+    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is older than 90 days');
     await deleteEventKeys(this.#database, new Date(nowMs - dayMs));
     await deleteRequestKeys(this.#database, new Date(nowMs - dayMs));
   }

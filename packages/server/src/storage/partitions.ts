@@ -17,3 +17,16 @@ export async function makePartitionsAhead(database: Queryable, nowMs: number): P
 }
 
 const isoDate = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+/** Drops whole days that ended before `keepFrom`; answers the names of what went. */
+export async function dropPartitions(database: Queryable, keepFrom: Date): Promise<readonly string[]> {
+  const dropped: string[] = [];
+  for (const parent of partitioned) {
+    const { rows } = await database.query<{ name: string }>({
+      text: 'select name from posthorn.drop_partitions($1, $2) as name',
+      values: [parent, keepFrom],
+    });
+    dropped.push(...rows.map(({ name }) => name));
+  }
+  return dropped;
+}

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import pg from 'pg';
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import { event, record } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
@@ -293,6 +293,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     vi.useFakeTimers({ toFake: ['setInterval'] });
     const unpolled = await startTestService(quick);
     vi.useRealTimers();
+    onTestFinished(() => unpolled.stop());
     const owner = await newTenant(unpolled);
     const { receiver } = await owner.connect();
     for (let n = 1; n <= 3; n += 1) {
@@ -305,6 +306,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     const { url } = await freshDatabase();
     const proxy = await PostgresProxy.open(url, /posthorn listener/);
     const deaf = await startTestService({ ...quick, DATABASE_URL: proxy.url });
+    onTestFinished(() => deaf.stop());
     const owner = await newTenant(deaf);
     const { receiver } = await owner.connect();
     const { rows } = await deaf.database.query<{ listeners: number }>({
@@ -340,6 +342,7 @@ describe('a webhook that only fails', () => {
   let aging: TestService;
   beforeAll(async () => {
     aging = await startTestService(quick);
+    return () => aging.stop();
   });
 
   const standing = (owner: Tenant, webhook: { id: string }) =>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claimDeliveries, settleDeliveries } from '../../src/storage/deliveries.js';
 import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
@@ -18,6 +18,13 @@ const settings = {
   POSTHORN_DELIVERY_TIMEOUT: `${timeoutMs}ms`,
   POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
 };
+
+/** A service for one test; its connections are needed by the next. */
+async function startForTest(env: Record<string, string> = {}): Promise<TestService> {
+  const service = await startTestService({ ...settings, ...env });
+  onTestFinished(() => service.stop());
+  return service;
+}
 
 /** Another node on the database of a service, as a process of its own. */
 function serveBeside(service: TestService) {
@@ -58,7 +65,7 @@ const idsOf = (requests: readonly Received[]) => requests.map(({ envelope }) => 
 
 describe('when a node is killed', () => {
   test('its unfinished deliveries are attempted by another, within the timeout and 5 s', async () => {
-    const service = await startTestService(settings);
+    const service = await startForTest();
     const owner = await newTenant(service);
     const node = await serveBeside(service);
     const standstill = new Standstill();
@@ -85,7 +92,7 @@ describe('when a node is killed', () => {
 
 describe('a node that was taken for dead although it lives', () => {
   test('starts anew: what it held is attempted again, and nothing of it stays behind', async () => {
-    const service = await startTestService({ ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' });
+    const service = await startForTest({ POSTHORN_DELIVERY_TIMEOUT: '10s' });
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver } = await owner.connect(standstill.answering);
@@ -150,15 +157,17 @@ describe('an outcome', () => {
 });
 
 describe('two nodes on one database', () => {
-  async function startTwo() {
-    const one = await startTestService({ ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' });
-    const other = await startTestService({
-      ...settings,
-      POSTHORN_DELIVERY_TIMEOUT: '10s',
-      DATABASE_URL: one.databaseUrl,
-    });
-    return { one, other };
-  }
+  let one: TestService;
+  let other: TestService;
+  beforeAll(async () => {
+    const patient = { ...settings, POSTHORN_DELIVERY_TIMEOUT: '10s' };
+    one = await startTestService(patient);
+    other = await startTestService({ ...patient, DATABASE_URL: one.databaseUrl });
+    return async () => {
+      await other.stop();
+      await one.stop();
+    };
+  });
 
   test.each([
     ['deletes', 'DELETE', undefined, 'cancelled'],
@@ -166,7 +175,6 @@ describe('two nodes on one database', () => {
   ] as const)(
     'one %s a webhook: before it answers, the other sends nothing more of what it holds',
     async (_, method, body, end) => {
-      const { one, other } = await startTwo();
       const owner = await newTenant(one);
       const standstill = new Standstill();
       const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -186,7 +194,6 @@ describe('two nodes on one database', () => {
   );
 
   test('share what neither recorded itself, and no delivery is attempted by both', async () => {
-    const { one } = await startTwo();
     const owner = await newTenant(one);
     const { receiver } = await owner.connect(200);
     const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
@@ -200,7 +207,7 @@ describe('two nodes on one database', () => {
 describe('SIGTERM', () => {
   test('lets attempts on the wire finish, writes what came of them, gives the rest back, and exits with 0', async () => {
     // It takes no part in delivering: what the node gives back can be seen.
-    const service = await startTestService({ ...settings, POSTHORN_ROLES: 'api' });
+    const service = await startForTest({ POSTHORN_ROLES: 'api' });
     const owner = await newTenant(service);
     const node = await serveBeside(service);
     const standstill = new Standstill();

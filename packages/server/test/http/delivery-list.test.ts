@@ -8,13 +8,13 @@ import {
   resets,
   startReceiver,
 } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({
-  POSTHORN_RETRY_SCHEDULE: '1h,2h,3h,4h',
-  POSTHORN_DELIVERY_TIMEOUT: '2s',
-});
+const schedule = { POSTHORN_RETRY_SCHEDULE: '1h,2h,3h,4h' };
+const service = await startTestService(schedule);
+/** For receivers that use up the time of an attempt, and no others: it is short. */
+const hasty = await startTestService({ ...schedule, POSTHORN_DELIVERY_TIMEOUT: '1s' });
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const hourMs = 3_600_000;
 
@@ -31,8 +31,10 @@ async function attempted(tenant: Tenant, webhook: { id: string }, attempts: numb
 }
 
 /** One event, attempted as often as there are answers. */
-async function deliveredWith(...answers: Answering[]) {
-  const tenant = await newTenant(service);
+const deliveredWith = (...answers: Answering[]) => deliveredBy(service, ...answers);
+
+async function deliveredBy(sender: TestService, ...answers: Answering[]) {
+  const tenant = await newTenant(sender);
   const { receiver, webhook } = await tenant.connect(answers[0]);
   const event = await tenant.record();
   let delivery = await attempted(tenant, webhook, 1);
@@ -44,7 +46,7 @@ async function deliveredWith(...answers: Answering[]) {
   return { tenant, receiver, webhook, event, delivery };
 }
 
-describe('a delivery in the list', () => {
+describe.concurrent('a delivery in the list', () => {
   it('that succeeded has exactly the fields of the contract', async () => {
     const { delivery, event, receiver } = await deliveredWith(204);
     expect(delivery).toEqual({
@@ -112,11 +114,16 @@ describe('a delivery in the list', () => {
   it.each<[string, string, Answering]>([
     ['breaks the connection off', 'reset', resets],
     ['does not speak HTTP', 'protocol', babbles],
-    ['hangs', 'timeout', hangs],
   ])('of a receiver that %s has no http_status, and the error %s', async (_name, error, answering) => {
     const { delivery } = await deliveredWith(answering);
     expect(delivery).toMatchObject({ status: 'failed', http_status: null, error });
     expect(delivery.duration_ms).toEqual(expect.any(Number));
+  });
+
+  it('of a receiver that hangs has no http_status, and the error timeout', async () => {
+    const { delivery } = await deliveredBy(hasty, hangs);
+    expect(delivery).toMatchObject({ status: 'failed', http_status: null, error: 'timeout' });
+    expect(delivery.duration_ms).toBeGreaterThan(900);
   });
 
   it('of a receiver that is gone from its port has no http_status, and the error connect', async () => {
@@ -137,7 +144,7 @@ describe('a delivery in the list', () => {
 
   it('has the status that came although the body never ended', async () => {
     const endless: Answering = (response) => response.writeHead(200).write('and so on');
-    const { delivery } = await deliveredWith(endless);
+    const { delivery } = await deliveredBy(hasty, endless);
     expect(delivery).toMatchObject({ status: 'success', http_status: 200, error: null });
   });
 

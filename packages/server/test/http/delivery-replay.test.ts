@@ -32,7 +32,7 @@ async function withPast(...fields: Record<string, unknown>[]) {
 const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
 const got = (requests: Received[]) => requests.map(({ envelope }) => envelope.id);
 
-describe('POST /v1/webhooks/{id}/replay', () => {
+describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
   it('is 202 with the job, which can be followed until it is done', async () => {
     const { tenant, webhook } = await withPast({}, {}, {});
     const { status, headers, body } = await replay(tenant, webhook);
