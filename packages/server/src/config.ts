@@ -53,7 +53,7 @@ export const settings = {
     env: 'POSTHORN_HOST',
     fallback: '127.0.0.1',
     accepts: 'an address or host name',
-    description: 'Where the public API, the API reference and the console listen.',
+    description: 'Where the public API and its reference listen.',
     parse: host,
   }),
   port: setting({

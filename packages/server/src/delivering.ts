@@ -44,7 +44,9 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const engine = new DeliveryEngine({
     ...{ database, target, logger, sender, timeoutMs, retryScheduleMs },
     alone: config.databaseUrl === undefined,
-    directory: new WebhookDirectory(database, secrets),
+    directory: new WebhookDirectory(database, secrets, (webhook_id, error) =>
+      logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
+    ),
     random: Math.random,
     onRecorded: () => recorded.ring(),
     onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),

@@ -23,7 +23,10 @@ export class Maintenance {
   }
 
   async start(): Promise<void> {
-    await this.run();
+    // Nothing of it is needed at once; another node may be at it right now.
+    await this.run().catch((error) =>
+      this.#logger.warn({ reason: error.message }, 'maintenance will be tried again'),
+    );
     this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
   }
 

@@ -31,15 +31,21 @@ const forgetMs = 300_000;
 export class WebhookDirectory {
   readonly #database: Database;
   readonly #secrets: SecretBox;
+  readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
   /** Forgotten since the last look-up began: what that brings of them is older. */
   readonly #forgotten = new Set<string>();
   #wanted = new Map<string, string>();
   #reading: Promise<void> | undefined;
 
-  constructor(database: Database, secrets: SecretBox) {
+  constructor(
+    database: Database,
+    secrets: SecretBox,
+    onSealed: (webhookId: string, error: Error) => void = () => undefined,
+  ) {
     this.#database = database;
     this.#secrets = secrets;
+    this.#onSealed = onSealed;
   }
 
   /** The standing if it is fresh enough to act on. Asks for a newer one in good time. */
@@ -101,7 +107,8 @@ export class WebhookDirectory {
     if (webhook.status !== 'active') return { kind: webhook.status, target: undefined };
     try {
       return { kind: 'active', target: targetOf(webhook, this.#secrets) };
-    } catch {
+    } catch (error) {
+      this.#onSealed(webhook.id, error as Error);
       return { kind: 'sealed', target: undefined };
     }
   }
@@ -116,9 +123,15 @@ export function targetOf(webhook: Webhook, secrets: SecretBox): Target {
     workspace_id: webhook.workspace_id,
     url: new URL(webhook.url),
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
-    previous:
-      previous && until
-        ? { key: signingKey(secrets.open(previous, webhook.id)), untilMs: until.getTime() }
-        : undefined,
+    previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
   };
+}
+
+/** A previous secret that cannot be opened signs nothing; the current one must not suffer from that. */
+function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
+  try {
+    return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };
+  } catch {
+    return undefined;
+  }
 }

@@ -63,5 +63,6 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
   const more = faults.length > 1 ? ` And ${faults.length - 1} more; see errors.` : '';
-  return new Problem(code, `${place}: ${first.detail}.${more}`, { faults });
+  const stop = /[.?!]$/.test(first.detail) ? '' : '.';
+  return new Problem(code, `${place}: ${first.detail}${stop}${more}`, { faults });
 }

@@ -19,6 +19,7 @@ import { eventRoutes } from './events.js';
 import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
 import { replayRoutes } from './replays.js';
+import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
 import { webhookTestRoute } from './webhook-test.js';
@@ -80,6 +81,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
   });
   eventTypeRoutes(app, catalogue);
+  webhookListRoute(app, database);
   webhookRoutes(app, {
     ...{ database, catalogue, courier, now },
     policy: options.policy,

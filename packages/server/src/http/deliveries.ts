@@ -186,7 +186,10 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
           duration_ms: null,
         },
       };
-      return reply.status(202).send({ data: deliveryBody(queued) });
+      return reply
+        .status(202)
+        .header('Location', `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`)
+        .send({ data: deliveryBody(queued) });
     },
   );
 

@@ -4,7 +4,6 @@ import type { AddressPolicy } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
 import { webhookDisabled } from '../domain/own-event.js';
-import { bindingOf, decodeCursor, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { normaliseEventTypes, type Webhook, webhooksPerOrganizationMax } from '../domain/webhook.js';
@@ -18,11 +17,9 @@ import {
   createWebhook,
   deleteWebhook,
   disableWebhook,
-  listWebhooks,
   type WebhookChange,
 } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
-import { cursorParameter, limitParameter, nonEmpty, PageMeta } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
@@ -75,46 +72,8 @@ const PatchBody = Type.Object(
   { additionalProperties: false, minProperties: 1 },
 );
 
-const ListQuery = Type.Object(
-  {
-    organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['ORG-demo'] })),
-    workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
-    cursor: cursorParameter,
-    limit: limitParameter(100),
-  },
-  { additionalProperties: false },
-);
-type ListQuery = Static<typeof ListQuery>;
-
 export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
   const { database, catalogue, policy, secrets, courier, now } = options;
-
-  app.get<{ Querystring: ListQuery }>(
-    '/v1/webhooks',
-    {
-      config: { scopes: ['webhooks:read'], check: cursorFaults },
-      schema: {
-        operationId: 'listWebhooks',
-        tags: ['Webhooks'],
-        summary: 'List webhooks',
-        description: 'Newest first. An organization has at most 100, so one page holds them all.',
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(WebhookSchema), meta: PageMeta }) },
-      },
-    },
-    async (request) => {
-      const { query } = request;
-      const tenancy = tenancyOf(request.token, query);
-      const binding = bindingFor(query, request);
-      const limit = query.limit ?? 100;
-      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
-      const rows = await listWebhooks(database, tenancy, after, limit + 1);
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
-      return { data: page.map(webhookBody), meta: { cursor, has_more: rows.length > limit } };
-    },
-  );
 
   app.post<{ Body: Static<typeof CreateBody> }>(
     '/v1/webhooks',
@@ -131,7 +90,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Create a webhook',
         description:
           'Sends a signed `webhook.verification` request to the URL and waits for it, 5 s at most. Answered 200, the ' +
-          'webhook is `active`; otherwise it is created `unverified` and tried again later.',
+          'webhook is `active`; otherwise it is created `unverified` and tried again later. A receiver that checks ' +
+          'signatures needs the secret before that request: give your own.',
         body: CreateBody,
         response: { 201: Type.Object({ data: WebhookSchema }) },
       },
@@ -191,7 +151,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         tags: ['Webhooks'],
         summary: 'Change a webhook',
         description:
-          'A new `url` is verified first; until then events go to the old one. `disabled` stops deliveries at once.',
+          'A new `url` is verified first; until then events go to the old one. It is kept whatever comes of that: where ' +
+          'it fails, the webhook is `unverified` and gets nothing. `disabled` stops deliveries at once.',
         params: webhookParams,
         body: PatchBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },
@@ -326,22 +287,4 @@ function changedMeanwhile(): Problem {
     'webhook_changed',
     'The webhook was changed or deleted by another request. Read it and try again.',
   );
-}
-
-function bindingFor(query: ListQuery, request: FastifyRequest): string {
-  const workspace = query.workspace_id ?? request.token.workspace_id ?? undefined;
-  return bindingOf('webhooks', { organization_id: request.token.organization_id, workspace_id: workspace });
-}
-
-function cursorFaults(request: FastifyRequest): readonly InputFault[] {
-  const query = request.query as ListQuery;
-  if (typeof query.cursor !== 'string' || query.cursor === '') return [];
-  if (decodeCursor(query.cursor, bindingFor(query, request))) return [];
-  return [
-    {
-      parameter: 'cursor',
-      code: 'invalid_cursor',
-      detail: 'must be meta.cursor of this list; start again without it',
-    },
-  ];
 }

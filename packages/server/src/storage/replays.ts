@@ -48,7 +48,10 @@ const wanted = `
           order by d.created_at desc, d.id desc
           limit 1), true))`;
 
-/** Creates the job and counts what it will send. */
+/** A request cannot wait for more: 100,000 events are looked through in about a second. */
+const countedMax = 100_000;
+
+/** Creates the job and counts what it will send, as far as that is quickly done. */
 export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay> {
   const { rows } = await client.query<Replay>({
     text: `
@@ -61,9 +64,12 @@ export async function createReplay(client: Queryable, replay: NewReplay): Promis
          (organization_id, webhook_id, id, from_at, to_at, event_types, only_failed, total, position_at, created_at)
   select r.organization_id, r.webhook_id, r.id, r.from_at, r.to_at, r.event_types, r.only_failed,
          (select count(*)
-            from posthorn.events e
+            from (select * from posthorn.events e
+                   where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at
+                   order by e.created_at, e.id
+                   limit $9) e
             join posthorn.webhooks w on w.organization_id = e.organization_id and w.id = r.webhook_id
-           where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at and ${wanted}),
+           where ${wanted}),
          r.from_at, r.created_at
     from r
   returning ${columns}`,
@@ -76,6 +82,7 @@ export async function createReplay(client: Queryable, replay: NewReplay): Promis
       replay.event_types,
       replay.only_failed,
       replay.created_at,
+      countedMax,
     ],
   });
   return rows[0]!;
@@ -156,8 +163,8 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
-         -- What changed since the count, such as an event delivered meanwhile, shows in the end.
-         total = case when s.seen < $4 then u.done + s.queued else u.total end
+         -- What changed since the count, or was not counted, shows in the end.
+         total = case when s.seen < $4 then u.done + s.queued else greatest(u.total, u.done + s.queued) end
     from standing s
    where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3
   returning u.organization_id, u.webhook_id, u.id, u.status, u.total, u.done, u.created_at`,

@@ -90,7 +90,9 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
     const seconds = reply.elapsedTime / 1000;
     options.onFinished?.(route, request.method, reply.statusCode, seconds);
-    request.log.info(
+    // Probes come every few seconds, whether anything happens or not.
+    const level = /^\/(healthz|readyz)$/.test(route) ? 'debug' : 'info';
+    request.log[level](
       {
         listener: options.name,
         method: request.method,
@@ -118,6 +120,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
+      // Many clients name the type of a body they do not send.
+      if (body.length === 0) return undefined;
       request.bodyText = decodeBody(body);
       return parseJson(request.bodyText);
     },
@@ -144,7 +148,9 @@ export function parseJson(text: string): unknown {
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
     throw new Problem(
       'malformed_json',
-      place ? `JSON ends making sense at character ${place}.` : 'JSON is incomplete.',
+      place
+        ? `JSON ends making sense at character ${place}.`
+        : 'The body is not valid JSON: it ends too early.',
     );
   }
 }

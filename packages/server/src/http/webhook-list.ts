@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { bindingOf, decodeCursor, encodeCursor } from '../domain/page.js';
+import type { InputFault } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import { listWebhooks } from '../storage/webhooks.js';
+import { cursorParameter, limitParameter, nonEmpty, PageMeta } from './schemas.js';
+import { tenancyOf } from './tenancy.js';
+import { webhookBody } from './webhook-lookup.js';
+import { WebhookSchema } from './webhook-schemas.js';
+
+const ListQuery = Type.Object(
+  {
+    organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['ORG-demo'] })),
+    workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
+    cursor: cursorParameter,
+    limit: limitParameter(100),
+  },
+  { additionalProperties: false },
+);
+type ListQuery = Static<typeof ListQuery>;
+
+/** `GET /v1/webhooks` */
+export function webhookListRoute(app: FastifyInstance, database: Database): void {
+  app.get<{ Querystring: ListQuery }>(
+    '/v1/webhooks',
+    {
+      config: { scopes: ['webhooks:read'], check: cursorFaults },
+      schema: {
+        operationId: 'listWebhooks',
+        tags: ['Webhooks'],
+        summary: 'List webhooks',
+        description: 'Newest first. An organization has at most 100, so one page holds them all.',
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(WebhookSchema), meta: PageMeta }) },
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const tenancy = tenancyOf(request.token, query);
+      const binding = bindingFor(query, request);
+      const limit = query.limit ?? 100;
+      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
+      const rows = await listWebhooks(database, tenancy, after, limit + 1);
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
+      return { data: page.map(webhookBody), meta: { cursor, has_more: rows.length > limit } };
+    },
+  );
+}
+
+function bindingFor(query: ListQuery, request: FastifyRequest): string {
+  const workspace = query.workspace_id ?? request.token.workspace_id ?? undefined;
+  return bindingOf('webhooks', { organization_id: request.token.organization_id, workspace_id: workspace });
+}
+
+function cursorFaults(request: FastifyRequest): readonly InputFault[] {
+  const query = request.query as ListQuery;
+  if (typeof query.cursor !== 'string' || query.cursor === '') return [];
+  if (decodeCursor(query.cursor, bindingFor(query, request))) return [];
+  return [
+    {
+      parameter: 'cursor',
+      code: 'invalid_cursor',
+      detail: 'must be meta.cursor of this list; start again without it',
+    },
+  ];
+}
