@@ -163,6 +163,34 @@ as $$
   select count(*) from released;
 $$;
 
+-- Deliveries can be leased to a node that was declared dead in the same moment, unknown to itself: nobody
+-- would ever release them. This looks at who holds any, from one holder to the next, and releases what is
+-- held by nobody that exists. Answers how many.
+create function posthorn.release_orphans() returns bigint
+language plpgsql
+set enable_seqscan = off
+as $$
+declare
+  holder   int;
+  released bigint := 0;
+  n        bigint;
+begin
+  loop
+    select d.leased_by into holder
+      from posthorn.deliveries d
+     where d.status = 'pending' and d.leased_by is not null and d.leased_by > coalesce(holder, -1)
+     order by d.leased_by
+     limit 1;
+    exit when not found;
+    continue when exists (select from posthorn.nodes where id = holder);
+    update posthorn.deliveries d set leased_by = null where d.status = 'pending' and d.leased_by = holder;
+    get diagnostics n = row_count;
+    released := released + n;
+  end loop;
+  return released;
+end
+$$;
+
 -- Replays: sending past events again, as a job that survives a restart.
 create table posthorn.replays (
   organization_id text collate "C" not null,

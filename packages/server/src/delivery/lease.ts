@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { Database } from '../storage/database.js';
-import { registerNode, releaseDeadNodes, renewNode, retireNodes } from '../storage/nodes.js';
+import { registerNode, releaseDeadNodes, releaseOrphans, renewNode, retireNodes } from '../storage/nodes.js';
 
 const renewEveryMs = 1_000;
+/** Every so many renewals it is looked whether anything is held by a node that no longer exists. */
+const orphansEvery = 5;
 /** A lease outlives an attempt by this much, so that nobody else takes what is still on the wire. */
 const marginMs = 2_500;
 
@@ -14,6 +16,7 @@ export class NodeLease {
   readonly #attemptMs: number;
   #id: number | undefined;
   #goodUntilMs = 0;
+  #renewals = 0;
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> | undefined;
   #stopped = false;
@@ -70,7 +73,10 @@ export class NodeLease {
     }
     this.#goodUntilMs = askedMs + this.#leaseMs;
     this.onRenewed();
-    if ((await releaseDeadNodes(this.#database)) > 0) this.onReleased();
+    let released = await releaseDeadNodes(this.#database);
+    this.#renewals += 1;
+    if (this.#renewals % orphansEvery === 0) released += await releaseOrphans(this.#database);
+    if (released > 0) this.onReleased();
   }
 
   /** Gives back everything at once. */

@@ -34,6 +34,15 @@ export async function releaseDeadNodes(database: Queryable): Promise<number> {
   return rows[0]!.released;
 }
 
+/** Gives back what is held by nodes that no longer exist; answers how many. */
+export async function releaseOrphans(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ released: number }>({
+    name: 'release orphans',
+    text: 'select posthorn.release_orphans() as released',
+  });
+  return rows[0]!.released;
+}
+
 /** Ends a node at once: the next release takes what it still holds. */
 export async function retireNodes(database: Queryable, ids: readonly number[] | 'all'): Promise<void> {
   await database.query({

@@ -49,7 +49,7 @@ const wanted = `
           limit 1), true))`;
 
 /** A request cannot wait for more: 100,000 events are looked through in about a second. */
-const countedMax = 100_000;
+const countedMax = 5_000;
 
 /** Creates the job and counts what it will send, as far as that is quickly done. */
 export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay> {
