@@ -92,6 +92,8 @@ begin
     select distinct to_char(o.created_at at time zone 'UTC', 'YYYYMMDD')
       from json_to_recordset(outcomes) as o (created_at timestamptz)
   loop
+    -- A day that retention has dropped since: one such outcome must not keep the others from being written.
+    continue when to_regclass(format('posthorn.%I', 'deliveries_' || day)) is null;
     return query execute format($statement$
       update posthorn.%I d
          set status = o.status,

@@ -16,7 +16,10 @@ const ReplaySchema = Type.Object(
   {
     id: Type.String({ pattern: '^RPL-' }),
     status: Type.Enum(['running', 'done', 'cancelled'], { examples: ['running'] }),
-    total: Type.Integer({ description: 'Events it sends.', examples: [120] }),
+    total: Type.Integer({
+      description: 'Events it sends. Of very many only the first are counted before it is done.',
+      examples: [120],
+    }),
     done: Type.Integer({ description: 'Events whose delivery is queued.', examples: [0] }),
     created_at: Type.String({ format: 'date-time' }),
   },

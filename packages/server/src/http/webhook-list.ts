@@ -11,7 +11,9 @@ import { WebhookSchema } from './webhook-schemas.js';
 
 const ListQuery = Type.Object(
   {
-    organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['ORG-demo'] })),
+    organization_id: nonEmpty('The organization of the token, which is implied where it is left out.', [
+      'ORG-demo',
+    ]),
     workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
     cursor: cursorParameter,
     limit: limitParameter(100),

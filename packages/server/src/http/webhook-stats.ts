@@ -17,10 +17,13 @@ const StatsSchema = Type.Object(
       description: 'Of what has ended; null where nothing has.',
       examples: [0.998],
     }),
-    duration_ms: Type.Object({
-      p50: Type.Union([Type.Integer(), Type.Null()]),
-      p95: Type.Union([Type.Integer(), Type.Null()]),
-    }),
+    duration_ms: Type.Object(
+      {
+        p50: Type.Union([Type.Integer(), Type.Null()]),
+        p95: Type.Union([Type.Integer(), Type.Null()]),
+      },
+      { description: 'Of the latest 10,000 successes.' },
+    ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
     hours: Type.Array(
       Type.Object({

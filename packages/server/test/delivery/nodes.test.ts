@@ -112,45 +112,54 @@ describe('a node that was taken for dead although it lives', () => {
 });
 
 describe('an outcome', () => {
-  test('is written only where the lease is still that of the node whose attempt it was', async () => {
+  async function prepared() {
     const { database } = await freshDatabase();
     await database.query({
       text: `
   insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
   values ('ORG-acme', 'WHK-1', 'https://receiver.test/', 'active', '{*}', now(), '')`,
     });
-    const dead = await registerNode(database, 60_000);
-    const batch = await recordBatch(database, JSON.stringify([event()]), { node: dead, saturated: [] });
-    const [leased] = batch.leased;
-    const settle = (node: number, httpStatus: number) =>
-      settleDeliveries(database, node, [
-        {
-          organization_id: 'ORG-acme',
-          webhook_id: 'WHK-1',
-          created_at: leased!.delivery_created_at,
-          id: leased!.delivery_id,
-          ...{ status: httpStatus === 200 ? 'success' : 'failed', attempts: 1, http_status: httpStatus },
-        },
-      ]);
+    const node = await registerNode(database, 60_000);
+    const batch = await recordBatch(database, JSON.stringify([event()]), { node, saturated: [] });
+    const { delivery_created_at: created_at, delivery_id: id } = batch.leased[0]!;
+    const key = { organization_id: 'ORG-acme', webhook_id: 'WHK-1', created_at, id };
     const written = async () => {
       const { rows } = await database.query<{ status: string; http_status: number | null }>({
         text: 'select status, http_status from posthorn.deliveries',
       });
       return rows;
     };
+    return { database, node, key, written };
+  }
 
+  const success = { status: 'success', attempts: 1, http_status: 200 } as const;
+  const failure = { status: 'failed', attempts: 1, http_status: 500 } as const;
+
+  test('is written only where the lease is still that of the node whose attempt it was', async () => {
+    const { database, node: dead, key, written } = await prepared();
     await retireNodes(database, [dead]);
     expect(await releaseDeadNodes(database)).toBe(1);
     const alive = await registerNode(database, 60_000);
     const claim = { node: alive, busy: [], perWebhook: 10, webhooksMax: 10, notBefore: new Date(0) };
     expect(await claimDeliveries(database, claim)).toHaveLength(1);
 
-    expect(await settle(dead, 500)).toEqual(new Set());
+    expect(await settleDeliveries(database, dead, [{ ...key, ...failure }])).toEqual(new Set());
     expect(await written()).toEqual([{ status: 'pending', http_status: null }]);
-    expect(await settle(alive, 200)).toEqual(new Set([leased!.delivery_id]));
+    expect(await settleDeliveries(database, alive, [{ ...key, ...success }])).toEqual(new Set([key.id]));
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
     // And only once: whatever comes later cannot undo what has ended.
-    expect(await settle(alive, 500)).toEqual(new Set());
+    expect(await settleDeliveries(database, alive, [{ ...key, ...failure }])).toEqual(new Set());
+    expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
+  });
+
+  test('of a day that retention has dropped meanwhile does not keep the others from being written', async () => {
+    const { database, node, key, written } = await prepared();
+    const dropped = { ...key, created_at: new Date('2020-01-01T00:00:00.000Z') };
+    const settled = await settleDeliveries(database, node, [
+      { ...dropped, ...success },
+      { ...key, ...success },
+    ]);
+    expect(settled).toEqual(new Set([key.id]));
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
   });
 });

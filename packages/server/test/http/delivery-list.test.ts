@@ -190,6 +190,20 @@ describe.concurrent('a delivery in the list', () => {
   });
 });
 
+describe('a webhook that is gone', () => {
+  it('has what still waited for it ended as failed, with the error disabled', async () => {
+    const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
+    receiver.onDelivery = 410;
+    await tenant.record();
+    await tenant.settled(webhook, 2);
+    const [gone, waiting] = await tenant.deliveries(webhook);
+    expect(gone).toMatchObject({ http_status: 410, error: null, next_attempt_at: null });
+    expect(waiting).toMatchObject({
+      ...{ id: delivery.id, status: 'failed', error: 'disabled', attempts: 1, next_attempt_at: null },
+    });
+  });
+});
+
 describe('webhook.delivery_failed', () => {
   it('is recorded after the fifth attempt, once, with what the contract says', async () => {
     const { tenant, webhook, event, delivery } = await deliveredWith(500, 500, 500, 500, 503);

@@ -187,6 +187,25 @@ describe('PATCH status: disabled', () => {
     expect((await tenant.events({ type: 'webhook.delivery_failed' })).length).toBe(0);
   });
 
+  it('lets an attempt on the wire finish, and makes no further one of it', async () => {
+    const tenant = await newTenant(service);
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(held.answering);
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    await patch(tenant, webhook, { status: 'disabled' });
+    held.release(500);
+    const [delivery] = await eventually(
+      async () => {
+        await tenant.bringForward(webhook);
+        return tenant.deliveries(webhook);
+      },
+      (list) => list[0]?.error === 'disabled',
+    );
+    expect(delivery).toMatchObject({ status: 'failed', http_status: 500, next_attempt_at: null });
+    expect(receiver.deliveries.count).toBe(1);
+  });
+
   it('can come with other changes', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();

@@ -75,7 +75,12 @@ export class Receiver {
   constructor() {
     this.#server = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
+      try {
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+      } catch {
+        // The sender was killed in the middle of it.
+        return;
+      }
       const body = Buffer.concat(chunks);
       const envelope = JSON.parse(body.toString());
       const { method = '', url: path = '', headers } = request;
