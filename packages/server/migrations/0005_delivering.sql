@@ -42,6 +42,10 @@ begin
     select w.organization_id, w.webhook_id
       from waiting w
      where w.due_at <= clock_timestamp() and w.webhook_id <> all (busy)
+       -- Nothing is sent to one that is unverified; what waits for it waits until it is verified again.
+       and not exists (select from posthorn.webhooks h
+                        where h.organization_id = w.organization_id and h.id = w.webhook_id
+                          and h.status = 'unverified')
      order by row_number() over (partition by w.organization_id order by random()), random()
      limit webhooks_max
   ), picked as materialized (
@@ -119,6 +123,8 @@ begin
          and d.created_at = o.created_at and d.id = o.id
          -- Said so that the planner expects most rows to fit, as they do, and goes by the primary key.
          and case when d.status = 'pending' then d.leased_by = $1 else false end
+         -- An outcome that was written before, though its answer was lost, does not count twice.
+         and d.attempts = case when o.attempted_at is null then o.attempts else o.attempts - 1 end
       returning d.id$statement$, 'deliveries_' || day)
       using node, outcomes;
   end loop;

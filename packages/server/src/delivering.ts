@@ -17,6 +17,8 @@ import type { Metrics } from './web/metrics.js';
 export interface DeliveryParts {
   secrets: SecretBox;
   courier: Courier;
+  /** Starts no further attempts; called before everything else that a stop takes. */
+  pause: () => void;
   /** Begins to attempt deliveries; without the delivery role it is never called. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
@@ -68,6 +70,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await engine.start();
       upkeep = new Upkeep({ ...{ database, logger, now }, ...courier });
     },
+    pause: () => engine.pause(),
     stop: async () => {
       await upkeep?.stop();
       await engine.stop();

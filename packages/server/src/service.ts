@@ -96,7 +96,10 @@ export async function startService(
       listeners.push(app);
       platformUrl = await listen(app, 'platform listener', config.platformHost, config.platformPort);
     }
-    closers.push(async () => stopping.abort());
+    closers.push(async () => {
+      delivery.pause();
+      stopping.abort();
+    });
     return { publicUrl, platformUrl, database, stop };
   } catch (error) {
     await stop();

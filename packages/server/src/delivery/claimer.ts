@@ -85,7 +85,8 @@ export class Claimer {
       webhooksMax: Math.min(webhooksMax, Math.floor(room / perWebhook)),
       notBefore: this.#notBefore,
     });
-    if (claimed.length === 0) return;
+    // Under a name that was given up meanwhile: they go back to the pool with it.
+    if (claimed.length === 0 || node !== this.#options.node()) return;
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of claimed) counts.set(id, (counts.get(id) ?? 0) + 1);
     const full = new Set([...counts].filter(([, count]) => count >= perWebhook).map(([id]) => id));

@@ -10,6 +10,8 @@ const lanesMax = 1_000;
 const restMsMin = 25;
 const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
+/** What webhooks that do not answer may take of the memory, beside the others: theirs waits in the database. */
+const unprovenBytesMax = 16 * 1024 * 1024;
 
 export interface DispatcherOptions {
   /** Attempts one delivery and sees to its settlement; says whether the webhook took it. */
@@ -18,6 +20,8 @@ export interface DispatcherOptions {
   mayStart: () => boolean;
   /** Called when a webhook that has more in the database has room for it here. */
   onRoom: () => void;
+  /** Called with deliveries that there is no room for; they go back to the database. */
+  onSurplus: (deliveries: readonly LeasedDelivery[]) => void;
 }
 
 /** What runs next: organizations take turns, and within one its webhooks, each within its share. */
@@ -28,8 +32,6 @@ export class Dispatcher {
   readonly #ready = new Map<string, Set<Lane>>();
   #inFlight = 0;
   #unproven = 0;
-  #queued = 0;
-  #queuedBytes = 0;
   #closed = false;
   #whenIdle: (() => void)[] = [];
 
@@ -42,12 +44,23 @@ export class Dispatcher {
   }
 
   get queued(): number {
-    return this.#queued;
+    return this.#usage(() => true).queued;
   }
 
-  /** How many more deliveries fit into memory. */
+  /** How many more deliveries of webhooks that answer fit into memory. */
   get room(): number {
-    return this.#closed || this.#queuedBytes >= queuedBytesMax ? 0 : Math.max(0, queuedMax - this.#queued);
+    const { queued, bytes } = this.#usage((lane) => lane.isProven);
+    return this.#closed || bytes >= queuedBytesMax ? 0 : Math.max(0, queuedMax - queued);
+  }
+
+  #usage(counts: (lane: Lane) => boolean): { queued: number; bytes: number } {
+    const usage = { queued: 0, bytes: 0 };
+    for (const lane of this.#lanes.values()) {
+      if (!counts(lane)) continue;
+      usage.queued += lane.queued;
+      usage.bytes += lane.queuedBytes;
+    }
+    return usage;
   }
 
   /** Which webhooks have enough here, so that new deliveries of theirs are left to whoever has room. */
@@ -70,19 +83,27 @@ export class Dispatcher {
 
   /** Webhooks that need nothing from the database now. */
   busy(): string[] {
-    return [...this.#lanes.values()]
-      .filter((lane) => lane.queued > 0 && !lane.wantsMore)
-      .map((lane) => lane.webhookId);
+    const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
+    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
+    return [...this.#lanes.values()].filter(isBusy).map((lane) => lane.webhookId);
   }
 
   add(deliveries: readonly LeasedDelivery[]): void {
+    const surplus: LeasedDelivery[] = [];
+    let unprovenBytes = this.#usage((lane) => !lane.isProven).bytes;
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
+      if (!lane.isProven && (lane.isSaturated || unprovenBytes >= unprovenBytesMax)) {
+        lane.hasMore = true;
+        surplus.push(delivery);
+        continue;
+      }
+      unprovenBytes -= lane.isProven ? 0 : lane.queuedBytes;
       lane.push(delivery);
-      this.#queued += 1;
-      this.#queuedBytes += sizeOf(delivery);
+      unprovenBytes += lane.isProven ? 0 : lane.queuedBytes;
       this.#offer(lane);
     }
+    if (surplus.length > 0) this.#options.onSurplus(surplus);
     this.pump();
   }
 
@@ -104,8 +125,6 @@ export class Dispatcher {
     const delivery = lane.shift();
     if (!delivery) return;
     const unproven = !lane.isProven;
-    this.#queued -= 1;
-    this.#queuedBytes -= sizeOf(delivery);
     this.#inFlight += 1;
     if (unproven) this.#unproven += 1;
     lane.inFlight += 1;
@@ -185,8 +204,6 @@ export class Dispatcher {
   takeQueued(): LeasedDelivery[] {
     const taken = [...this.#lanes.values()].flatMap((lane) => lane.takeAll());
     this.#ready.clear();
-    this.#queued = 0;
-    this.#queuedBytes = 0;
     return taken;
   }
 
@@ -196,8 +213,4 @@ export class Dispatcher {
     if (this.#inFlight === 0) return;
     await new Promise<void>((idle) => this.#whenIdle.push(idle));
   }
-}
-
-function sizeOf(delivery: LeasedDelivery): number {
-  return 300 + (delivery.payload?.length ?? 0) * 2;
 }

@@ -50,6 +50,7 @@ export class DeliveryEngine {
   readonly #listener: NotificationListener;
   readonly #health: HealthKeeper;
   readonly #ending = new Set<string>();
+  #stopping = false;
 
   constructor(options: EngineOptions) {
     const { database, logger } = options;
@@ -57,13 +58,16 @@ export class DeliveryEngine {
     this.#lease = new NodeLease(database, logger, options.timeoutMs);
     this.#dispatcher = new Dispatcher({
       run: (delivery) => this.#run(delivery),
-      mayStart: () => this.#lease.coversAttempt,
+      mayStart: () => !this.#stopping && this.#lease.coversAttempt,
       onRoom: () => this.#claimer.wake(),
+      onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
       placement: () => this.placement(),
-      onLeased: (deliveries) => this.#dispatcher.add(deliveries),
-      onRecorded: options.onRecorded,
+      onRecorded: (batch) => {
+        if (batch) this.accept(batch);
+        options.onRecorded();
+      },
       onDisabled: (id) => options.directory.forget(id),
     });
     this.#claimer = new Claimer(database, logger, {
@@ -90,6 +94,7 @@ export class DeliveryEngine {
     this.#lease.onReleased = () => this.#claimer.wake();
     this.#lease.onRenewed = () => this.#dispatcher.pump();
     this.#lease.onLost = () => void this.#dispatcher.takeQueued();
+    database.onLeaseInDoubt = () => this.#lease.abandon();
   }
 
   async start(): Promise<void> {
@@ -105,7 +110,8 @@ export class DeliveryEngine {
 
   /** Takes over what was born leased to this node: straight from the commit, no claim, no second read. */
   accept(batch: RecordedBatch): void {
-    if (batch.leased.length > 0) this.#dispatcher.add(batch.leased);
+    // Under a name that was given up meanwhile: they go back to the pool with it.
+    if (batch.leased.length > 0 && batch.node === this.#lease.id) this.#dispatcher.add(batch.leased);
   }
 
   get inFlight(): number {
@@ -284,22 +290,34 @@ export class DeliveryEngine {
     );
   }
 
+  /** Back to the database, for whoever has room for them. */
+  #giveBack(deliveries: readonly LeasedDelivery[]): void {
+    const node = this.#lease.id;
+    if (node === undefined) return;
+    const due_at = new Date(this.#options.sender.now());
+    for (const delivery of deliveries) {
+      const settlement = {
+        ...keyOf(delivery),
+        attempts: delivery.attempts,
+        status: 'pending' as const,
+        due_at,
+      };
+      this.#settler.add({ node, settlement });
+    }
+  }
+
+  /** Starts no further attempt; the first step of a stop, while requests are still being answered. */
+  pause(): void {
+    this.#stopping = true;
+  }
+
   /** Nothing new; what is on the wire finishes and is settled; the rest is given back. */
   async stop(): Promise<void> {
+    this.pause();
     const deadlineMs = performance.now() + drainMsMax;
     await this.#listener.stop();
     await this.#claimer.stop();
-    const node = this.#lease.id;
-    const queued = this.#dispatcher.takeQueued();
-    if (node !== undefined) {
-      for (const delivery of queued) {
-        const due_at = new Date(this.#options.sender.now());
-        this.#settler.add({
-          node,
-          settlement: { ...keyOf(delivery), attempts: delivery.attempts, status: 'pending', due_at },
-        });
-      }
-    }
+    this.#giveBack(this.#dispatcher.takeQueued());
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((late) => {
       timer = setTimeout(late, drainMsMax - 500);

@@ -23,6 +23,7 @@ export class Lane {
   inFlight = 0;
   /** There may be more of it in the database than in memory. */
   hasMore = false;
+  queuedBytes = 0;
 
   constructor(organizationId: string, webhookId: string) {
     this.organizationId = organizationId;
@@ -65,12 +66,14 @@ export class Lane {
 
   push(delivery: LeasedDelivery): void {
     this.#queue.push(delivery);
+    this.queuedBytes += bytesOf(delivery);
   }
 
   shift(): LeasedDelivery | undefined {
     const delivery = this.#queue[this.#head];
     if (delivery === undefined) return undefined;
     this.#head += 1;
+    this.queuedBytes -= bytesOf(delivery);
     if (this.#head > 1_000 && this.#head * 2 > this.#queue.length) {
       this.#queue.splice(0, this.#head);
       this.#head = 0;
@@ -82,6 +85,7 @@ export class Lane {
     const all = this.#queue.slice(this.#head);
     this.#queue.length = 0;
     this.#head = 0;
+    this.queuedBytes = 0;
     return all;
   }
 
@@ -98,4 +102,8 @@ export class Lane {
       this.#successes = 0;
     }
   }
+}
+
+function bytesOf(delivery: LeasedDelivery): number {
+  return 300 + (delivery.payload?.length ?? 0) * 2;
 }

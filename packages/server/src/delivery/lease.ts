@@ -50,6 +50,17 @@ export class NodeLease {
     return this.#id !== undefined && performance.now() + this.#attemptMs < this.#goodUntilMs;
   }
 
+  /**
+   * Gives up whatever is leased to this node, and goes on under another name. What is on the wire can still
+   * be settled: the old name lapses only when that is over.
+   */
+  abandon(): void {
+    if (this.#id === undefined) return;
+    this.#logger.warn('deliveries may be leased to this node without its knowledge; it starts anew');
+    this.#id = undefined;
+    this.onLost();
+  }
+
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
@@ -63,14 +74,13 @@ export class NodeLease {
 
   async #renew(): Promise<void> {
     const askedMs = performance.now();
-    if (this.#id === undefined || !(await renewNode(this.#database, this.#id, this.#leaseMs))) {
-      if (this.#id !== undefined) {
-        this.#logger.warn('this node was taken for dead; what it held is attempted by others');
-        this.#id = undefined;
-        this.onLost();
-      }
-      this.#id = await registerNode(this.#database, this.#leaseMs);
+    const id = this.#id;
+    if (id !== undefined && !(await renewNode(this.#database, id, this.#leaseMs)) && id === this.#id) {
+      this.#logger.warn('this node was taken for dead; what it held is attempted by others');
+      this.#id = undefined;
+      this.onLost();
     }
+    this.#id ??= await registerNode(this.#database, this.#leaseMs);
     this.#goodUntilMs = askedMs + this.#leaseMs;
     this.onRenewed();
     let released = await releaseDeadNodes(this.#database);

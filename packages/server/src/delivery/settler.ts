@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
 import type { Database } from '../storage/database.js';
-import { type LeasedDelivery, type Settlement, settleDeliveries } from '../storage/deliveries.js';
-import { type Placement, recordBatch } from '../storage/events.js';
+import { type Settlement, settleDeliveries } from '../storage/deliveries.js';
+import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
 import { disableWebhook } from '../storage/webhooks.js';
 
 /** One outcome to be written, and what is recorded with it in the same transaction. */
@@ -17,8 +17,7 @@ export interface Entry {
 
 export interface SettlerOptions {
   placement: () => Placement;
-  onLeased: (deliveries: readonly LeasedDelivery[]) => void;
-  onRecorded: () => void;
+  onRecorded: (batch: RecordedBatch | undefined) => void;
   onDisabled: (webhookId: string) => void;
 }
 
@@ -101,7 +100,7 @@ export class Settler {
   async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {
     const placement = this.#options.placement();
     const disabled: string[] = [];
-    const leased = await this.#database.transaction(async (client) => {
+    const batch = await this.#database.transaction(async (client) => {
       const settlements = entries.map(({ settlement }) => settlement);
       const settled = await settleDeliveries(client, node, settlements);
       const events: OwnEvent[] = [];
@@ -113,11 +112,10 @@ export class Settler {
           disabled.push(gone.id);
         }
       }
-      if (events.length === 0) return [];
-      return (await recordBatch(client, JSON.stringify(events), placement)).leased;
+      if (events.length === 0) return undefined;
+      return recordBatch(client, JSON.stringify(events), placement);
     });
     for (const id of disabled) this.#options.onDisabled(id);
-    this.#options.onLeased(leased);
-    this.#options.onRecorded();
+    this.#options.onRecorded(batch);
   }
 }

@@ -6,6 +6,8 @@ export interface Statement {
   name?: string;
   text: string;
   values?: unknown[];
+  /** It leases deliveries to this node, which must come to know of it. */
+  leases?: boolean;
 }
 
 /** Anything a statement can be run on: the pool, or the client of a transaction. */
@@ -49,6 +51,8 @@ const types: pg.CustomTypesConfig = {
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  /** Called when the answer to a statement that leases deliveries was lost: it may have been carried out. */
+  onLeaseInDoubt: () => void = () => undefined;
 
   constructor(target: DatabaseTarget, connectionsMax = 10) {
     this.#pool = new pg.Pool({
@@ -68,18 +72,22 @@ export class Database implements Queryable {
   }
 
   async query<Row extends object>(statement: Statement) {
-    return this.#use((client) =>
-      client.query<Row>({ ...statement, query_timeout: queryMsMax } as pg.QueryConfig),
+    return this.#use(
+      (client) => client.query<Row>({ ...statement, query_timeout: queryMsMax } as pg.QueryConfig),
+      () => statement.leases === true,
     );
   }
 
   /** Runs `work` in one transaction; what it throws rolls everything back. `unhurried`: without a time limit. */
   async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
     const limit = unhurried ? {} : { query_timeout: queryMsMax };
-    return this.#use(async (pooled) => {
+    let leases = false;
+    const run = async (pooled: pg.PoolClient) => {
       const client: Queryable = {
-        query: <Row extends object>(statement: Statement) =>
-          pooled.query<Row>({ ...statement, ...limit } as pg.QueryConfig),
+        query: <Row extends object>(statement: Statement) => {
+          leases ||= statement.leases === true;
+          return pooled.query<Row>({ ...statement, ...limit } as pg.QueryConfig);
+        },
       };
       await client.query({ text: 'begin' });
       try {
@@ -90,10 +98,11 @@ export class Database implements Queryable {
         if (!isUnreachable(error)) await client.query({ text: 'rollback' });
         throw error;
       }
-    });
+    };
+    return this.#use(run, () => leases);
   }
 
-  async #use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  async #use<T>(work: (client: pg.PoolClient) => Promise<T>, leases: () => boolean): Promise<T> {
     const client = await this.#pool.connect();
     let broken = false;
     try {
@@ -101,6 +110,7 @@ export class Database implements Queryable {
     } catch (error) {
       // A statement that timed out here still runs there: its connection cannot be given to another.
       broken = isUnreachable(error);
+      if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;
     } finally {

@@ -46,6 +46,7 @@ export async function claimDeliveries(database: Queryable, claim: Claim): Promis
     name: 'claim deliveries',
     text: 'select * from posthorn.claim_deliveries($1, $2, $3, $4, $5)',
     values: [claim.node, claim.busy, claim.perWebhook, claim.webhooksMax, claim.notBefore],
+    leases: true,
   });
   return rows;
 }

@@ -19,6 +19,7 @@ export interface RecordedBatch {
   events: readonly RecordedEvent[];
   /** Deliveries that were born leased to the node of the placement. */
   leased: readonly LeasedDelivery[];
+  node: number | null;
 }
 
 interface BatchRow extends RecordedEvent {
@@ -44,6 +45,7 @@ export async function recordBatch(
     name: 'record batch',
     text: 'select * from posthorn.record_batch($1, $2, $3)',
     values: [events, placement.node, placement.saturated],
+    leases: placement.node !== null,
   });
   const recorded: RecordedEvent[] = [];
   const leased: LeasedDelivery[] = [];
@@ -51,7 +53,7 @@ export async function recordBatch(
     recorded[row.ordinal - 1] = { id: row.id, created_at: row.created_at };
     if (row.delivery_id !== null) leased.push(bornLeased(row, row.delivery_id));
   }
-  return { events: recorded, leased };
+  return { events: recorded, leased, node: placement.node };
 }
 
 function bornLeased(row: BatchRow, deliveryId: string): LeasedDelivery {

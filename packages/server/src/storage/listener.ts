@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { DatabaseTarget } from './database.js';
 
 const againMs = 1_000;
+const connectMsMax = 2_000;
 
 /** Listens for notifications on a connection of its own; where that is not possible it just stays silent. */
 export class NotificationListener {
@@ -20,7 +21,12 @@ export class NotificationListener {
 
   async start(): Promise<void> {
     if (this.#stopped) return;
-    const client = new pg.Client({ ...this.#target, application_name: 'posthorn listener', keepAlive: true });
+    const client = new pg.Client({
+      ...this.#target,
+      application_name: 'posthorn listener',
+      keepAlive: true,
+      connectionTimeoutMillis: connectMsMax,
+    });
     this.#client = client;
     client.on('error', () => undefined);
     client.on('notification', () => this.#onNotification());

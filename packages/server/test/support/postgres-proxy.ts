@@ -5,7 +5,7 @@ import { afterAll } from 'vitest';
 export class PostgresProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  #state: 'open' | 'refusing' | 'silent' = 'open';
+  #state: 'open' | 'refusing' | 'silent' | 'mute' = 'open';
   url = '';
 
   private constructor(
@@ -19,7 +19,7 @@ export class PostgresProxy {
       // A network that drops packets accepts nothing either; a connection that stays mute comes near enough.
       if (this.#state !== 'open') return;
       const outbound = this.#hold(connect(target as { path: string }));
-      inbound.on('data', (chunk) => this.#state === 'open' && outbound.write(chunk));
+      inbound.on('data', (chunk) => ['open', 'mute'].includes(this.#state) && outbound.write(chunk));
       outbound.on('data', (chunk) => this.#state === 'open' && inbound.write(chunk));
       inbound.once('close', () => outbound.destroy());
       outbound.once('close', () => inbound.destroy());
@@ -54,6 +54,11 @@ export class PostgresProxy {
   /** Lets nothing through any more, without a word. */
   silence(): void {
     this.#state = 'silent';
+  }
+
+  /** Statements still arrive and are carried out; what the database answers is lost. */
+  loseAnswers(): void {
+    this.#state = 'mute';
   }
 
   heal(): void {

@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { recordBatch } from '../../src/storage/events.js';
+import { ask, event } from '../support/client.js';
+import { freshDatabase, type TestDatabase } from '../support/database.js';
+import { PostgresProxy } from '../support/postgres-proxy.js';
+import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant } from '../support/tenant.js';
+
+let direct: TestDatabase;
+let proxy: PostgresProxy;
+let service: TestService;
+beforeAll(async () => {
+  direct = await freshDatabase();
+  proxy = await PostgresProxy.open(direct.url);
+  service = await startTestService({ DATABASE_URL: proxy.url, POSTHORN_DELIVERY_TIMEOUT: '1s' });
+});
+
+async function deliveriesOf(organization: string) {
+  const { rows } = await direct.database.query<{ status: string; leased_by: number | null }>({
+    text: 'select status, leased_by from posthorn.deliveries where organization_id = $1',
+    values: [organization],
+  });
+  return rows;
+}
+
+describe('deliveries that the database leased to a node without the node hearing of it', () => {
+  test('are made all the same, where their event was committed and its producer told 503', async () => {
+    const owner = await newTenant(service);
+    const { receiver } = await owner.connect();
+    const body = event({ organization_id: owner.organization, idempotency_key: 'once' });
+    const send = () =>
+      ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
+    // Connections at hand: one that had to be opened now would carry no statement.
+    await Promise.all(Array.from({ length: 8 }, () => owner.events()));
+    proxy.loseAnswers();
+    expect((await send()).status).toBe(503);
+    expect(await deliveriesOf(owner.organization)).toHaveLength(1);
+    proxy.heal();
+    const again = await eventually(send, ({ status }) => status === 201);
+    expect(await deliveriesOf(owner.organization)).toHaveLength(1);
+    expect((await receiver.deliveries.nth(1)).envelope.id).toBe(again.body.data[0].id);
+  });
+
+  test('are made all the same, where the node claimed them', async () => {
+    const owner = await newTenant(service);
+    const { receiver } = await owner.connect();
+    await Promise.all(Array.from({ length: 8 }, () => owner.events()));
+    proxy.loseAnswers();
+    await recordBatch(direct.database, JSON.stringify([event({ organization_id: owner.organization })]));
+    await eventually(
+      () => deliveriesOf(owner.organization),
+      ([delivery]) => delivery?.leased_by !== null,
+    );
+    proxy.heal();
+    await receiver.deliveries.nth(1);
+  });
+});
