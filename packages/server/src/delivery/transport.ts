@@ -187,7 +187,7 @@ const tlsCode =
 const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
 
 /** Why there was no status, in the words of the API. */
-export function errorKind(error: Error): AttemptError {
+function errorKind(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
   const code = (error as NodeJS.ErrnoException).code ?? '';

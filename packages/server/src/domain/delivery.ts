@@ -29,7 +29,7 @@ export type Verdict =
   | { kind: 'exhausted' }
   | { kind: 'gone' };
 
-export const attemptsMax = 5;
+const attemptsMax = 5;
 const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 

@@ -42,7 +42,7 @@ export function webhookSecretRoute(
   app.post<{ Body: Static<typeof RotateBody> | undefined }>(
     '/v1/webhooks/:webhook_id/rotate-secret',
     {
-      config: { scopes: ['webhooks:write'], check: graceFaults, idempotent: true },
+      config: { scopes: ['webhooks:write'], check: graceFaults, idempotent: true, bodyIsOptional: true },
       schema: {
         operationId: 'rotateSecret',
         tags: ['Webhooks'],

@@ -20,6 +20,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route says nothing about anybody's data and needs no token on either listener. */
     open?: boolean;
+    /** Left out, the body counts as `{}`. */
+    bodyIsOptional?: boolean;
   }
   interface FastifyRequest {
     /** What the finished request's one log line says beyond the usual. */
@@ -120,8 +122,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
-      // Many clients name the type of a body they do not send.
-      if (body.length === 0) return undefined;
+      // Many clients name the type of a body they do not send, where none is needed.
+      if (body.length === 0 && needsNoBody(request)) return undefined;
       request.bodyText = decodeBody(body);
       return parseJson(request.bodyText);
     },
@@ -130,6 +132,11 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   await installCompression(app);
   installValidation(app);
   return app;
+}
+
+function needsNoBody(request: FastifyRequest): boolean {
+  const { config, schema } = request.routeOptions;
+  return schema?.body === undefined || config.bodyIsOptional === true;
 }
 
 export function decodeBody(body: Buffer): string {

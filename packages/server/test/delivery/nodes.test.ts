@@ -132,8 +132,9 @@ describe('an outcome', () => {
     return { database, node, key, written };
   }
 
-  const success = { status: 'success', attempts: 1, http_status: 200 } as const;
-  const failure = { status: 'failed', attempts: 1, http_status: 500 } as const;
+  const attempted = { attempts: 1, attempted_at: new Date() };
+  const success = { ...attempted, status: 'success', http_status: 200 } as const;
+  const failure = { ...attempted, status: 'failed', http_status: 500 } as const;
 
   test('is written only where the lease is still that of the node whose attempt it was', async () => {
     const { database, node: dead, key, written } = await prepared();
