@@ -10,12 +10,17 @@ declare
   partition text;
 begin
   for partition in
-    select c.relname
-      from pg_inherits i
-      join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = ('posthorn.' || quote_ident(parent))::regclass
-       and (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= keep_from
-     order by c.relname
+    -- Materialized: the planner may otherwise read the date from the names of all tables there are.
+    with days as materialized (
+      select c.relname as name
+        from pg_inherits i
+        join pg_class c on c.oid = i.inhrelid
+       where i.inhparent = ('posthorn.' || quote_ident(parent))::regclass
+    )
+    select d.name
+      from days d
+     where (to_date(right(d.name, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= keep_from
+     order by d.name
   loop
     execute format('drop table posthorn.%I', partition);
     return next partition;

@@ -23,20 +23,32 @@ export class Maintenance {
   }
 
   async start(): Promise<void> {
-    // Nothing of it is needed at once; another node may be at it right now.
-    await this.run().catch((error) =>
-      this.#logger.warn({ reason: error.message }, 'maintenance will be tried again'),
-    );
+    await this.run();
     this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
   }
 
+  /** Every part of it, whatever comes of the others. */
   async run(): Promise<void> {
     const nowMs = this.#now();
-    await makePartitionsAhead(this.#database, nowMs);
+    const dayAgo = new Date(nowMs - dayMs);
+    const parts = {
+      'partitions ahead': () => makePartitionsAhead(this.#database, nowMs),
+      retention: () => this.#dropOld(nowMs),
+      'keys of events': () => deleteEventKeys(this.#database, dayAgo),
+      'keys of requests': () => deleteRequestKeys(this.#database, dayAgo),
+    };
+    for (const [part, work] of Object.entries(parts)) {
+      try {
+        await work();
+      } catch (error) {
+        this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
+      }
+    }
+  }
+
+  async #dropOld(nowMs: number): Promise<void> {
     const dropped = await dropPartitions(this.#database, new Date(oldestReadableMs(nowMs)));
     if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is older than 90 days');
-    await deleteEventKeys(this.#database, new Date(nowMs - dayMs));
-    await deleteRequestKeys(this.#database, new Date(nowMs - dayMs));
   }
 
   async stop(): Promise<void> {

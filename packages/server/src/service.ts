@@ -31,6 +31,13 @@ export interface Service {
 
 type Closers = (() => Promise<void>)[];
 
+const listenFaults: Record<string, string> = {
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'no such name',
+  EAI_AGAIN: 'the name cannot be resolved',
+  EACCES: 'this user may not listen there',
+};
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
@@ -192,7 +199,18 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
 }
 
 async function listen(app: FastifyInstance, name: string, host: string, port: number): Promise<string> {
-  await app.listen({ host, port, listenTextResolver: (address) => `${name} listening on ${address}` });
+  const settings =
+    name === 'public API' ? 'POSTHORN_HOST, POSTHORN_PORT' : 'POSTHORN_PLATFORM_HOST, POSTHORN_PLATFORM_PORT';
+  try {
+    await app.listen({ host, port, listenTextResolver: (address) => `${name} listening on ${address}` });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const reason = listenFaults[code];
+    if (reason === undefined) throw error;
+    throw new ConfigError(
+      `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; accepted: an address of this machine and a free port.`,
+    );
+  }
   const { address, family, port: real } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${real}`;
 }

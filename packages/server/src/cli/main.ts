@@ -113,11 +113,6 @@ function report(error: unknown): number {
     error instanceof IncompatibleDatabase;
   if (expected) console.error(error.message);
   else if (isUnreachable(error)) console.error(`The database is out of reach: ${(error as Error).message}`);
-  else if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
-    const { address, port } = error as unknown as { address: string; port: number };
-    console.error(
-      `${address}:${port} is in use by another program. Set POSTHORN_PORT or POSTHORN_PLATFORM_PORT.`,
-    );
-  } else console.error(error);
+  else console.error(error);
   return error instanceof UsageError ? 2 : 1;
 }

@@ -6,7 +6,7 @@ import { demoOrganization, prepareDemo } from '../welcome.js';
 import type { Command } from './command.js';
 import type { Terminal } from './terminal.js';
 
-const drainMsMax = 12_000;
+const drainMsMax = 9_900;
 
 export const serve: Command = {
   name: 'serve',

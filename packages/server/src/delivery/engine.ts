@@ -35,7 +35,8 @@ export interface EngineOptions {
 const settledWithinMs = 40;
 const heldBackMs = 60_000;
 const endAtOnce = 1_000;
-const drainMsMax = 10_000;
+/** From the first step of a stop: the process has 10 s for all of it. */
+const drainMsMax = 8_500;
 
 /**
  * A delivery's life, top to bottom: it is born leased to this node or claimed by it, waits for its turn,
@@ -51,6 +52,7 @@ export class DeliveryEngine {
   readonly #health: HealthKeeper;
   readonly #ending = new Set<string>();
   #stopping = false;
+  #drainUntilMs: number | undefined;
 
   constructor(options: EngineOptions) {
     const { database, logger } = options;
@@ -165,6 +167,8 @@ export class DeliveryEngine {
       case 'active':
         return undefined;
       case 'unverified':
+        // Not for long: it may be active by now, and while it is not, it is not claimed again.
+        return { ...unchanged, status: 'pending', due_at: later(trustMs) };
       case 'sealed':
         return { ...unchanged, status: 'pending', due_at: later(heldBackMs) };
       case 'disabled':
@@ -309,18 +313,19 @@ export class DeliveryEngine {
   /** Starts no further attempt; the first step of a stop, while requests are still being answered. */
   pause(): void {
     this.#stopping = true;
+    this.#drainUntilMs ??= performance.now() + drainMsMax;
   }
 
   /** Nothing new; what is on the wire finishes and is settled; the rest is given back. */
   async stop(): Promise<void> {
     this.pause();
-    const deadlineMs = performance.now() + drainMsMax;
+    const deadlineMs = this.#drainUntilMs ?? performance.now();
     await this.#listener.stop();
     await this.#claimer.stop();
     this.#giveBack(this.#dispatcher.takeQueued());
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((late) => {
-      timer = setTimeout(late, drainMsMax - 500);
+      timer = setTimeout(late, Math.max(0, deadlineMs - performance.now()));
     });
     await Promise.race([this.#dispatcher.close(), deadline]);
     clearTimeout(timer);

@@ -7,7 +7,7 @@ const dateTime =
 /**
  * Epoch milliseconds of an RFC 3339 date or date-time, or undefined. A plain date is a day in UTC: its
  * first millisecond as the start of a range, its last as the end. A time without `Z` or an offset is
- * nobody's time and is refused. Digits beyond milliseconds are cut for a start and for an end alike.
+ * nobody's time and is refused.
  */
 export function parseInstantMs(text: string, edge: 'start' | 'end'): number | undefined {
   const day = dateOnly.exec(text);
@@ -18,7 +18,10 @@ export function parseInstantMs(text: string, edge: 'start' | 'end'): number | un
   }
   if (!dateTime.test(text) || dayStartMs(text.slice(0, 10)) === undefined) return undefined;
   const ms = Date.parse(text.toUpperCase());
-  return Number.isNaN(ms) ? undefined : ms;
+  if (Number.isNaN(ms)) return undefined;
+  // What begins within a millisecond leaves that one out; what ends within it takes it in.
+  const isFiner = /\.\d{3}\d*[1-9]/.test(text);
+  return edge === 'start' && isFiner ? ms + 1 : ms;
 }
 
 /** Date.parse rolls 30 February over into March; comparing the text with what it became does not. */

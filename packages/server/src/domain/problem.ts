@@ -2,7 +2,7 @@
 export const problems = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
   malformed_request: { status: 400, title: 'The request could not be read as HTTP' },
-  invalid_parameter: { status: 400, title: 'The query string has a fault' },
+  invalid_parameter: { status: 400, title: 'A parameter or header has a fault' },
   invalid_cursor: { status: 400, title: 'The cursor cannot be used for this request' },
   unauthenticated: { status: 401, title: 'A valid access token is needed' },
   insufficient_scope: { status: 403, title: 'The access token lacks a scope' },
@@ -14,6 +14,7 @@ export const problems = {
   too_many_webhooks: { status: 409, title: 'The organization has as many webhooks as it may have' },
   webhook_not_active: { status: 409, title: 'The webhook does not take events now' },
   webhook_changed: { status: 409, title: 'The webhook was changed at the same time' },
+  idempotency_key_reused: { status: 422, title: 'The key was used for another request' },
   body_too_large: { status: 413, title: 'The body is too large' },
   unsupported_media_type: { status: 415, title: 'The body is not JSON' },
   invalid_body: { status: 422, title: 'The body has a fault' },

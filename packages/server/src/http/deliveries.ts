@@ -16,7 +16,7 @@ import {
 import { rangeFaults, rangeOf } from './range.js';
 import { cursorParameter, limitParameter, nonEmpty, PageMeta, timeRange } from './schemas.js';
 import { findWebhook } from './webhook-lookup.js';
-import { webhookParams } from './webhook-schemas.js';
+import { NoBody, webhookParams } from './webhook-schemas.js';
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const instant = Type.String({ format: 'date-time' });
@@ -144,13 +144,19 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
   app.post<{ Params: DeliveryParams }>(
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
     {
-      config: { scopes: ['webhooks:write'], idempotent: true, refusals: ['webhook_not_active'] },
+      config: {
+        scopes: ['webhooks:write'],
+        idempotent: true,
+        bodyIsOptional: true,
+        refusals: ['webhook_not_active'],
+      },
       schema: {
         operationId: 'redeliver',
         tags: ['Deliveries'],
         summary: 'Deliver the event once more',
         description: 'Makes a new delivery of the same event, with attempts of its own.',
         params: deliveryParams,
+        body: NoBody,
         response: { 202: Type.Object({ data: DeliverySchema }) },
       },
     },

@@ -30,10 +30,13 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
     const given = request.headers['idempotency-key'];
     if (given === undefined || !request.routeOptions.config.idempotent) return;
     if (typeof given !== 'string' || !keyPattern.test(given)) {
-      throw new Problem(
-        'invalid_parameter',
-        'Idempotency-Key must be 1 to 255 printable characters without spaces.',
-      );
+      throw inputProblem([
+        {
+          parameter: 'Idempotency-Key',
+          code: 'invalid_key',
+          detail: 'must be 1 to 255 printable characters without spaces, given once',
+        },
+      ]);
     }
     const key: RequestKey = {
       organization_id: request.token.organization_id,
@@ -55,13 +58,10 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
       return;
     }
     if (!earlier.fingerprint.equals(fingerprint)) {
-      throw inputProblem([
-        {
-          pointer: '',
-          code: 'idempotency_key_reused',
-          detail: 'this Idempotency-Key was used with another body; take a new key for a new request',
-        },
-      ]);
+      throw new Problem(
+        'idempotency_key_reused',
+        'This Idempotency-Key was used with another body. Take a new key for a new request.',
+      );
     }
     if (earlier.status === null) {
       throw new Problem(

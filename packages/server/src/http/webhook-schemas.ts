@@ -67,6 +67,9 @@ export const SecretField = Type.String({
   examples: ['a-secret-of-16-characters-or-more'],
 });
 
+/** Of requests that need none; what is sent all the same must be an empty object. */
+export const NoBody = Type.Object({}, { additionalProperties: false, description: 'Nothing is needed.' });
+
 export const UrlField = Type.String({
   description: 'Absolute `https` URL of a public address, at most 2,048 characters.',
   examples: ['https://example.com/webhooks'],

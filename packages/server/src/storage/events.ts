@@ -71,12 +71,14 @@ function bornLeased(row: BatchRow, deliveryId: string): LeasedDelivery {
   };
 }
 
-/**
- * Records events inside the caller's own `pg` transaction: they are there if it commits and never were
- * if it rolls back. Answers the id and time of each, in order.
- */
+/** A `pg` client with a transaction open on it. */
+export interface TransactionClient {
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** Records events in the transaction of somebody else's `pg` client, without looking into them. */
 export async function recordEvents(
-  client: { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> },
+  client: TransactionClient,
   events: readonly NewEvent[],
 ): Promise<readonly RecordedEvent[]> {
   if (events.length === 0) return [];

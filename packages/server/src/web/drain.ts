@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-const drainMsMax = 10_000;
+const drainMsMax = 6_000;
 
 /**
  * Once closing has begun, requests under way finish and new ones are refused. Connections that fall idle

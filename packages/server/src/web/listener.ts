@@ -109,6 +109,9 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   app.addHook('preParsing', async (request, _reply, payload) => {
     const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers;
+    if (Number(length) > bodyLimit) {
+      throw new Problem('body_too_large', `The body may have ${bodyLimit} bytes at most.`);
+    }
     const hasBody = length !== '0' || request.headers['transfer-encoding'] !== undefined;
     if (hasBody && encoding.toLowerCase() !== 'identity' && !['GET', 'HEAD'].includes(request.method)) {
       throw new Problem('unsupported_media_type', 'Send the body as it is, without a Content-Encoding.', {

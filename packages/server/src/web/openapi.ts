@@ -100,7 +100,7 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   if (has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
   if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
   const isIdempotent = has('idempotency-key');
-  if (isIdempotent) codes.push('idempotency_in_progress');
+  if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (operation.requestBody || isIdempotent) codes.push('invalid_body');
   // Also where none is asked for: whoever sends one is told what is wrong with it.
   if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');

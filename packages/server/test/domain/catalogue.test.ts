@@ -151,16 +151,12 @@ describe('nearest', () => {
     expect(catalogue.nearest(name)).toBe(expected);
   });
 
-  test.each(['', '*', 'foo.bar', 'order.shipped', 'incident.closed', 'invoice.created'])(
-    'of %s is nothing',
+  test.each(['', '*', 'foo.bar', 'order.shipped', 'incident.closed', 'x'.repeat(50_000_000)])(
+    'there always is one (%#)',
     (name) => {
-      expect(catalogue.nearest(name)).toBeUndefined();
+      expect(catalogue.get(catalogue.nearest(name) ?? '')).toBeDefined();
     },
   );
-
-  test('of a name of any length is cheap', () => {
-    expect(catalogue.nearest('x'.repeat(50_000_000))).toBeUndefined();
-  });
 
   test('knows further types', () => {
     expect(createCatalogue([further('order.shipped')]).nearest('order.shiped')).toBe('order.shipped');

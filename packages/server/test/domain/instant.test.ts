@@ -26,12 +26,15 @@ test('a time with an offset is the same moment as in UTC', () => {
   );
 });
 
-test('what is finer than a millisecond is cut off', () => {
+test('a start within a millisecond leaves that one out, an end within it takes it in', () => {
   fc.assert(
     fc.property(instant, fc.stringMatching(/^\d{1,9}$/), (ms, fraction) => {
       const seconds = Math.floor(ms / 1_000) * 1_000;
       const text = `${new Date(seconds).toISOString().slice(0, 19)}.${fraction}Z`;
-      expectBoth(text, seconds + Number(fraction.padEnd(3, '0').slice(0, 3)));
+      const cut = seconds + Number(fraction.padEnd(3, '0').slice(0, 3));
+      const isFiner = Number(fraction.slice(3) || '0') > 0;
+      expect(parseInstantMs(text, 'start'), text).toBe(isFiner ? cut + 1 : cut);
+      expect(parseInstantMs(text, 'end'), text).toBe(cut);
     }),
   );
 });

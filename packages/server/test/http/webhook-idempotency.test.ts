@@ -89,7 +89,7 @@ describe('a POST with an Idempotency-Key', () => {
     const receiver = await startReceiver();
     await tenant.create({ url: receiver.url }, headers('key-1'));
     const other = await tenant.create({ url: receiver.url, event_types: ['task.*'] }, headers('key-1'));
-    expect([other.status, other.body.errors[0].code]).toEqual([422, 'idempotency_key_reused']);
+    expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused']);
     expect(await count(tenant)).toBe(1);
   });
 

@@ -136,7 +136,7 @@ describe('a batch', () => {
 
   test('is recorded whole or not at all', async () => {
     const broken = { ...newEvent(), type: null } as unknown as NewEvent;
-    await expect(recordEvents(first, [newEvent(), broken])).rejects.toThrow('not-null');
+    await expect(recordEvents(first, [newEvent(), broken])).rejects.toThrow('event 1: type');
     expect(await stored()).toEqual([]);
   });
 

@@ -1,0 +1,47 @@
+import pg from 'pg';
+import { afterAll, expect, test } from 'vitest';
+import { InvalidEvents, type NewEvent, recordEvents } from '../../src/index.js';
+import { freshDatabase } from '../support/database.js';
+
+const { url } = await freshDatabase();
+const client = new pg.Client({ connectionString: url });
+await client.connect();
+afterAll(() => client.end());
+
+const event: NewEvent = {
+  type: 'agent.run.completed',
+  organization_id: 'ORG-acme',
+  actor: { type: 'agent', id: 'AGT-1' },
+  subject: { type: 'run', id: 'RUN-1' },
+  payload: { service_line_id: 'LIN-1', duration_ms: 1, tokens_used: 1, outcome: 'success' },
+};
+const count = async () => Number((await client.query('select count(*) from posthorn.events')).rows[0].count);
+
+test('recordEvents refuses what the catalogue refuses, with the place of each fault, and records nothing', async () => {
+  const refused = recordEvents(client, [event, { ...event, payload: { ...event.payload, outcome: 7 } }]);
+  await expect(refused).rejects.toBeInstanceOf(InvalidEvents);
+  await expect(refused).rejects.toMatchObject({ faults: [{ pointer: '/1/payload/outcome' }] });
+  expect(await count()).toBe(0);
+});
+
+test('recordEvents takes further types that it is told of', async () => {
+  const further = [
+    { type: 'order.shipped', description: 'Shipped.', schema: { type: 'object' }, sample: {} },
+  ];
+  const shipped = { ...event, type: 'order.shipped', payload: {} };
+  await expect(recordEvents(client, [shipped])).rejects.toThrow('/0/type');
+  expect(await recordEvents(client, [shipped], { further })).toHaveLength(1);
+});
+
+test.each([
+  ['a forged webhook event', { type: 'webhook.disabled' }, 'webhook.*'],
+  ['a payload that is no object', { payload: [1] }, 'payload'],
+  ['an organization that is none', { organization_id: 'acme' }, 'organization_id'],
+  ['an actor without an id', { actor: { type: 'user' } }, 'actor'],
+  ['a type of another form', { type: 'nope' }, 'type'],
+])('the SQL function refuses %s', async (_what, change, named) => {
+  const statement = client.query('select * from posthorn.record_events($1)', [
+    JSON.stringify([{ ...event, ...change }]),
+  ]);
+  await expect(statement).rejects.toThrow(named);
+});
