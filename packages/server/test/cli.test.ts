@@ -182,7 +182,9 @@ describe.concurrent('failure is one line and exit code 1:', () => {
         POSTHORN_PORT: String(port),
         POSTHORN_LOG_LEVEL: 'silent',
       },
-      new RegExp(`^127.0.0.1:${port} is in use by another program\\. Set POSTHORN_PORT `),
+      new RegExp(
+        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program listens there; `,
+      ),
     );
     taken.close();
   });
