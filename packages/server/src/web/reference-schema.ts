@@ -149,6 +149,8 @@ function sample(
   depth = 0,
 ): unknown {
   const whole = resolved(document, schema);
+  // Null is an example too.
+  if (whole.examples?.[0] === null) return null;
   const known = whole.example ?? whole.examples?.[0] ?? whole.const ?? whole.default ?? whole.enum?.[0];
   if (known !== undefined || depth > depthMax) return known;
   const [first = {}] = variants(document, whole).filter((variant) => variant.type !== 'null');
