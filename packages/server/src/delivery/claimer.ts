@@ -4,7 +4,8 @@ import { claimDeliveries, type LeasedDelivery, readOldestUnfinished } from '../s
 
 /** Found by nobody's word: deliveries recorded where no notification reaches us. */
 const pollMs = 500;
-const perWebhook = 100;
+const perWebhookMax = 100;
+const shareMin = 0.01;
 const webhooksMax = 100;
 const oldestEveryMs = 60_000;
 const wakeStepMs = 20;
@@ -28,6 +29,8 @@ export class Claimer {
   #poll: NodeJS.Timeout | undefined;
   #claiming: Promise<void> | undefined;
   #again = false;
+  /** How much of the largest claim is asked for. */
+  #share = 1;
   #stopped = false;
 
   constructor(database: Database, logger: Logger, options: ClaimerOptions) {
@@ -76,22 +79,27 @@ export class Claimer {
   async #claim(): Promise<void> {
     const node = this.#options.node();
     const room = this.#options.room();
-    if (node === undefined || room < perWebhook) return;
+    if (node === undefined || room < perWebhookMax) return;
     await this.#readOldest();
+    const perWebhook = Math.max(1, Math.floor(perWebhookMax * this.#share));
+    const webhooks = Math.max(1, Math.floor(webhooksMax * this.#share));
+    // Halved until it is through: claims that bring too much to be read in time would all fail alike.
+    this.#share = Math.max(shareMin, this.#share / 2);
     const claimed = await claimDeliveries(this.#database, {
       node,
       busy: this.#options.busy(),
       perWebhook,
-      webhooksMax: Math.min(webhooksMax, Math.floor(room / perWebhook)),
+      webhooksMax: Math.min(webhooks, Math.floor(room / perWebhook)),
       notBefore: this.#notBefore,
     });
+    this.#share = Math.min(1, this.#share * 4);
     // Under a name that was given up meanwhile: they go back to the pool with it.
     if (claimed.length === 0 || node !== this.#options.node()) return;
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of claimed) counts.set(id, (counts.get(id) ?? 0) + 1);
     const full = new Set([...counts].filter(([, count]) => count >= perWebhook).map(([id]) => id));
     this.#options.onClaimed(claimed, full);
-    if (counts.size >= webhooksMax) this.#again = true;
+    if (counts.size >= webhooks) this.#again = true;
   }
 
   async #readOldest(): Promise<void> {

@@ -142,6 +142,8 @@ export class Dispatcher {
     this.#inFlight -= 1;
     if (unproven) this.#unproven -= 1;
     lane.inFlight -= 1;
+    const excess = lane.takeExcess();
+    if (excess.length > 0 && !this.#closed) this.#options.onSurplus(excess);
     this.#offer(lane);
     if (lane.wantsMore && !this.#closed) this.#options.onRoom();
     if (lane.isIdle) this.#forgetIdle();

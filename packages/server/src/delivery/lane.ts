@@ -81,6 +81,15 @@ export class Lane {
     return delivery;
   }
 
+  /** What is more than a webhook that keeps failing may have in memory; the newest of it. */
+  takeExcess(): LeasedDelivery[] {
+    if (!this.isFailing || this.queued <= queuedMaxWhenFailing) return [];
+    const excess = this.#queue.splice(this.#head + queuedMaxWhenFailing);
+    for (const delivery of excess) this.queuedBytes -= bytesOf(delivery);
+    this.hasMore = true;
+    return excess;
+  }
+
   takeAll(): LeasedDelivery[] {
     const all = this.#queue.slice(this.#head);
     this.#queue.length = 0;

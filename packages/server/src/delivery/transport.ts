@@ -10,6 +10,7 @@ import {
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
+const hintsMax = 5;
 const poolsMax = 1_000;
 const poolIdleMs = 60_000;
 
@@ -93,6 +94,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #retryAfterMs: number | undefined;
   #kept: Buffer[] = [];
   #read = 0;
+  #hints = 0;
 
   constructor(timeoutMs: number, resolve: (outcome: Outcome) => void) {
     this.#resolve = resolve;
@@ -109,7 +111,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     httpStatus: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    if (httpStatus < 200) return;
+    if (httpStatus < 200) {
+      // Hints without end would keep us reading, at the cost of everybody else.
+      this.#hints += 1;
+      if (this.#hints > hintsMax) this.#end('protocol');
+      return;
+    }
     this.#durationMs = this.#elapsedMs();
     this.#httpStatus = httpStatus;
     const retryAfter = headers['retry-after'];

@@ -55,6 +55,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
+    // A connection on which nothing happens; a tail speaks every 15 s.
+    connectionTimeout: 70_000,
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',

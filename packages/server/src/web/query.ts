@@ -12,7 +12,9 @@ export function parseQueryString(text: string): RawQuery {
     const name = decode(equals < 0 ? part : part.slice(0, equals));
     const value = equals < 0 ? '' : decode(part.slice(equals + 1));
     const before = query[name];
-    query[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+    if (before === undefined) query[name] = value;
+    else if (Array.isArray(before)) before.push(value);
+    else query[name] = [before, value];
   }
   return query;
 }
