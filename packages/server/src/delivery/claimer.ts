@@ -81,10 +81,11 @@ export class Claimer {
     const room = this.#options.room();
     if (node === undefined || room < perWebhookMax) return;
     await this.#readOldest();
-    const perWebhook = Math.max(1, Math.floor(perWebhookMax * this.#share));
-    const webhooks = Math.max(1, Math.floor(webhooksMax * this.#share));
+    const share = this.#share;
+    const perWebhook = Math.max(1, Math.floor(perWebhookMax * share));
+    const webhooks = Math.max(1, Math.floor(webhooksMax * share));
     // Halved until it is through: claims that bring too much to be read in time would all fail alike.
-    this.#share = Math.max(shareMin, this.#share / 2);
+    this.#share = Math.max(shareMin, share / 2);
     const claimed = await claimDeliveries(this.#database, {
       node,
       busy: this.#options.busy(),
@@ -92,7 +93,8 @@ export class Claimer {
       webhooksMax: Math.min(webhooks, Math.floor(room / perWebhook)),
       notBefore: this.#notBefore,
     });
-    this.#share = Math.min(1, this.#share * 4);
+    // Back slowly: a claim that fails costs this node its leases.
+    this.#share = Math.min(1, share * 1.1);
     // Under a name that was given up meanwhile: they go back to the pool with it.
     if (claimed.length === 0 || node !== this.#options.node()) return;
     const counts = new Map<string, number>();

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { Lane } from '../../src/delivery/lane.js';
+import type { LeasedDelivery } from '../../src/storage/deliveries.js';
+
+function delivery(number: number): LeasedDelivery {
+  const at = new Date(0);
+  return {
+    organization_id: 'ORG-acme',
+    webhook_id: 'WHK-1',
+    delivery_created_at: at,
+    delivery_id: `WDLV-${number}`,
+    attempts: 0,
+    event_id: `EVT-${number}`,
+    type: 'invoice.paid',
+    event_created_at: at,
+    workspace_id: null,
+    payload: '{}',
+  };
+}
+
+function laneWith(count: number): Lane {
+  const lane = new Lane('ORG-acme', 'WHK-1');
+  lane.succeeded();
+  for (let number = 0; number < count; number += 1) lane.push(delivery(number));
+  return lane;
+}
+
+test('a webhook that turns to failing gives back what it had in memory beyond a little, oldest kept', () => {
+  const lane = laneWith(1_000);
+  expect(lane.takeExcess()).toEqual([]);
+  for (let failure = 0; failure < 5; failure += 1) lane.failed();
+  const excess = lane.takeExcess();
+  expect(excess.length + lane.queued).toBe(1_000);
+  expect(lane.queued).toBeLessThan(100);
+  expect(lane.shift()?.delivery_id).toBe('WDLV-0');
+  expect(lane.hasMore).toBe(true);
+  while (lane.shift());
+  expect(lane.queuedBytes).toBe(0);
+});
