@@ -1,9 +1,10 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import type { EventData } from './event-data.js';
 
 /** The JSON body of every webhook request. */
-export interface Envelope<Data = Record<string, unknown>> {
+export interface Envelope<Data = Record<string, unknown>, Type extends string = string> {
   id: string;
-  type: string;
+  type: Type;
   created_at: string;
   organization_id: string;
   workspace_id: string | null;
@@ -11,6 +12,17 @@ export interface Envelope<Data = Record<string, unknown>> {
   /** Only on requests sent by the test endpoint. */
   test?: true;
 }
+
+/** What `data` holds, by the type of the envelope. A receiver may declare types of its installation here. */
+export interface EnvelopeData extends EventData {
+  /** Asks whether the receiver is there, and is about no event. */
+  'webhook.verification': { webhook_id: string; challenge: string };
+}
+
+/** An envelope of these types, or of any that is known: a union that narrows on `type`. */
+export type EnvelopeOf<Type extends keyof EnvelopeData = keyof EnvelopeData> = {
+  [Each in Type]: Envelope<EnvelopeData[Each], Each>;
+}[Type];
 
 /** A secret made ready once, for many signatures. Logging one shows no key bytes. */
 export interface SigningKey {

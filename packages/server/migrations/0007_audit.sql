@@ -25,6 +25,8 @@ create index audit_log_by_workspace on posthorn.audit_log (organization_id, work
 create index audit_log_by_actor     on posthorn.audit_log (organization_id, actor_id, created_at, id);
 create index audit_log_by_action    on posthorn.audit_log (organization_id, action, created_at, id);
 create index audit_log_by_target    on posthorn.audit_log (organization_id, target_id, created_at, id);
+-- Whether a month holds anything from a time on.
+create index audit_log_by_time      on posthorn.audit_log using brin (created_at);
 
 -- Where each organization's chain ends, and how much of its beginning retention has dropped.
 create table posthorn.audit_chains (
@@ -53,11 +55,23 @@ do $$ begin
   execute format('revoke update, delete, truncate on posthorn.audit_log from %I', current_user);
 end $$;
 
+-- The day on which a partition begins. Those of the audit log are months: in 370 days a page would have to
+-- look, with some 2,200 locks, and there is not enough in one of them.
+create function posthorn.partition_start(parent text, day date) returns date
+language sql immutable
+return case parent when 'audit_log' then date_trunc('month', day::timestamp)::date else day end;
+
+create function posthorn.partition_end(parent text, start date) returns timestamptz
+language sql immutable
+return (start + case parent when 'audit_log' then interval '1 month' else interval '1 day' end)
+  at time zone 'UTC';
+
 -- As before, and what the audit log needs in addition.
 create or replace function posthorn.ensure_partition(parent text, day date) returns void
 language plpgsql as $$
 declare
-  partition text := format('%s_%s', parent, to_char(day, 'YYYYMMDD'));
+  start     date := posthorn.partition_start(parent, day);
+  partition text := format('%s_%s', parent, to_char(start, 'YYYYMMDD'));
 begin
   if to_regclass('posthorn.' || quote_ident(partition)) is not null then
     return;
@@ -66,7 +80,7 @@ begin
   execute format('create table posthorn.%I (like posthorn.%I including all)', partition, parent);
   execute format(
     'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
-    parent, partition, day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'
+    parent, partition, start::timestamp at time zone 'UTC', posthorn.partition_end(parent, start)
   );
   if parent = 'audit_log' then
     execute format(
@@ -91,27 +105,41 @@ return sha256(previous || convert_to(json_build_array(
 -- request_id?, source_address?, changes}, in the caller's transaction. The chain of each organization is
 -- held until that ends, so call it last: entries become visible in the order of their chain.
 create function posthorn.write_audit(entries json) returns void
-language plpgsql as $$
+language plpgsql
+-- Its plans are kept, and one that was made while there were few chains would read all of them ever after.
+set enable_seqscan = off
+as $$
 declare
+  today date := (clock_timestamp() at time zone 'UTC')::date;
   given record;
   chain posthorn.audit_chains;
   entry posthorn.audit_log;
 begin
+  -- Before any chain is held: whoever makes a partition may already wait for one.
+  perform posthorn.ensure_partition('audit_log', today);
+
+  -- All chains before the first entry, as retention takes them, too, and in the order of the organizations,
+  -- so that two transactions cannot wait for each other.
   for given in
-    select e.*
-      from rows from (json_to_recordset(entries) as (
-             organization_id text, workspace_id text, actor json, action text, target json,
-             request_id text, source_address text, changes json
-           )) with ordinality as e (
-             organization_id, workspace_id, actor, action, target, request_id, source_address, changes, ordinal)
-     -- In the order of the organizations, so that two transactions cannot wait for each other.
-     order by e.organization_id collate "C", e.ordinal
+    select distinct e.organization_id collate "C" as organization_id
+      from json_to_recordset(entries) as e (organization_id text)
+     order by 1
   loop
-    insert into posthorn.audit_chains as c (organization_id, length, hash, last_at)
+    perform from posthorn.audit_chains where organization_id = given.organization_id for update;
+    continue when found;
+    insert into posthorn.audit_chains (organization_id, length, hash, last_at)
     values (given.organization_id, 0, '', '-infinity')
     on conflict do nothing;
-    select * into chain from posthorn.audit_chains where organization_id = given.organization_id for update;
+    perform from posthorn.audit_chains where organization_id = given.organization_id for update;
+  end loop;
 
+  for given in
+    select *
+      from json_to_recordset(entries) as (
+             organization_id text, workspace_id text, actor json, action text, target json,
+             request_id text, source_address text, changes json)
+  loop
+    select * into strict chain from posthorn.audit_chains where organization_id = given.organization_id;
     entry.organization_id := given.organization_id;
     entry.created_at := greatest(date_trunc('milliseconds', clock_timestamp()), chain.last_at);
     entry.position := chain.length + 1;
@@ -130,7 +158,10 @@ begin
     entry.changes := coalesce(given.changes, '{}');
     entry.hash := posthorn.audit_hash(chain.hash, entry);
 
-    perform posthorn.ensure_partition('audit_log', (entry.created_at at time zone 'UTC')::date);
+    -- The day may have ended while we waited, or the clock have been set back since the last entry.
+    if (entry.created_at at time zone 'UTC')::date <> today then
+      perform posthorn.ensure_partition('audit_log', (entry.created_at at time zone 'UTC')::date);
+    end if;
     insert into posthorn.audit_log select entry.*;
     update posthorn.audit_chains
        set length = entry.position, hash = entry.hash, last_at = entry.created_at
@@ -139,36 +170,58 @@ begin
 end
 $$;
 
--- As before; of the audit log it notes first where the chains go on.
-create or replace function posthorn.drop_partitions(parent text, keep_from timestamptz) returns setof text
+-- Drops the partitions that hold nothing from `keep_from` on, and into which nothing can come any more at
+-- `present`; answers their names. Days of events and deliveries are judged by their end alone. A month of
+-- the audit log may go before its end is that old, where its last entries are. Of the log it is noted first
+-- where the chains go on. Dropping needs the parent for a moment: where it is not to be had soon, this gives
+-- way and the next run tries again.
+drop function posthorn.drop_partitions(text, timestamptz);
+create function posthorn.drop_partitions(parent text, keep_from timestamptz, present timestamptz)
+returns setof text
 language plpgsql
 set lock_timeout = '2s'
+set enable_seqscan = off
 as $$
 declare
   partition text;
+  ends      timestamptz;
+  going     text[] := '{}';
+  gone_to   timestamptz;
+  needed    boolean;
 begin
-  for partition in
+  for partition, ends in
     -- Materialized: the planner may otherwise read the date from the names of all tables there are.
-    with days as materialized (
-      select c.relname as name
+    with starts as materialized (
+      select c.relname as name, to_date(right(c.relname, 8), 'YYYYMMDD') as start
         from pg_inherits i
         join pg_class c on c.oid = i.inhrelid
        where i.inhparent = ('posthorn.' || quote_ident(parent))::regclass
     )
-    select d.name
-      from days d
-     where (to_date(right(d.name, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= keep_from
-     order by d.name
+    select s.name, posthorn.partition_end(parent, s.start)
+      from starts s
+     order by s.name
   loop
-    if parent = 'audit_log' then
-      execute format($statement$
-        update posthorn.audit_chains c
-           set dropped = last.position, dropped_hash = last.hash
-          from (select distinct on (organization_id) organization_id, position, hash
-                  from posthorn.%I
-                 order by organization_id, position desc) last
-         where c.organization_id = last.organization_id$statement$, partition);
+    needed := ends > keep_from;
+    if needed and parent = 'audit_log' and ends <= present then
+      execute format('select exists (select from posthorn.%I where created_at >= $1)', partition)
+        into needed using keep_from;
     end if;
+    exit when needed;
+    going := going || partition;
+    gone_to := ends;
+  end loop;
+
+  -- For all that goes and before any of it goes: writers take their chain first, then the table.
+  if parent = 'audit_log' and cardinality(going) > 0 then
+    update posthorn.audit_chains c
+       set dropped = last.position, dropped_hash = last.hash
+      from (select distinct on (organization_id) organization_id, position, hash
+              from posthorn.audit_log
+             where created_at < gone_to
+             order by organization_id, created_at desc, id desc) last
+     where c.organization_id = last.organization_id;
+  end if;
+  foreach partition in array going loop
     execute format('drop table posthorn.%I', partition);
     return next partition;
   end loop;

@@ -173,6 +173,7 @@ export const settings = {
 } as const;
 
 type Settings = typeof settings;
+export type SettingName = keyof Settings;
 type Value<S> = S extends Setting<infer T> ? T : never;
 type Optional = 'databaseUrl' | 'platformToken' | 'secretKeys' | 'catalogueFile';
 
@@ -191,7 +192,7 @@ export class ConfigError extends Error {
  */
 export function readConfig(
   env: Record<string, string | undefined>,
-  fallbacks: Partial<Record<keyof Settings, string>> = {},
+  fallbacks: Partial<Record<SettingName, string>> = {},
 ): Config {
   const config: Record<string, unknown> = {};
   const faults: string[] = [];

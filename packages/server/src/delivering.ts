@@ -4,6 +4,7 @@ import type { Sender } from './delivery/attempt.js';
 import { WebhookDirectory } from './delivery/directory.js';
 import { DeliveryEngine } from './delivery/engine.js';
 import { Prober } from './delivery/prober.js';
+import { resealSecrets } from './delivery/resealing.js';
 import { Transport } from './delivery/transport.js';
 import { Upkeep } from './delivery/upkeep.js';
 import type { AddressPolicy } from './domain/address.js';
@@ -50,7 +51,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
     ),
     random: Math.random,
-    onRecorded: () => recorded.ring(),
+    onRecorded: (batch) => recorded.ring(batch.organizations),
     onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),
   });
   metrics.watchQueue(() => ({ queued: engine.queued, inFlight: engine.inFlight }));
@@ -59,7 +60,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     verify: (webhook) => prober.verify(webhook),
     test: (webhook, type, sample) => prober.test(webhook, type, sample),
     placement: () => engine.placement(),
-    accept: (batch) => engine.accept(batch),
+    accept: (batch) => {
+      engine.accept(batch);
+      recorded.ring(batch.organizations);
+    },
     forgetEverywhere: (webhookId) => engine.forgetEverywhere(webhookId),
   };
   let upkeep: Upkeep | undefined;
@@ -69,6 +73,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     start: async () => {
       await engine.start();
       upkeep = new Upkeep({ ...{ database, logger, now }, ...courier });
+      await resealSecrets(database, secrets, logger);
     },
     pause: () => engine.pause(),
     stop: async () => {

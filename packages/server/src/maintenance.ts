@@ -1,15 +1,17 @@
 import type { Logger } from 'pino';
+import { oldestAuditMs } from './domain/audit.js';
 import { dayMs } from './domain/duration.js';
 import { oldestReadableMs } from './domain/event.js';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
 import { deleteEventKeys } from './storage/events.js';
-import { dropPartitions, makePartitionsAhead } from './storage/partitions.js';
+import { withMaintenanceLock } from './storage/maintenance-lock.js';
+import { dropPartitions, makePartitionsAhead, type Partitioned } from './storage/partitions.js';
 import { deleteRequestKeys } from './storage/request-keys.js';
 
 const everyMs = 600_000;
 
-/** What has to be done now and then so that the store stays in shape. */
+/** What has to be done now and then so that the store stays in shape, by one node at a time. */
 export class Maintenance {
   readonly #database: Database;
   readonly #logger: Logger;
@@ -27,28 +29,33 @@ export class Maintenance {
     this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
   }
 
-  /** Every part of it, whatever comes of the others. */
+  /** Every part of it, unless another node is at it. */
   async run(): Promise<void> {
-    const nowMs = this.#now();
+    await this.#try('the lock', () => withMaintenanceLock(this.#database, () => this.#runParts(this.#now())));
+  }
+
+  async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
-    const parts = {
-      'partitions ahead': () => makePartitionsAhead(this.#database, nowMs),
-      retention: () => this.#dropOld(nowMs),
-      'keys of events': () => deleteEventKeys(this.#database, dayAgo),
-      'keys of requests': () => deleteRequestKeys(this.#database, dayAgo),
-    };
-    for (const [part, work] of Object.entries(parts)) {
-      try {
-        await work();
-      } catch (error) {
-        this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
-      }
+    await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
+    await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
+    await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
+    await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
+    await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
+    await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
+  }
+
+  /** What fails does not keep the rest from being done. */
+  async #try(part: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
     }
   }
 
-  async #dropOld(nowMs: number): Promise<void> {
-    const dropped = await dropPartitions(this.#database, new Date(oldestReadableMs(nowMs)));
-    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is older than 90 days');
+  async #drop(parent: Partitioned, keepFromMs: number, nowMs: number): Promise<void> {
+    const dropped = await dropPartitions(this.#database, parent, new Date(keepFromMs), new Date(nowMs));
+    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is no longer kept');
   }
 
   async stop(): Promise<void> {

@@ -16,7 +16,10 @@ import { Recorder } from './platform/recorder.js';
 import { Bell } from './signals/bell.js';
 import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
+import { readLongestWaitSeconds } from './storage/deliveries.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
+import { type RecordedBatch, readHorizonMs } from './storage/events.js';
+import { adviceOnLocks } from './storage/lock-table.js';
 import { isMigrated, migrate } from './storage/migrate.js';
 import { Metrics } from './web/metrics.js';
 
@@ -60,6 +63,7 @@ export async function startService(
     const { database, target } = await openDatabase(config, closers);
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
+    watchStore(metrics, database);
     const recorded = new Bell();
     const stopping = new AbortController();
     const policy = createAddressPolicy(config.egressAllow);
@@ -93,9 +97,12 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
+      const { placement } = delivery.courier;
+      const onRecorded = handOver(delivery, metrics);
       const app = await createPlatformListener({
         ...{ logger, metrics, version },
-        recorder: openRecorder(database, delivery, metrics, recorded),
+        recorder: new Recorder(database, placement, onRecorded),
+        lifecycles: { database, placement, onRecorded },
         token: config.platformToken ?? (await platformToken(config.dataDir)),
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
@@ -149,18 +156,26 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
   return tokens;
 }
 
+/** What an operator wants to be woken for: work that nobody takes, and a stream that does not move on. */
+function watchStore(metrics: Metrics, database: Database): void {
+  metrics.watchAge(
+    'posthorn_oldest_due_delivery_age_seconds',
+    'How long the delivery that is due the longest has waited for a process to take it',
+    () => readLongestWaitSeconds(database),
+  );
+  metrics.watchAge(
+    'posthorn_event_horizon_age_seconds',
+    'How far readers in ascending order are behind, held back by the oldest recording transaction',
+    async () => Math.max(0, Date.now() - (await readHorizonMs(database))) / 1000,
+  );
+}
+
 /** Recording meets delivering here: what is born leased to this node goes straight to its dispatcher. */
-function openRecorder(
-  database: Database,
-  delivery: DeliveryParts,
-  metrics: Metrics,
-  recorded: Bell,
-): Recorder {
-  return new Recorder(database, delivery.courier.placement, (batch) => {
+function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
+  return (batch) => {
     delivery.courier.accept(batch);
     metrics.eventsRecorded.inc(batch.events.length);
-    recorded.ring();
-  });
+  };
 }
 
 /**
@@ -174,6 +189,8 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     if (migrated) return;
     const applied = await migrate(database);
     if (applied.length > 0) logger.info({ migrations: applied }, 'migrations applied');
+    const advice = await adviceOnLocks(database);
+    if (advice !== undefined) logger.warn(advice);
     migrated = true;
     for (const then of whenMigrated) await then();
     whenMigrated = [];

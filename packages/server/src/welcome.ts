@@ -2,9 +2,10 @@ import type { NewEvent } from './domain/event.js';
 import { newId } from './domain/identifier.js';
 import { defaultLifetimeMs, defaultScopes, newTokenText, type Token, tokenHash } from './domain/token.js';
 import { keptSecret } from './keys.js';
+import { issueToken } from './operator.js';
 import type { Database } from './storage/database.js';
 import { recordBatch } from './storage/events.js';
-import { createToken, findToken } from './storage/tokens.js';
+import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
 
@@ -24,7 +25,7 @@ export async function prepareDemo(database: Database, dataDir: string, nowMs: nu
     revoked_at: null,
     last_used_at: null,
   };
-  await createToken(database, token, hash);
+  await issueToken(database, token, hash);
   await recordBatch(database, JSON.stringify(demoEvents));
   return text;
 }

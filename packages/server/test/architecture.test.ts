@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { createCatalogue } from '../src/domain/catalogue.js';
 
 const root = fileURLToPath(new URL('../src', import.meta.url));
 
@@ -45,7 +46,8 @@ const ranks: Record<string, number> = {
   delivery: 3,
   platform: 3,
   http: 3,
-  cli: 5,
+  demo: 5,
+  cli: 6,
 };
 
 /** What stands directly below src is the composition root and what belongs to it. */
@@ -77,7 +79,7 @@ describe('the source', () => {
     ).toEqual([]);
   });
 
-  test('imports in one direction: domain, storage, web, then delivery, platform and http, then the service, then the CLI', () => {
+  test('imports in one direction: domain, storage, web, then delivery, platform and http, then the service, then the demo, then the CLI', () => {
     const wrong = edges().filter(({ from, to }) => {
       if (!to.isOurs || layerOf(from) === layerOf(to.target)) return false;
       return rankOf(to.target) >= rankOf(from);
@@ -129,6 +131,18 @@ describe('the source', () => {
     expect(withDriver.filter(({ from }) => layerOf(from) !== 'storage')).toEqual([]);
   });
 
+  test('knows of single event types in the catalogue and where they are recorded, nowhere else', () => {
+    const names = createCatalogue()
+      .list()
+      .map(({ type }) => `'${type}'`);
+    const naming = files.filter((file) => {
+      const code = codeOf(file).replaceAll(example, '');
+      return names.some((name) => code.includes(name));
+    });
+    expect(naming).toContain('domain/catalogue.ts');
+    expect(naming.filter((file) => !mayNameTypes.test(file))).toEqual([]);
+  });
+
   test('has no file over 350 lines but the catalogue', () => {
     const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length - 1 > 350);
     expect(long.filter((file) => file !== 'domain/catalogue.ts')).toEqual([]);
@@ -140,6 +154,13 @@ describe('the source', () => {
     ).toEqual([]);
   });
 });
+
+/** Besides the catalogue: producers, which choose what they record, and the rule against loops. */
+const mayNameTypes =
+  /^(domain\/(catalogue|own-event|lifecycles)\.ts|welcome\.ts|demo\/.*|storage\/replays\.ts)$/;
+
+/** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
+const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;
 
 const sql =
   /\b(select\s[^;'"`]*?\sfrom\s+\w|insert\s+into\s+\w|update\s+[\w.]+(\s+\w+)?\s+set\s|delete\s+from\s+\w|(create|alter|drop)\s+(table|index|function|schema)\b)/i;

@@ -7,6 +7,7 @@ import {
   anchorsOf,
   localLinks,
   pages,
+  printedFiles,
   readPage,
   root,
   sections,
@@ -26,6 +27,11 @@ describe('what is printed from the source', () => {
     const expected = withSection(readPage(page), name, text);
     if (process.env.UPDATE_DOCS) writePage(page, expected);
     expect(readPage(page), howToUpdate).toBe(expected);
+  });
+
+  test.each(printedFiles)('$page is as the source has it', ({ page, text }) => {
+    if (process.env.UPDATE_DOCS) writePage(page, text);
+    expect(readPage(page), howToUpdate).toBe(text);
   });
 
   test('every error code is explained', () => {

@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config, SettingName } from '../config.js';
 import type { Terminal } from './terminal.js';
 
 interface Option {
@@ -17,6 +17,8 @@ export interface Command {
   options: Readonly<Record<string, Option>>;
   /** The settings of the environment are part of this command's help. */
   showsSettings?: boolean;
+  /** What stands in for settings that are not set, where it is not what the table of settings says. */
+  fallbacks?: Partial<Record<SettingName, string>>;
   run: (context: Context) => Promise<void>;
 }
 

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
-import { parseInstantMs } from '../domain/instant.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
 import { indentedJson } from './indented-json.js';
+import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
@@ -26,24 +26,21 @@ export const eventsList: Command = {
   summary: 'Show events, newest first.',
   options: {
     ...filters,
-    from: { value: 'time', description: 'Not before this date or time.' },
-    to: { value: 'time', description: 'Not after this date or time.' },
+    ...rangeOptions,
     order: { value: 'desc|asc', description: 'Newest or oldest first.', fallback: 'desc' },
-    limit: { value: 'n', description: 'How many, 1 to 1000.', fallback: '25' },
+    limit: limitOption,
     json,
   },
   run: async ({ options, config, terminal }) => {
-    const limit = Number(options.limit ?? 25);
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
-      throw new UsageError('--limit: a whole number from 1 to 1000.');
+    const limit = limitOf(options);
     const order = options.order ?? 'desc';
     if (order !== 'asc' && order !== 'desc') throw new UsageError('--order: desc or asc.');
     const filter = filterOf(options);
     const page = await visit(config, (database) => readEventPage(database, filter, order, undefined, limit));
-    if (options.json) for (const event of page.events) terminal.line(oneLine(event));
-    else terminal.table(['time', 'type', 'subject', 'actor', 'workspace', 'id'], page.events.map(cells));
+    if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
+    else terminal.table(['time', 'type', 'subject', 'actor', 'workspace', 'id'], page.rows.map(cells));
     if (terminal.isInteractive && !options.json) {
-      if (page.events.length === 0) terminal.line('No events.');
+      if (page.rows.length === 0) terminal.line('No events.');
       if (page.hasMore)
         terminal.line(terminal.paint('dim', 'There is more: raise --limit or narrow the filters.'));
     }
@@ -92,7 +89,7 @@ export const eventsTail: Command = {
       while (!stop.signal.aborted) {
         const page = await readEventPage(database, filter, 'asc', position, 100);
         position = page.next ?? position;
-        for (const event of page.events)
+        for (const event of page.rows)
           terminal.line(options.json ? oneLine(event) : tailLine(event, terminal));
         if (!page.hasMore) await delay(pollMs, undefined, { signal: stop.signal }).catch(() => undefined);
       }
@@ -101,9 +98,6 @@ export const eventsTail: Command = {
 };
 
 function filterOf(options: Readonly<Record<string, string | undefined>>): EventFilter {
-  const [from, to] = [timeOf('from', 'start', options), timeOf('to', 'end', options)];
-  if (from !== undefined && to !== undefined && from > to) throw new UsageError('--from is after --to.');
-  const oldestMs = oldestReadableMs(Date.now());
   return {
     organization_id: options.organization ?? '',
     workspace_id: options.workspace,
@@ -111,18 +105,8 @@ function filterOf(options: Readonly<Record<string, string | undefined>>): EventF
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,
-    fromMs: Math.max(from ?? oldestMs, oldestMs),
-    toMs: to,
+    ...rangeOf(options, oldestReadableMs(Date.now())),
   };
-}
-
-function timeOf(name: string, edge: 'start' | 'end', options: Readonly<Record<string, string | undefined>>) {
-  const text = options[name];
-  if (text === undefined) return undefined;
-  const ms = parseInstantMs(text, edge);
-  if (ms === undefined)
-    throw new UsageError(`--${name}: '${text}' is not a date (2026-11-15) or a time with Z or an offset.`);
-  return ms;
 }
 
 function oneLine(event: StoredEvent): string {

@@ -1,4 +1,4 @@
-import { settings } from '../config.js';
+import { type SettingName, settings } from '../config.js';
 import type { Command } from './command.js';
 
 export function usageLine(command: Command): string {
@@ -18,8 +18,16 @@ export function commandHelp(command: Command): string {
     return [option.value ? `--${name} ${option.value}` : `--${name}`, option.description + fallback];
   });
   lines.push('Options:', ...columns([...options, ['--help', 'Show this.']]));
+  const fallbacks = fallbackRows(command);
+  if (fallbacks.length > 0)
+    lines.push('', 'Where these settings are not set, they are:', ...columns(fallbacks));
   if (command.showsSettings) lines.push('', 'Settings (environment variables):', ...columns(settingRows()));
   return lines.join('\n');
+}
+
+/** The settings for which the command has defaults of its own, and these. */
+export function fallbackRows({ fallbacks = {} }: Command): [string, string][] {
+  return Object.entries(fallbacks).map(([name, text]) => [settings[name as SettingName].env, text]);
 }
 
 export function overview(commands: readonly Command[], version: string): string {

@@ -4,7 +4,9 @@ import { isUnreachable } from '../storage/database.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
 import { IncompatibleDatabase } from '../storage/migrate.js';
+import { auditList, auditVerify } from './audit.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
+import { demo } from './demo.js';
 import { eventsGet, eventsList, eventsTail } from './events.js';
 import { commandHelp, overview, usageLine } from './help.js';
 import { migrateCommand } from './migrate.js';
@@ -14,6 +16,7 @@ import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 
 export const commands: readonly Command[] = [
   serve,
+  demo,
   migrateCommand,
   tokenCreate,
   tokenList,
@@ -21,6 +24,8 @@ export const commands: readonly Command[] = [
   eventsList,
   eventsGet,
   eventsTail,
+  auditList,
+  auditVerify,
 ];
 
 /** Runs one command line and answers the exit code: 0 done, 1 failed, 2 wrong use. */
@@ -48,7 +53,8 @@ export async function main(
       return 0;
     }
     const { options, argument } = parse(command, rest);
-    const fallbacks = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+    const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+    const fallbacks = { ...command.fallbacks, ...loopback };
     await command.run({ options, argument, env, config: readConfig(env, fallbacks), terminal });
     return 0;
   } catch (error) {

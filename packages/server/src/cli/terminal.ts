@@ -9,20 +9,30 @@ export class Terminal {
   readonly isInteractive: boolean;
   /** A command that only prints is done when nobody reads on; a service is not. */
   endsWithItsReader = true;
+  #status = '';
 
   constructor(out: NodeJS.WriteStream, env: Record<string, string | undefined>) {
     this.#out = out;
     this.isInteractive = out.isTTY === true;
     this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
-    // Whoever reads may go away: `posthorn events list | head`, or a log collector that is restarted.
+    // Whoever reads may go away: `posthorn events list | head`, a log collector that is restarted, or (EIO) a
+    // terminal that is closed.
     out.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
       if (this.endsWithItsReader) process.exit(0);
     });
   }
 
   line(text = ''): void {
+    this.status('');
     this.#out.write(`${text}\n`);
+  }
+
+  /** One line that tells how far things are, until the next one takes its place. Nothing in a pipe. */
+  status(text: string): void {
+    if (!this.isInteractive || text === this.#status) return;
+    this.#status = text;
+    this.#out.write(`\r\u001b[2K${text}`);
   }
 
   paint(style: Style, text: string): string {

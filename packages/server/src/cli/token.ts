@@ -9,7 +9,8 @@ import {
   type Token,
   tokenHash,
 } from '../domain/token.js';
-import { createToken, listTokens, revokeToken } from '../storage/tokens.js';
+import { issueToken, withdrawToken } from '../operator.js';
+import { listTokens } from '../storage/tokens.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
 import { visit } from './visit.js';
 
@@ -31,7 +32,7 @@ export const tokenCreate: Command = {
   run: async ({ options, config, terminal }) => {
     const text = newTokenText();
     const token = newToken(options, Date.now());
-    await visit(config, (database) => createToken(database, token, tokenHash(text)));
+    await visit(config, (database) => issueToken(database, token, tokenHash(text)));
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -79,7 +80,7 @@ export const tokenRevoke: Command = {
   argument: { name: 'id', description: 'TOK-…, as printed by token list.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
-    const token = await visit(config, (database) => revokeToken(database, argument, new Date()));
+    const token = await visit(config, (database) => withdrawToken(database, argument, new Date()));
     if (!token)
       throw new CommandFailure(`There is no token ${argument}. posthorn token list shows their ids.`);
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);

@@ -1,5 +1,5 @@
 import { type SigningKey, sign } from '@posthorn/receiver';
-import type { Outcome } from '../domain/delivery.js';
+import type { Outcome, Withheld } from '../domain/delivery.js';
 import type { Transport } from './transport.js';
 
 /** Where requests for a webhook go and how they are signed. */
@@ -27,13 +27,14 @@ export interface Sender {
   now: () => number;
 }
 
-/** Sign, send, and say what came of it. */
+/** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,
   message: Message,
   timeoutMs: number,
-): Promise<Outcome> {
+  mayStart: () => boolean = always,
+): Promise<Outcome | Withheld> {
   const nowMs = sender.now();
   const { previous } = target;
   const signature = sign(message.body, {
@@ -43,10 +44,12 @@ export function attempt(
     previous: previous && previous.untilMs > nowMs ? previous.key : undefined,
   });
   const headers = ['Content-Type', 'application/json', 'User-Agent', sender.userAgent];
-  for (const [name, value] of Object.entries(signature)) headers.push(name, value);
+  for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
   if (message.delivery) {
     headers.push('X-Service-Delivery', message.delivery.id);
     headers.push('X-Service-Attempt', String(message.delivery.attempt));
   }
-  return sender.transport.post(target.url, headers, message.body, timeoutMs);
+  return sender.transport.post({ url: target.url, headers, body: message.body, timeoutMs, mayStart });
 }
+
+const always = () => true;

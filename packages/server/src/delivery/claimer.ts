@@ -7,6 +7,8 @@ const pollMs = 500;
 const perWebhookMax = 100;
 const shareMin = 0.01;
 const webhooksMax = 100;
+/** What one answer of the database may bring: it is read in one piece, while nothing else is. */
+const bytesMax = 8 * 1024 * 1024;
 const oldestEveryMs = 60_000;
 const wakeStepMs = 20;
 const wakesMax = 1_000;
@@ -86,10 +88,9 @@ export class Claimer {
     const webhooks = Math.max(1, Math.floor(webhooksMax * share));
     // Halved until it is through: claims that bring too much to be read in time would all fail alike.
     this.#share = Math.max(shareMin, share / 2);
-    const claimed = await claimDeliveries(this.#database, {
-      node,
+    const { deliveries: claimed, cut } = await claimDeliveries(this.#database, {
+      ...{ node, perWebhook, bytesMax },
       busy: this.#options.busy(),
-      perWebhook,
       webhooksMax: Math.min(webhooks, Math.floor(room / perWebhook)),
       notBefore: this.#notBefore,
     });
@@ -99,9 +100,9 @@ export class Claimer {
     if (claimed.length === 0 || node !== this.#options.node()) return;
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of claimed) counts.set(id, (counts.get(id) ?? 0) + 1);
-    const full = new Set([...counts].filter(([, count]) => count >= perWebhook).map(([id]) => id));
+    const full = new Set([...counts].filter(([, count]) => cut || count >= perWebhook).map(([id]) => id));
     this.#options.onClaimed(claimed, full);
-    if (counts.size >= webhooks) this.#again = true;
+    if (cut || counts.size >= webhooks) this.#again = true;
   }
 
   async #readOldest(): Promise<void> {

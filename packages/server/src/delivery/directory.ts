@@ -1,6 +1,7 @@
 import { signingKey } from '@posthorn/receiver';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Webhook } from '../domain/webhook.js';
+import { JoinedCall } from '../signals/joined-call.js';
 import type { Database } from '../storage/database.js';
 import { readWebhooks } from '../storage/webhooks.js';
 import type { Target } from './attempt.js';
@@ -16,9 +17,12 @@ export type Standing =
  * after this time, so that no node sends anything afterwards.
  */
 export const trustMs = 1_000;
+/** Often enough that what is in use never grows too old to act on. */
+export const refreshEveryMs = trustMs / 4;
 const refreshMs = trustMs / 2;
 
 interface Entry {
+  organizationId: string;
   standing: Standing;
   revision: number;
   readAtMs: number;
@@ -35,8 +39,8 @@ export class WebhookDirectory {
   readonly #entries = new Map<string, Entry>();
   /** Forgotten since the last look-up began: what that brings of them is older. */
   readonly #forgotten = new Set<string>();
+  readonly #reading = new JoinedCall(() => this.#read());
   #wanted = new Map<string, string>();
-  #reading: Promise<void> | undefined;
 
   constructor(
     database: Database,
@@ -48,22 +52,32 @@ export class WebhookDirectory {
     this.#onSealed = onSealed;
   }
 
-  /** The standing if it is fresh enough to act on. Asks for a newer one in good time. */
-  peek(organizationId: string, webhookId: string): Standing | undefined {
+  /** The standing if it is fresh enough to act on. */
+  peek(webhookId: string): Standing | undefined {
     const entry = this.#entries.get(webhookId);
     const nowMs = performance.now();
     if (!entry || nowMs - entry.readAtMs >= trustMs) return undefined;
     entry.usedAtMs = nowMs;
-    if (nowMs - entry.readAtMs > refreshMs) void this.#want(organizationId, webhookId).catch(() => undefined);
     return entry.standing;
+  }
+
+  /** Reads anew whatever was used within `usedMs` and will soon be too old to act on, in one statement. */
+  async refresh(usedMs: number): Promise<void> {
+    const nowMs = performance.now();
+    const old: Promise<void>[] = [];
+    for (const [id, { organizationId, readAtMs, usedAtMs }] of this.#entries) {
+      if (nowMs - usedAtMs < usedMs && nowMs - readAtMs >= refreshMs)
+        old.push(this.#want(organizationId, id));
+    }
+    await Promise.all(old);
   }
 
   /** Undefined where the look-up took so long that its answer cannot be acted on any more. */
   async get(organizationId: string, webhookId: string): Promise<Standing | undefined> {
-    const fresh = this.peek(organizationId, webhookId);
+    const fresh = this.peek(webhookId);
     if (fresh) return fresh;
     await this.#want(organizationId, webhookId);
-    return this.peek(organizationId, webhookId);
+    return this.peek(webhookId);
   }
 
   /** Here and now: the next use reads it anew. */
@@ -75,11 +89,7 @@ export class WebhookDirectory {
   /** Resolves with a look-up that began after this was called; all that come in meanwhile share it. */
   async #want(organizationId: string, webhookId: string): Promise<void> {
     this.#wanted.set(webhookId, organizationId);
-    await this.#reading?.catch(() => undefined);
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined;
-    });
-    await this.#reading;
+    await this.#reading.call();
   }
 
   async #read(): Promise<void> {
@@ -89,17 +99,19 @@ export class WebhookDirectory {
     this.#forgotten.clear();
     const found = new Map<string, Webhook>();
     for (const webhook of await readWebhooks(this.#database, wanted)) found.set(webhook.id, webhook);
-    for (const id of wanted.keys()) if (!this.#forgotten.has(id)) this.#remember(id, found.get(id), readAtMs);
+    for (const [id, organizationId] of wanted) {
+      if (!this.#forgotten.has(id)) this.#remember(organizationId, id, found.get(id), readAtMs);
+    }
     for (const [id, entry] of this.#entries)
       if (readAtMs - entry.usedAtMs > forgetMs) this.#entries.delete(id);
   }
 
-  #remember(id: string, webhook: Webhook | undefined, readAtMs: number): void {
+  #remember(organizationId: string, id: string, webhook: Webhook | undefined, readAtMs: number): void {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
     const standing = known && known.revision === revision ? known.standing : this.#standingOf(webhook);
-    this.#entries.set(id, { standing, revision, readAtMs, usedAtMs });
+    this.#entries.set(id, { organizationId, standing, revision, readAtMs, usedAtMs });
   }
 
   #standingOf(webhook: Webhook | undefined): Standing {

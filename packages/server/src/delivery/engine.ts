@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { isDelivered, judge, type Outcome, type Verdict } from '../domain/delivery.js';
+import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed } from '../domain/own-event.js';
+import { Repeating } from '../signals/repeating.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
 import { endWaiting, type LeasedDelivery, type Settlement } from '../storage/deliveries.js';
 import type { Placement, RecordedBatch } from '../storage/events.js';
@@ -9,11 +9,12 @@ import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
 import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
-import { type Standing, trustMs, type WebhookDirectory } from './directory.js';
+import { conclude, setAside } from './conclusion.js';
+import { refreshEveryMs, type Standing, trustMs, type WebhookDirectory } from './directory.js';
 import { Dispatcher } from './dispatcher.js';
 import { HealthKeeper } from './health-keeper.js';
 import { NodeLease } from './lease.js';
-import { type Entry, Settler } from './settler.js';
+import { Settler } from './settler.js';
 
 export interface EngineOptions {
   database: Database;
@@ -27,13 +28,15 @@ export interface EngineOptions {
   retryScheduleMs: readonly number[];
   timeoutMs: number;
   random: () => number;
-  onRecorded: () => void;
+  onRecorded: (batch: RecordedBatch) => void;
   onAttempt: (outcome: Outcome, verdict: Verdict['kind']) => void;
 }
 
 /** A retry can be claimed once its settlement is written. */
 const settledWithinMs = 40;
 const heldBackMs = 60_000;
+/** How long deliveries wait for a machine that has no file or memory left to open a connection. */
+const exhaustedMs = 2_000;
 const endAtOnce = 1_000;
 /** From the first step of a stop: the process has 10 s for all of it. */
 const drainMsMax = 8_500;
@@ -51,6 +54,8 @@ export class DeliveryEngine {
   readonly #listener: NotificationListener;
   readonly #health: HealthKeeper;
   readonly #ending = new Set<string>();
+  #refreshing: Repeating | undefined;
+  #exhaustedAtMs = Number.NEGATIVE_INFINITY;
   #stopping = false;
   #drainUntilMs: number | undefined;
 
@@ -67,8 +72,8 @@ export class DeliveryEngine {
     this.#settler = new Settler(database, logger, {
       placement: () => this.placement(),
       onRecorded: (batch) => {
-        if (batch) this.accept(batch);
-        options.onRecorded();
+        this.accept(batch);
+        options.onRecorded(batch);
       },
       onDisabled: (id) => options.directory.forget(id),
     });
@@ -87,7 +92,7 @@ export class DeliveryEngine {
       onDisabled: (webhookId, batch) => {
         options.directory.forget(webhookId);
         this.accept(batch);
-        options.onRecorded();
+        options.onRecorded(batch);
       },
     });
     this.#listener = new NotificationListener(options.target, 'posthorn_deliveries', () =>
@@ -102,6 +107,8 @@ export class DeliveryEngine {
   async start(): Promise<void> {
     await this.#lease.start(this.#options.alone);
     await this.#listener.start();
+    const { directory, timeoutMs, logger } = this.#options;
+    this.#refreshing = new Repeating(refreshEveryMs, () => directory.refresh(timeoutMs), logger);
     this.#claimer.start();
   }
 
@@ -127,60 +134,61 @@ export class DeliveryEngine {
   async #run(delivery: LeasedDelivery): Promise<'delivered' | 'failed' | 'not attempted'> {
     const node = this.#lease.id;
     if (node === undefined) return 'not attempted';
-    const standing = await this.#standing(delivery);
-    const putBack = this.#putBack(delivery, standing);
-    if (putBack) {
-      this.#settler.add({ node, settlement: putBack });
+    const { directory, sender, retryScheduleMs, random, onAttempt } = this.#options;
+    const standing = directory.peek(delivery.webhook_id) ?? (await this.#standing(delivery));
+    if (standing?.kind !== 'active' || delivery.payload === null || !this.#lease.coversAttempt) {
+      this.#settler.add({ node, settlement: this.#putBack(delivery, standing) });
       return 'not attempted';
     }
-    const target = (standing as { target: Target }).target;
-    const attemptedAt = new Date(this.#options.sender.now());
-    const outcome = await this.#attempt(delivery, target);
-    const verdict = judge(
-      outcome,
-      delivery.attempts + 1,
-      this.#options.retryScheduleMs,
-      this.#options.random(),
-    );
-    this.#settler.add({ node, ...this.#conclude(delivery, target, outcome, verdict, attemptedAt) });
+    const { target } = standing;
+    const attemptedAt = new Date(sender.now());
+    const outcome = await this.#attempt(delivery, delivery.payload, target);
+    if (outcome.kind === 'withheld') {
+      this.#settler.add({ node, settlement: this.#withheld(delivery, outcome) });
+      return 'not attempted';
+    }
+    const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
+    if (verdict.kind === 'retry') {
+      // Disabled or deleted while this was on the wire: the next claim ends it, so that comes at once.
+      if (isOver(await this.#standing(delivery))) verdict.waitMs = 0;
+      this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
+    }
+    this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
-    this.#options.onAttempt(outcome, verdict.kind);
+    onAttempt(outcome, verdict.kind);
     this.#log(delivery, outcome, verdict);
     return isDelivered(outcome) ? 'delivered' : 'failed';
   }
 
-  async #standing(delivery: LeasedDelivery): Promise<Standing | undefined> {
-    const { directory } = this.#options;
+  #standing(delivery: LeasedDelivery): Promise<Standing | undefined> {
     const { organization_id: organizationId, webhook_id: webhookId } = delivery;
-    const fresh = directory.peek(organizationId, webhookId);
-    return fresh ?? (await directory.get(organizationId, webhookId).catch(() => undefined));
+    return this.#options.directory.get(organizationId, webhookId).catch(() => undefined);
   }
 
-  /** What is settled instead of an attempt where none may be made now, or undefined where one may. */
-  #putBack(delivery: LeasedDelivery, standing: Standing | undefined): Settlement | undefined {
-    const unchanged = { ...keyOf(delivery), attempts: delivery.attempts };
-    const later = (ms: number) => new Date(this.#options.sender.now() + ms);
-    if (standing === undefined || !this.#lease.coversAttempt)
-      return { ...unchanged, status: 'pending', due_at: later(0) };
-    if (delivery.payload === null) return { ...unchanged, status: 'cancelled' };
+  /** What is settled instead of an attempt where none may be made now. */
+  #putBack(delivery: LeasedDelivery, standing: Standing | undefined): Settlement {
+    const later = (waitMs: number) => setAside(delivery, { status: 'pending', wait_ms: waitMs });
+    if (standing === undefined || !this.#lease.coversAttempt) return later(0);
     switch (standing.kind) {
       case 'active':
-        return undefined;
+        // Its event is gone: it outlived its retention while the delivery waited.
+        return setAside(delivery, { status: 'cancelled' });
       case 'unverified':
         // Not for long: it may be active by now, and while it is not, it is not claimed again.
-        return { ...unchanged, status: 'pending', due_at: later(trustMs) };
+        return later(trustMs);
       case 'sealed':
-        return { ...unchanged, status: 'pending', due_at: later(heldBackMs) };
+        return later(heldBackMs);
       case 'disabled':
         void this.#endWaiting(delivery, 'failed');
-        return { ...unchanged, status: 'failed', error: 'disabled' };
+        return setAside(delivery, { status: 'failed', error: 'disabled' });
       case 'deleted':
         void this.#endWaiting(delivery, 'cancelled');
-        return { ...unchanged, status: 'cancelled' };
+        return setAside(delivery, { status: 'cancelled' });
     }
   }
 
-  #attempt(delivery: LeasedDelivery, target: Target): Promise<Outcome> {
+  #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
+    const { directory, sender, timeoutMs } = this.#options;
     const head = {
       id: delivery.event_id,
       type: delivery.type,
@@ -188,61 +196,25 @@ export class DeliveryEngine {
       organization_id: delivery.organization_id,
       workspace_id: delivery.workspace_id,
     };
-    const body = Buffer.from(envelopeText(head, delivery.payload ?? '{}'));
     const message = {
       id: delivery.event_id,
-      body,
+      body: Buffer.from(envelopeText(head, payload)),
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
-    return attempt(this.#options.sender, target, message, this.#options.timeoutMs);
+    // The webhook may have been deleted, disabled or changed while the connection was made.
+    const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
+    return attempt(sender, target, message, timeoutMs, mayStart);
   }
 
-  #conclude(
-    delivery: LeasedDelivery,
-    target: Target,
-    outcome: Outcome,
-    verdict: Verdict,
-    attemptedAt: Date,
-  ): Omit<Entry, 'node'> {
-    const answered = outcome.kind === 'answered';
-    // Written out field by field: it is made for every attempt, and spreading showed in the profile.
-    const settlement: Settlement = {
-      organization_id: delivery.organization_id,
-      webhook_id: delivery.webhook_id,
-      created_at: delivery.delivery_created_at,
-      id: delivery.delivery_id,
-      status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
-      attempts: delivery.attempts + 1,
-      attempted_at: attemptedAt,
-      http_status: answered ? outcome.httpStatus : null,
-      error: answered ? null : outcome.error,
-      duration_ms: outcome.durationMs,
-      response: answered ? outcome.response : null,
-    };
-    switch (verdict.kind) {
-      case 'delivered':
-        return { settlement };
-      case 'retry': {
-        settlement.due_at = new Date(this.#options.sender.now() + verdict.waitMs);
-        this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
-        return { settlement };
-      }
-      case 'gone':
-        return { settlement, gone: target };
-      case 'exhausted':
-        return {
-          settlement,
-          event: deliveryFailed(target, {
-            delivery_id: delivery.delivery_id,
-            event_id: delivery.event_id,
-            event_type: delivery.type,
-            attempts: settlement.attempts,
-            http_status: answered ? outcome.httpStatus : null,
-            error: answered ? null : outcome.error,
-            last_attempt_at: attemptedAt.toISOString(),
-          }),
-        };
+  #withheld(delivery: LeasedDelivery, { reason }: Withheld): Settlement {
+    const exhausted = reason === 'exhausted';
+    if (exhausted && performance.now() - this.#exhaustedAtMs > exhaustedMs) {
+      this.#exhaustedAtMs = performance.now();
+      this.#options.logger.error(
+        'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
+      );
     }
+    return setAside(delivery, { status: 'pending', wait_ms: exhausted ? exhaustedMs : 0 });
   }
 
   /** Ends what still waits for a webhook that takes nothing any more, however much it is. */
@@ -298,15 +270,8 @@ export class DeliveryEngine {
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
     const node = this.#lease.id;
     if (node === undefined) return;
-    const due_at = new Date(this.#options.sender.now());
     for (const delivery of deliveries) {
-      const settlement = {
-        ...keyOf(delivery),
-        attempts: delivery.attempts,
-        status: 'pending' as const,
-        due_at,
-      };
-      this.#settler.add({ node, settlement });
+      this.#settler.add({ node, settlement: setAside(delivery, { status: 'pending', wait_ms: 0 }) });
     }
   }
 
@@ -329,17 +294,13 @@ export class DeliveryEngine {
     });
     await Promise.race([this.#dispatcher.close(), deadline]);
     clearTimeout(timer);
+    await this.#refreshing?.stop();
     await this.#settler.drain(deadlineMs);
     await this.#health.stop();
     await this.#lease.stop().catch(() => undefined);
   }
 }
 
-function keyOf(delivery: LeasedDelivery) {
-  return {
-    organization_id: delivery.organization_id,
-    webhook_id: delivery.webhook_id,
-    created_at: delivery.delivery_created_at,
-    id: delivery.delivery_id,
-  };
+function isOver(standing: Standing | undefined): boolean {
+  return standing?.kind === 'disabled' || standing?.kind === 'deleted';
 }

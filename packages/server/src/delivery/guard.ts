@@ -1,17 +1,14 @@
-import { lookup } from 'node:dns/promises';
 import { isIP, type Socket } from 'node:net';
 import { buildConnector, errors } from 'undici';
 import type { AddressPolicy, Verdict } from '../domain/address.js';
-
-/** Answers every address of a name, or rejects where there is none. */
-export type ResolveName = (hostname: string) => Promise<readonly string[]>;
+import { createResolver, type ResolveName } from './resolver.js';
 
 export interface GuardOptions {
   policy: AddressPolicy;
   /** For the name, the connection and the TLS handshake together. */
   timeoutMs: number;
-  resolve?: ResolveName;
-  connect?: buildConnector.connector;
+  resolve?: ResolveName | undefined;
+  connect?: buildConnector.connector | undefined;
 }
 
 export class BlockedAddressError extends Error {
@@ -36,7 +33,7 @@ const ADDRESS_WAIT_MS_MAX = 2_000;
  */
 export function createGuardedConnector(options: GuardOptions): buildConnector.connector {
   const { policy, timeoutMs } = options;
-  const resolve = options.resolve ?? createSystemResolver();
+  const resolve = options.resolve ?? createResolver();
   const connect = options.connect ?? createVerifiedConnect(timeoutMs);
 
   async function open(target: buildConnector.Options): Promise<Socket> {
@@ -132,21 +129,4 @@ function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
     minVersion: 'TLSv1.2',
     allowH2: false,
   });
-}
-
-/**
- * getaddrinfo cannot be cancelled and Node runs two of them at a time, so connections that want the same slow
- * name wait for one question together instead of queueing in front of every other name.
- */
-function createSystemResolver(): ResolveName {
-  const asked = new Map<string, Promise<readonly string[]>>();
-  return (hostname) => {
-    const pending = asked.get(hostname);
-    if (pending !== undefined) return pending;
-    const answer = lookup(hostname, { all: true, verbatim: true })
-      .then((entries) => entries.map((entry) => entry.address))
-      .finally(() => asked.delete(hostname));
-    asked.set(hostname, answer);
-    return answer;
-  };
 }

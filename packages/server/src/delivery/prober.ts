@@ -73,6 +73,9 @@ export class Prober {
     const body = Buffer.from(envelopeText(head, payload, test));
     const message = { id: eventId, body, ...(test && { delivery: { id: deliveryId, attempt: 1 } }) };
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
+    // Nobody comes back to a probe: it failed, if only for want of a connection of our own.
+    if (outcome.kind === 'withheld')
+      return { outcome: { kind: 'unanswered', error: 'connect', durationMs: 0 }, eventId, deliveryId };
     return { outcome, eventId, deliveryId };
   }
 }

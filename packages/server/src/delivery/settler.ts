@@ -17,7 +17,7 @@ export interface Entry {
 
 export interface SettlerOptions {
   placement: () => Placement;
-  onRecorded: (batch: RecordedBatch | undefined) => void;
+  onRecorded: (batch: RecordedBatch) => void;
   onDisabled: (webhookId: string) => void;
 }
 
@@ -89,11 +89,15 @@ export class Settler {
 
   async #write(batch: readonly Entry[]): Promise<void> {
     const byNode = new Map<number, Entry[]>();
-    for (const entry of batch) byNode.set(entry.node, [...(byNode.get(entry.node) ?? []), entry]);
+    for (const entry of batch) {
+      const entries = byNode.get(entry.node);
+      if (entries) entries.push(entry);
+      else byNode.set(entry.node, [entry]);
+    }
     for (const [node, entries] of byNode) {
       const settlements = entries.map(({ settlement }) => settlement);
       if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
-      else await settleDeliveries(this.#database, node, settlements);
+      else await settleDeliveries(this.#database, node, settlements, false);
     }
   }
 
@@ -102,7 +106,7 @@ export class Settler {
     const disabled: string[] = [];
     const batch = await this.#database.transaction(async (client) => {
       const settlements = entries.map(({ settlement }) => settlement);
-      const settled = await settleDeliveries(client, node, settlements);
+      const settled = await settleDeliveries(client, node, settlements, true);
       const events: OwnEvent[] = [];
       for (const { settlement, event, gone } of entries) {
         if (!settled.has(settlement.id)) continue;
@@ -116,6 +120,6 @@ export class Settler {
       return recordBatch(client, JSON.stringify(events), placement);
     });
     for (const id of disabled) this.#options.onDisabled(id);
-    this.#options.onRecorded(batch);
+    if (batch) this.#options.onRecorded(batch);
   }
 }

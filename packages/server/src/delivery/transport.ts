@@ -1,6 +1,6 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { AddressPolicy } from '../domain/address.js';
-import { type AttemptError, type Outcome, parseRetryAfterMs } from '../domain/delivery.js';
+import { type AttemptError, type Outcome, parseRetryAfterMs, type Withheld } from '../domain/delivery.js';
 import {
   BlockedAddressError,
   createGuardedConnector,
@@ -19,6 +19,16 @@ export interface TransportOptions {
   timeoutMs: number;
   /** For tests of the guard: no packet leaves while these are replaced. */
   resolve?: GuardOptions['resolve'];
+  connect?: GuardOptions['connect'];
+}
+
+export interface PostOptions {
+  url: URL;
+  /** Names and values in turn. */
+  headers: string[];
+  body: Buffer;
+  timeoutMs: number;
+  mayStart: () => boolean;
 }
 
 /** Sends signed requests: one pool of kept-alive connections an origin, no redirects, no proxy. */
@@ -27,16 +37,20 @@ export class Transport {
   readonly #pools = new Map<string, { pool: Pool; usedAtMs: number }>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor({ policy, timeoutMs, resolve }: TransportOptions) {
-    this.#connect = createGuardedConnector({ policy, timeoutMs, ...(resolve && { resolve }) });
+  constructor(options: TransportOptions) {
+    this.#connect = createGuardedConnector(options);
     this.#sweep = setInterval(() => this.#dropIdle(), poolIdleMs / 2);
     this.#sweep.unref();
   }
 
-  /** One POST, its headers as names and values in turn; never rejects. The status decides, and whatever the body does cannot change that any more. */
-  post(url: URL, headers: string[], body: Buffer, timeoutMs: number): Promise<Outcome> {
+  /**
+   * One POST; never rejects. The status decides, and whatever the body does cannot change that any more.
+   * `mayStart` is asked when a connection is there, right before the first byte: until then seconds may
+   * have passed with the name and the connection.
+   */
+  post({ url, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
     return new Promise((resolve) => {
-      const exchange = new Exchange(timeoutMs, resolve);
+      const exchange = new Exchange(timeoutMs, mayStart, resolve);
       try {
         const options = { path: url.pathname + url.search, method: 'POST' as const, headers, body };
         this.#pool(url.origin).dispatch(options, exchange);
@@ -85,7 +99,8 @@ type Controller = Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestSt
 /** One request and its answer, as undici tells it. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedMs = performance.now();
-  readonly #resolve: (outcome: Outcome) => void;
+  readonly #mayStart: () => boolean;
+  readonly #resolve: (outcome: Outcome | Withheld) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Controller | undefined;
   #ended = false;
@@ -96,7 +111,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #read = 0;
   #hints = 0;
 
-  constructor(timeoutMs: number, resolve: (outcome: Outcome) => void) {
+  constructor(timeoutMs: number, mayStart: () => boolean, resolve: (outcome: Outcome | Withheld) => void) {
+    this.#mayStart = mayStart;
     this.#resolve = resolve;
     this.#timer = setTimeout(() => this.#end('timeout'), timeoutMs);
   }
@@ -104,6 +120,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Controller): void {
     this.#controller = controller;
     if (this.#ended) controller.abort(new Error('too late'));
+    else if (!this.#mayStart()) this.#withhold('recalled');
   }
 
   onResponseStart(
@@ -139,7 +156,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Controller | undefined, error: Error): void {
-    this.#end(errorKind(error));
+    if (exhaustedCodes.has((error as NodeJS.ErrnoException).code ?? '')) this.#withhold('exhausted');
+    else this.#end(errorKind(error));
+  }
+
+  #withhold(reason: Withheld['reason']): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#resolve({ kind: 'withheld', reason });
+    this.#controller?.abort(new Error('withheld'));
   }
 
   /** `error` counts only where no status came. */
@@ -175,6 +201,8 @@ function storableText(bytes: Buffer): string {
     .replaceAll('\0', '\uFFFD');
 }
 
+/** Nothing that a receiver could be blamed for. */
+const exhaustedCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',

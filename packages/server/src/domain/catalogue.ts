@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
+import type { NewEvent } from './event.js';
 
 export interface EventType {
   readonly type: string;
@@ -750,6 +751,14 @@ interface TypedEvent<T extends string, Payload> {
 
 /** An event of a known type; of several types, a union that narrows on `type`. */
 export type EventOf<T extends EventTypeName> = { [Name in T]: TypedEvent<Name, PayloadOf<Name>> }[T];
+
+/** The types that producers record; the service records `webhook.*` itself. */
+type ProducedTypeName = Exclude<EventTypeName, `webhook.${string}`>;
+
+/** What a producer says of an event of these types. Payloads may have fields beyond those of the catalogue. */
+export type NewEventOf<T extends ProducedTypeName> = {
+  [Name in T]: NewEvent & { type: Name; payload: PayloadOf<Name> };
+}[T];
 
 /** A type that an installation adds to the catalogue. */
 export interface FurtherEventType {

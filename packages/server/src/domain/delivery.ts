@@ -22,6 +22,15 @@ export type Outcome =
     }
   | { kind: 'unanswered'; error: AttemptError; durationMs: number };
 
+/**
+ * No attempt was made after all, and none counts: what was to be sent is no longer to be sent like this
+ * (`recalled`), or this machine could not open a connection (`exhausted`: it has no file or memory left).
+ */
+export interface Withheld {
+  kind: 'withheld';
+  reason: 'recalled' | 'exhausted';
+}
+
 /** What follows from it. */
 export type Verdict =
   | { kind: 'delivered' }

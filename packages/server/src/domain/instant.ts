@@ -30,3 +30,12 @@ function dayStartMs(date: string): number | undefined {
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== date) return undefined;
   return ms;
 }
+
+let last = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
+
+/** As `toISOString`, which takes a microsecond; events of one batch share their time, so the last is kept. */
+export function isoText(at: Date): string {
+  const ms = at.getTime();
+  if (ms !== last.ms) last = { ms, text: at.toISOString() };
+  return last.text;
+}

@@ -4,6 +4,7 @@ import type { Catalogue } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
 import { identifierPattern, kindPattern } from './identifier.js';
 import type { PayloadValidator } from './payload.js';
+import { unstorableFaults } from './storable.js';
 
 const reference = (description: string, example: { type: string; id: string }) =>
   Type.Object(
@@ -49,8 +50,6 @@ export const NewEventSchema = Type.Object(
   { title: 'NewEvent', additionalProperties: false },
 );
 
-/** PostgreSQL's JSON parser recurses; far below what would exhaust its stack, far above real payloads. */
-const depthMax = 100;
 const faultsMax = 100;
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
@@ -64,7 +63,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     const faults = hasShape(event) ? [] : faultsFromAjv(hasShape.errors ?? [], event);
     if (typeof event !== 'object' || event === null) return faults;
     const { type, payload } = event as { type?: unknown; payload?: unknown };
-    const unstorable = isStorableValue(event, 0) ? [] : findUnstorable(event, '', 0, []);
+    const unstorable = unstorableFaults(event);
     const isTooDeep = unstorable.some(({ code }) => code === 'too_deep');
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
@@ -100,46 +99,7 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
   return { pointer: '/type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` };
 }
 
-/** Whether there is nothing to find, without the cost of saying where. */
-function isStorableValue(value: unknown, depth: number): boolean {
-  if (typeof value === 'string') return isStorable(value);
-  if (typeof value !== 'object' || value === null) return true;
-  if (depth > depthMax) return false;
-  for (const key in value) {
-    if (!isStorable(key) || !isStorableValue((value as Record<string, unknown>)[key], depth + 1))
-      return false;
-  }
-  return true;
-}
-
-/** What PostgreSQL's json cannot hold: NUL, halves of surrogate pairs, and very deep nesting. */
-function findUnstorable(value: unknown, pointer: string, depth: number, found: Fault[]): readonly Fault[] {
-  if (typeof value === 'string') {
-    if (!isStorable(value)) found.push(unstorableText(pointer));
-  } else if (typeof value === 'object' && value !== null) {
-    if (depth > depthMax) {
-      found.push({ pointer, code: 'too_deep', detail: `is nested more than ${depthMax} levels deep` });
-      return found;
-    }
-    for (const [key, inner] of Object.entries(value)) {
-      if (!isStorable(key)) found.push(unstorableText(pointer));
-      const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      findUnstorable(inner, at, depth + 1, found);
-    }
-  }
-  return found;
-}
-
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed();
-
-function unstorableText(pointer: string): Fault {
-  return {
-    pointer,
-    code: 'invalid_text',
-    detail: 'has a NUL character or half of a surrogate pair, which no text may have',
-  };
-}
 
 function below(prefix: string, faults: readonly Fault[]): Fault[] {
   return faults.map((fault) => ({ ...fault, pointer: prefix + fault.pointer }));

@@ -14,6 +14,8 @@ export const problems = {
   too_many_webhooks: { status: 409, title: 'The organization has as many webhooks as it may have' },
   webhook_not_active: { status: 409, title: 'The webhook does not take events now' },
   webhook_changed: { status: 409, title: 'The webhook was changed at the same time' },
+  too_many_replays: { status: 409, title: 'The webhook has as many replays running as it may have' },
+  move_not_allowed: { status: 409, title: 'The status of the resource does not allow this move' },
   idempotency_key_reused: { status: 422, title: 'The key was used for another request' },
   body_too_large: { status: 413, title: 'The body is too large' },
   unsupported_media_type: { status: 415, title: 'The body is not JSON' },
@@ -34,16 +36,23 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly InputFault[];
   readonly headers: Readonly<Record<string, string>>;
+  /** For `move_not_allowed`: what could be done instead. */
+  readonly possibleMoves: readonly string[] | undefined;
 
   constructor(
     code: ProblemCode,
     detail: string,
-    more: { faults?: readonly InputFault[]; headers?: Readonly<Record<string, string>> } = {},
+    more: {
+      faults?: readonly InputFault[];
+      headers?: Readonly<Record<string, string>>;
+      possibleMoves?: readonly string[];
+    } = {},
   ) {
     super(detail);
     this.code = code;
     this.faults = more.faults ?? [];
     this.headers = more.headers ?? {};
+    this.possibleMoves = more.possibleMoves;
   }
 
   get status(): number {

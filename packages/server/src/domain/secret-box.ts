@@ -21,12 +21,17 @@ export class SecretBox {
     }));
   }
 
+  /** How everything begins that is sealed now: the version and the first key's name. */
+  get mark(): Buffer {
+    return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
+  }
+
   seal(secret: string, owner: string): Buffer {
     const first = this.#keys[0]!;
     const iv = randomBytes(ivLength);
     const encrypt = createCipheriv(cipher, first.key, iv).setAAD(Buffer.from(owner));
     const text = Buffer.concat([encrypt.update(secret, 'utf8'), encrypt.final()]);
-    return Buffer.concat([Buffer.from([version]), first.id, iv, encrypt.getAuthTag(), text]);
+    return Buffer.concat([this.mark, iv, encrypt.getAuthTag(), text]);
   }
 
   /** Throws where no key fits or the box was tampered with. */

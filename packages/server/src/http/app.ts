@@ -10,6 +10,7 @@ import type { Metrics } from '../web/metrics.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
+import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
@@ -23,6 +24,7 @@ import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
 import { webhookTestRoute } from './webhook-test.js';
+import { webhookVerifyRoute } from './webhook-verify.js';
 import { webhookRoutes } from './webhooks.js';
 import { webhooksSection } from './webhooks-section.js';
 
@@ -68,6 +70,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
       { name: 'Events', description: 'What happened, newest first, for 90 days.' },
       { name: 'Webhooks', description: 'Where events are sent.' },
       { name: 'Deliveries', description: 'What was sent, every attempt, and how to send it again.' },
+      { name: 'Audit log', description: 'Who changed what, for 12 months.' },
       { name: 'Operations', description: 'Health.' },
       { name: 'Received webhooks', description: 'What your endpoint gets.' },
     ],
@@ -87,11 +90,13 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     policy: options.policy,
     secrets: options.secrets,
   });
+  webhookVerifyRoute(app, { database, courier, now });
   webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, courier, now });
   webhookStatsRoute(app, database, now);
   deliveryRoutes(app, database, now);
   replayRoutes(app, database, catalogue, now);
+  auditLogRoutes(app, database, now);
   referenceRoutes(app);
   return app;
 }

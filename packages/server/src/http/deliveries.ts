@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { changesBetween } from '../domain/audit.js';
 import { oldestReadableMs } from '../domain/event.js';
 import { idTimeMs, newId } from '../domain/identifier.js';
-import { bindingOf, decodeCursor, encodeCursor } from '../domain/page.js';
+import { bindingOf, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
+import { writeAudit } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
 import {
   type DeliveryDetail,
@@ -13,8 +15,10 @@ import {
   readDelivery,
   type StoredDelivery,
 } from '../storage/delivery-history.js';
+import { cursorFaults, positionOf } from './paging.js';
 import { rangeFaults, rangeOf } from './range.js';
 import { cursorParameter, limitParameter, nonEmpty, PageMeta, timeRange } from './schemas.js';
+import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { NoBody, webhookParams } from './webhook-schemas.js';
 
@@ -103,7 +107,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       const { query } = request;
       const limit = query.limit ?? 25;
       const binding = bindingFor(query, request);
-      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
+      const after = positionOf(query.cursor, binding);
       const { fromMs, toMs } = rangeOf(query);
       const oldestMs = oldestReadableMs(now());
       const filter = {
@@ -173,9 +177,17 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       };
       // The id carries the time, by which the row is found again.
       again.created_at = new Date(idTimeMs('WDLV', again.id) ?? now());
-      if (!(await database.transaction((client) => queueRedelivery(client, again)))) {
-        throw new Problem('not_found', 'The event of this delivery is no longer kept.');
-      }
+      const changes = changesBetween(undefined, {
+        delivery_id: again.id,
+        redelivery_of: delivery.id,
+        event_id: again.event_id,
+      });
+      await database.transaction(async (client) => {
+        if (!(await queueRedelivery(client, again))) {
+          throw new Problem('not_found', 'The event of this delivery is no longer kept.');
+        }
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
+      });
       const queued: StoredDelivery = {
         ...{ id: again.id, event_id: again.event_id, event_type: delivery.event_type },
         ...{
@@ -283,14 +295,5 @@ function bindingFor(query: ListQuery, request: FastifyRequest): string {
 
 function queryFaults(request: FastifyRequest): readonly InputFault[] {
   const query = request.query as ListQuery;
-  const faults = [...rangeFaults(query)];
-  if (
-    typeof query.cursor === 'string' &&
-    query.cursor !== '' &&
-    !decodeCursor(query.cursor, bindingFor(query, request))
-  ) {
-    const detail = 'must be meta.cursor of an answer to the same filters; start again without it';
-    faults.push({ parameter: 'cursor', code: 'invalid_cursor', detail });
-  }
-  return faults;
+  return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }

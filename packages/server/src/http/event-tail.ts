@@ -6,8 +6,10 @@ import { idTimeMs } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Bell } from '../signals/bell.js';
+import { JoinedCall } from '../signals/joined-call.js';
 import type { Database } from '../storage/database.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
+import { readHorizonMs } from '../storage/events.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 
@@ -31,6 +33,8 @@ export interface TailOptions {
 /** `GET /v1/events/tail`: the stream as it happens, by Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new Map<string, number>();
+  // Tails that wake together share one look at how far the stream is settled.
+  const horizon = new JoinedCall(() => readHorizonMs(options.database));
 
   app.get<{ Querystring: TailQuery }>(
     '/v1/events/tail',
@@ -88,7 +92,11 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     start: Position,
   ): AsyncGenerator<string> {
     const gone = new AbortController();
-    request.raw.once('close', () => gone.abort());
+    const ear = options.recorded.listenFor(request.token.organization_id);
+    request.raw.once('close', () => {
+      gone.abort();
+      ear.close();
+    });
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
     let spokeAtMs = options.now();
@@ -99,13 +107,14 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: oldestReadableMs(options.now()),
       };
-      const heard = options.recorded.rings;
-      const page = await readEventPage(options.database, filter, 'asc', position, batchSize);
+      const page = await readEventPage(options.database, filter, 'asc', position, batchSize, () =>
+        horizon.call(),
+      );
       position = page.next ?? position;
-      if (page.events.length > 0) yield page.events.map(message).join('');
+      if (page.rows.length > 0) yield page.rows.map(message).join('');
       else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
       else {
-        await options.recorded.wait(pollMs, signal, heard);
+        await ear.wait(pollMs, signal);
         continue;
       }
       spokeAtMs = options.now();

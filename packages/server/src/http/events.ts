@@ -2,12 +2,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { eventJson, oldestReadableMs } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
-import { bindingOf, decodeCursor, encodeCursor, type Order } from '../domain/page.js';
+import { bindingOf } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
 import { readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { etagOf, matchesEtag } from '../web/etag.js';
+import { cursorFaults, orderParameter, positionOf, sendPage } from './paging.js';
 import { rangeFaults, rangeOf } from './range.js';
 import {
   cursorParameter,
@@ -25,13 +26,7 @@ const EventQuery = Type.Object(
   {
     ...eventFilters,
     ...timeRange,
-    order: Type.Optional(
-      Type.Enum(['desc', 'asc'], {
-        default: 'desc',
-        description:
-          'Newest first, or oldest first. With `asc`, whoever keeps following the cursor sees every event exactly once.',
-      }),
-    ),
+    order: orderParameter('event'),
     cursor: cursorParameter,
     limit: limitParameter(pageSize),
   },
@@ -58,17 +53,15 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
     async (request, reply) => {
       const { query } = request;
       const tenancy = tenancyOf(request.token, query);
-      const order: Order = query.order ?? 'desc';
       const binding = bindingFor(query, request);
-      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
-      const filter = filterOf(query, tenancy.workspace_id);
-      const page = await readEventPage(database, filter, order, after, query.limit ?? pageSize);
-      const cursor = page.next ? JSON.stringify(encodeCursor(page.next, binding)) : 'null';
-      const data = page.events.map(eventJson).join(',');
-      return reply
-        .type('application/json; charset=utf-8')
-        .header('Cache-Control', 'no-store')
-        .send(`{"data":[${data}],"meta":{"cursor":${cursor},"has_more":${page.hasMore}}}`);
+      const page = await readEventPage(
+        database,
+        filterOf(query, tenancy.workspace_id),
+        query.order ?? 'desc',
+        positionOf(query.cursor, binding),
+        query.limit ?? pageSize,
+      );
+      return sendPage(reply, page.rows.map(eventJson), page, binding);
     },
   );
 
@@ -131,16 +124,8 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
 }
 
 function queryFaults(request: FastifyRequest): readonly InputFault[] {
-  const query = request.query as Partial<Record<keyof EventQuery, unknown>>;
-  const faults = [...rangeFaults(query)];
-  if (typeof query.cursor === 'string' && query.cursor !== '') {
-    const binding = bindingFor(query as EventQuery, request);
-    if (!decodeCursor(query.cursor, binding)) {
-      const detail = 'must be meta.cursor of an answer to the same filters and order; start again without it';
-      faults.push({ parameter: 'cursor', code: 'invalid_cursor', detail });
-    }
-  }
-  return faults;
+  const query = request.query as EventQuery;
+  return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
 /** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */

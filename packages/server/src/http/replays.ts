@@ -1,14 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { oldestReadableMs } from '../domain/event.js';
 import { newId } from '../domain/identifier.js';
 import { parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
+import { writeAudit } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
-import { createReplay, type Replay, readReplay } from '../storage/replays.js';
+import { createReplay, type NewReplay, type Replay, readReplay, runningMax } from '../storage/replays.js';
 import { refuseInactive } from './deliveries.js';
+import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-schemas.js';
 
@@ -58,7 +61,7 @@ export function replayRoutes(
         scopes: ['webhooks:write'],
         check: bodyFaults,
         idempotent: true,
-        refusals: ['webhook_not_active'],
+        refusals: ['webhook_not_active', 'too_many_replays'],
       },
       schema: {
         operationId: 'replay',
@@ -77,7 +80,7 @@ export function replayRoutes(
       const types =
         body.event_types === undefined ? undefined : normaliseEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestReadableMs(now()));
-      const replay = await createReplay(database, {
+      const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
         id: newId('RPL', now()),
@@ -86,6 +89,12 @@ export function replayRoutes(
         event_types: types?.ok ? types.value : null,
         only_failed: body.only_failed ?? false,
         created_at: new Date(now()),
+      };
+      const replay = await database.transaction(async (client) => {
+        const created = await createReplay(client, asked);
+        if (!created) throw tooManyReplays();
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.replayed', changesOf(asked))]);
+        return created;
       });
       return reply
         .status(202)
@@ -136,6 +145,17 @@ export function replayRoutes(
     }
     return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
   }
+}
+
+function tooManyReplays(): Problem {
+  return new Problem(
+    'too_many_replays',
+    `${runningMax} replays of this webhook are running. Wait for one of them to be done, or ask for a wider range at once.`,
+  );
+}
+
+function changesOf({ id, from_at, to_at, event_types, only_failed }: NewReplay) {
+  return changesBetween(undefined, { replay_id: id, from: from_at, to: to_at, event_types, only_failed });
 }
 
 function timeOf(text: unknown, edge: 'start' | 'end'): number | undefined {

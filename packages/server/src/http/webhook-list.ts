@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { bindingOf, decodeCursor, encodeCursor } from '../domain/page.js';
+import { bindingOf, encodeCursor } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
 import { listWebhooks } from '../storage/webhooks.js';
+import { cursorFaults, positionOf } from './paging.js';
 import { cursorParameter, limitParameter, nonEmpty, PageMeta } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 import { webhookBody } from './webhook-lookup.js';
@@ -27,7 +28,7 @@ export function webhookListRoute(app: FastifyInstance, database: Database): void
   app.get<{ Querystring: ListQuery }>(
     '/v1/webhooks',
     {
-      config: { scopes: ['webhooks:read'], check: cursorFaults },
+      config: { scopes: ['webhooks:read'], check: queryFaults },
       schema: {
         operationId: 'listWebhooks',
         tags: ['Webhooks'],
@@ -42,7 +43,7 @@ export function webhookListRoute(app: FastifyInstance, database: Database): void
       const tenancy = tenancyOf(request.token, query);
       const binding = bindingFor(query, request);
       const limit = query.limit ?? 100;
-      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, binding);
+      const after = positionOf(query.cursor, binding);
       const rows = await listWebhooks(database, tenancy, after, limit + 1);
       const page = rows.slice(0, limit);
       const last = page.at(-1);
@@ -57,15 +58,7 @@ function bindingFor(query: ListQuery, request: FastifyRequest): string {
   return bindingOf('webhooks', { organization_id: request.token.organization_id, workspace_id: workspace });
 }
 
-function cursorFaults(request: FastifyRequest): readonly InputFault[] {
+function queryFaults(request: FastifyRequest): readonly InputFault[] {
   const query = request.query as ListQuery;
-  if (typeof query.cursor !== 'string' || query.cursor === '') return [];
-  if (decodeCursor(query.cursor, bindingFor(query, request))) return [];
-  return [
-    {
-      parameter: 'cursor',
-      code: 'invalid_cursor',
-      detail: 'must be meta.cursor of this list; start again without it',
-    },
-  ];
+  return cursorFaults(query.cursor, () => bindingFor(query, request));
 }

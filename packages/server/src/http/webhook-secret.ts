@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { changesBetween } from '../domain/audit.js';
 import { parseDurationMs } from '../domain/duration.js';
 import type { InputFault } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
+import { writeAudit } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
 import { changeWebhook } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
+import { webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
 import { SecretField, WebhookSchema, webhookParams } from './webhook-schemas.js';
 
@@ -61,13 +64,18 @@ export function webhookSecretRoute(
       const secret = given ?? generatedSecret();
       const changed = await database.transaction(async (client) => {
         const webhook = await findWebhook(client, request, true);
-        return changeWebhook(client, webhook, {
+        const previous_secret_until = graceMs > 0 ? new Date(now() + graceMs) : null;
+        const rotated = await changeWebhook(client, webhook, {
           secret: secrets.seal(secret, webhook.id),
           previous_secret: graceMs > 0 ? webhook.secret : null,
-          previous_secret_until: graceMs > 0 ? new Date(now() + graceMs) : null,
+          previous_secret_until,
         });
+        if (!rotated) throw noWebhook();
+        const { previous_secret_until: before } = webhook;
+        const changes = changesBetween({ previous_secret_until: before }, { previous_secret_until });
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.secret_rotated', changes)]);
+        return rotated;
       });
-      if (!changed) throw noWebhook();
       await courier.forgetEverywhere(changed.id);
       return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
     },

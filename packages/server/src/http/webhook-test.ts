@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { attemptErrors } from '../domain/delivery.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { testsPerMinuteMax } from '../domain/webhook.js';
+import { writeAudit } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
 import { countTest } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
+import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
@@ -61,11 +64,11 @@ export function webhookTestRoute(
     async (request) => {
       const { event_type: type } = request.body;
       const webhook = await findWebhook(database, request);
-      if (!(await countTest(database, webhook, new Date(now()), testsPerMinuteMax))) {
-        throw new Problem('rate_limited', `A webhook can be tested ${testsPerMinuteMax} times a minute.`, {
-          headers: { 'Retry-After': '60' },
-        });
-      }
+      const changes = changesBetween(undefined, { event_type: type });
+      await database.transaction(async (client) => {
+        if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) throw tooManyTests();
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.tested', changes)]);
+      });
       return { data: await courier.test(webhook, type, catalogue.get(type)?.sample ?? {}) };
     },
   );
@@ -79,4 +82,10 @@ export function webhookTestRoute(
       { pointer: '/event_type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` },
     ];
   }
+}
+
+function tooManyTests(): Problem {
+  return new Problem('rate_limited', `A webhook can be tested ${testsPerMinuteMax} times a minute.`, {
+    headers: { 'Retry-After': '60' },
+  });
 }

@@ -41,8 +41,25 @@ function envelope(type: string, schema: object) {
     created_at: Type.String({ format: 'date-time' }),
     organization_id: Type.String(),
     workspace_id: Type.Union([Type.String(), Type.Null()]),
-    data: Type.Unsafe(schema),
+    data: Type.Unsafe(placed(schema, dataOf(type)) as object),
   });
+}
+
+/** Where the schema of `data` lies in the document. Names of types need no escaping. */
+function dataOf(type: string): string {
+  return `#/webhooks/${type}/post/requestBody/content/application~1json/schema/properties/data`;
+}
+
+/** The schema with its references to itself made to lead to where it lies now. */
+function placed(schema: unknown, place: string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => placed(item, place));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      const isOwn = key === '$ref' && typeof value === 'string' && /^#(\/|$)/.test(value);
+      return [key, isOwn ? place + value.slice(1) : placed(value, place)];
+    }),
+  );
 }
 
 function example(type: string, sample: unknown) {

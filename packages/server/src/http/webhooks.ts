@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { AddressPolicy } from '../domain/address.js';
+import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
 import { webhookDisabled } from '../domain/own-event.js';
@@ -8,10 +9,10 @@ import { type InputFault, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { normaliseEventTypes, type Webhook, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
+import { writeAudit } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
 import { endWaiting } from '../storage/deliveries.js';
 import { recordBatch } from '../storage/events.js';
-import { settleVerification } from '../storage/verifications.js';
 import {
   changeWebhook,
   createWebhook,
@@ -21,17 +22,18 @@ import {
 } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
 import { tenancyOf } from './tenancy.js';
+import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
   EventTypesField,
   eventTypesFaults,
-  NoBody,
   SecretField,
   UrlField,
   WebhookSchema,
   webhookParams,
 } from './webhook-schemas.js';
 import { generatedSecret } from './webhook-secret.js';
+import { verifyAndSettle } from './webhook-verify.js';
 
 export interface WebhookRoutesOptions {
   database: Database;
@@ -111,15 +113,15 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         created_at: new Date(now()),
         secret: secrets.seal(secret, id),
       };
-      const created = await database.transaction((client) => createWebhook(client, webhook));
-      if (!created) {
-        throw new Problem(
-          'too_many_webhooks',
-          `An organization has at most ${webhooksPerOrganizationMax} webhooks.`,
-        );
-      }
+      // The status is not in the entry: it is known only once the webhook is verified.
+      const { url, event_types } = webhook;
+      const changes = changesBetween(undefined, { url, event_types });
+      await database.transaction(async (client) => {
+        if (!(await createWebhook(client, webhook))) throw tooManyWebhooks();
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
+      });
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-      const verified = (await verifyAndSettle(unverified)) ?? unverified;
+      const verified = (await verifyAndSettle(options, unverified)) ?? unverified;
       const { disabled_reason, last_delivery_at, last_delivery_status, ...data } = webhookBody(verified);
       return reply
         .status(201)
@@ -166,12 +168,14 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.url !== undefined && { url: body.url }),
         ...(body.event_types !== undefined && { event_types: checkedTypes(body.event_types) }),
       };
-      if (body.status === 'disabled') return { data: webhookBody(await disable(webhook, change)) };
+      if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
       const changed = verifies
-        ? await verifyAndSettle(webhook, change)
-        : await changeWebhook(database, webhook, change);
+        ? await verifyAndSettle(options, webhook, change, (settled) =>
+            changedEntry(request, webhook, settled),
+          )
+        : await changeAtOnce(request, change);
       if (!changed) throw changedMeanwhile();
       await courier.forgetEverywhere(webhook.id);
       return { data: webhookBody(changed) };
@@ -192,70 +196,42 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       },
     },
     async (request, reply) => {
-      const deleted = await deleteWebhook(database, webhookKey(request));
-      if (!deleted) throw noWebhook();
+      const deleted = await database.transaction(async (client) => {
+        const webhook = await deleteWebhook(client, webhookKey(request));
+        if (!webhook) throw noWebhook();
+        const changes = changesBetween(auditedFields(webhook), undefined);
+        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.deleted', changes)]);
+        return webhook;
+      });
       await courier.forgetEverywhere(deleted.id);
       return reply.status(204).send();
     },
   );
 
-  app.post(
-    '/v1/webhooks/:webhook_id/verify',
-    {
-      config: {
-        scopes: ['webhooks:write'],
-        idempotent: true,
-        bodyIsOptional: true,
-        refusals: ['webhook_not_active'],
-      },
-      schema: {
-        operationId: 'verifyWebhook',
-        tags: ['Webhooks'],
-        summary: 'Verify a webhook again',
-        description: 'Answers the webhook, whatever came of it.',
-        params: webhookParams,
-        body: NoBody,
-        response: { 200: Type.Object({ data: WebhookSchema }) },
-      },
-    },
-    async (request) => {
-      const webhook = await findWebhook(database, request);
-      if (webhook.status === 'disabled') {
-        throw new Problem(
-          'webhook_not_active',
-          'The webhook is disabled. PATCH it with {"status": "active"}.',
-        );
-      }
-      const settled = (await verifyAndSettle(webhook)) ?? (await findWebhook(database, request));
-      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook.id);
-      return { data: webhookBody(settled) };
-    },
-  );
-
-  /** Verifies the webhook as it will be, then writes what came of it together with the change. */
-  async function verifyAndSettle(webhook: Webhook, change: WebhookChange = {}): Promise<Webhook | undefined> {
-    const candidate = change.url === undefined ? webhook : { ...webhook, url: change.url };
-    const failure = await courier.verify(candidate);
-    const settled = await database.transaction((client) =>
-      settleVerification(client, webhook, failure, new Date(now()), courier.placement(), { change }),
-    );
-    if (settled?.batch) courier.accept(settled.batch);
-    return settled?.webhook;
+  async function changeAtOnce(request: FastifyRequest, change: WebhookChange): Promise<Webhook | undefined> {
+    return database.transaction(async (client) => {
+      const webhook = await findWebhook(client, request, true);
+      const changed = await changeWebhook(client, webhook, change);
+      if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);
+      return changed;
+    });
   }
 
-  async function disable(webhook: Webhook, change: WebhookChange): Promise<Webhook> {
+  async function disable(request: FastifyRequest, change: WebhookChange): Promise<Webhook> {
     const { changed, batch } = await database.transaction(async (client) => {
+      const webhook = await findWebhook(client, request, true);
       const now = await disableWebhook(client, webhook, 'manual');
       const changed = await changeWebhook(client, webhook, change);
-      if (!now) return { changed, batch: undefined };
+      if (!changed) throw noWebhook();
       const text = JSON.stringify([webhookDisabled(webhook, 'manual')]);
-      return { changed, batch: await recordBatch(client, text, courier.placement()) };
+      const batch = now ? await recordBatch(client, text, courier.placement()) : undefined;
+      await writeAudit(client, [changedEntry(request, webhook, changed)]);
+      return { changed, batch };
     });
     if (batch) courier.accept(batch);
-    if (!changed) throw noWebhook();
-    await courier.forgetEverywhere(webhook.id);
+    await courier.forgetEverywhere(changed.id);
     const end = { status: 'failed', error: 'disabled' } as const;
-    while ((await endWaiting(database, webhook, end, endAtOnce)) === endAtOnce);
+    while ((await endWaiting(database, changed, end, endAtOnce)) === endAtOnce);
     return changed;
   }
 
@@ -283,6 +259,11 @@ const neverUsed = {
   previous_secret_until: null,
   revision: 1,
 } as const;
+
+function tooManyWebhooks(): Problem {
+  const detail = `An organization has at most ${webhooksPerOrganizationMax} webhooks.`;
+  return new Problem('too_many_webhooks', detail);
+}
 
 function changedMeanwhile(): Problem {
   return new Problem(

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { isoText } from '../domain/instant.js';
 import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
 import { inputProblem, Problem } from '../domain/problem.js';
 import { decodeBody, parseJson } from '../web/listener.js';
@@ -63,7 +64,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
         .record(eventsText(request), events.length, events.some(hasKey))
         .catch(refuseUnstorable);
       request.logFields.events = events.length;
-      const data = recorded.map(({ id, created_at }) => ({ id, created_at: created_at.toISOString() }));
+      const data = recorded.map(({ id, created_at }) => ({ id, created_at: isoText(created_at) }));
       return reply.status(201).send({ data });
     },
   );

@@ -10,6 +10,8 @@ import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { platformEventRoutes } from './event-routes.js';
+import { lifecycleRoutes, lifecycleTag } from './lifecycle-routes.js';
+import type { MoverOptions } from './mover.js';
 import type { Recorder } from './recorder.js';
 
 export interface PlatformListenerOptions {
@@ -18,6 +20,7 @@ export interface PlatformListenerOptions {
   token: string;
   recorder: Recorder;
   check: EventChecker;
+  lifecycles: MoverOptions;
   metrics: Metrics;
   isReady: () => Promise<boolean>;
 }
@@ -55,12 +58,14 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     securityDescription: 'The value of `POSTHORN_PLATFORM_TOKEN`.',
     tags: [
       { name: 'Recording', description: 'Events are created here and nowhere else.' },
+      lifecycleTag,
       { name: 'Operations', description: 'Health and metrics.' },
     ],
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
   platformEventRoutes(app, options.recorder, options.check);
+  lifecycleRoutes(app, options.lifecycles);
   app.get(
     '/metrics',
     {

@@ -15,7 +15,7 @@ interface Waiting {
 const transactionsMax = 2;
 /** Requests with keys go alone, and beside the others: nobody has to wait for somebody else's key. */
 const keyedMax = 4;
-const eventsMax = 2_000;
+const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
 const waitMsMax = 2_000;

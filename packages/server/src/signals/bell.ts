@@ -1,31 +1,51 @@
-/** Rung when something happened in this process; whoever waits looks sooner than its next turn. */
+/** Rung for somebody in this process; whoever listens for them looks sooner than its next turn. */
 export class Bell {
-  readonly #waiting = new Set<() => void>();
-  #rings = 0;
+  readonly #listening = new Map<string, Set<Ear>>();
 
-  /** How often it has rung; who notes it before looking can tell whether it rang meanwhile. */
-  get rings(): number {
-    return this.#rings;
+  ring(whom: Iterable<string>): void {
+    for (const one of whom) for (const ear of this.#listening.get(one) ?? []) ear.hear();
   }
 
-  ring(): void {
-    this.#rings += 1;
-    for (const wake of [...this.#waiting]) wake();
-  }
-
-  /** Resolves when rung since `heard`, when `ms` have passed, or when aborted, whichever is first. */
-  wait(ms: number, signal: AbortSignal, heard: number): Promise<void> {
-    if (signal.aborted || heard !== this.#rings) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        this.#waiting.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      this.#waiting.add(wake);
-      signal.addEventListener('abort', wake);
+  /** From now on; close it in the end. */
+  listenFor(whom: string): Ear {
+    const ears = this.#listening.get(whom) ?? new Set();
+    const ear = new Ear(() => {
+      ears.delete(ear);
+      if (ears.size === 0) this.#listening.delete(whom);
     });
+    this.#listening.set(whom, ears.add(ear));
+    return ear;
+  }
+}
+
+export class Ear {
+  readonly close: () => void;
+  #heard = false;
+  #wake: () => void = () => undefined;
+
+  constructor(close: () => void) {
+    this.close = close;
+  }
+
+  hear(): void {
+    this.#heard = true;
+    this.#wake();
+  }
+
+  /** Resolves when it rang since the last call, when `ms` have passed, or when aborted, whichever is first. */
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (!this.#heard && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(() => this.#wake(), ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', this.#wake);
+          this.#wake = () => undefined;
+          resolve();
+        };
+        signal.addEventListener('abort', this.#wake);
+      });
+    }
+    this.#heard = false;
   }
 }

@@ -1,5 +1,7 @@
-import type { NewAuditEntry } from '../domain/audit.js';
-import type { Queryable } from './database.js';
+import type { NewAuditEntry, StoredAuditEntry } from '../domain/audit.js';
+import type { Order, Position } from '../domain/page.js';
+import type { Database, Queryable } from './database.js';
+import { type Page, type PageFilter, pageOf, pageStatement } from './page.js';
 
 /**
  * Appends entries in the transaction of `client`. Call it last: the chain of each organization concerned is
@@ -12,4 +14,78 @@ export async function writeAudit(client: Queryable, entries: readonly NewAuditEn
     text: 'select posthorn.write_audit($1)',
     values: [JSON.stringify(entries)],
   });
+}
+
+const auditTable = {
+  name: 'audit_log',
+  columns: `id, organization_id, workspace_id, actor_type, actor_id, action, target_type, target_id,
+         request_id, source_address, changes, created_at`,
+  equalities: ['workspace_id', 'actor_id', 'action', 'target_id'],
+} as const;
+
+export type AuditFilter = PageFilter<(typeof auditTable.equalities)[number]>;
+
+/**
+ * One page of an organization's log. Its entries become visible in their order, so a reader of the ascending
+ * order that goes on behind the last one it saw misses none.
+ */
+export async function readAuditPage(
+  database: Queryable,
+  filter: AuditFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+): Promise<Page<StoredAuditEntry>> {
+  const statement = auditPageStatement(filter, order, after, limit + 1);
+  const page = pageOf((await database.query<StoredAuditEntry>(statement)).rows, limit);
+  if (order === 'desc') return page;
+  return { ...page, next: page.next ?? after ?? { atMs: 0, id: '' } };
+}
+
+export function auditPageStatement(
+  filter: AuditFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+) {
+  return pageStatement(auditTable, filter, order, after, limit);
+}
+
+/** The newest entries of all organizations, for the operator: the newest of each, then of these. */
+export async function readNewestAudit(
+  database: Database,
+  filter: Omit<AuditFilter, 'organization_id'>,
+  limit: number,
+): Promise<Page<StoredAuditEntry>> {
+  const statement = {
+    text: `
+  select entry.*
+    from posthorn.audit_chains c
+   cross join lateral (
+         select ${auditTable.columns}
+           from posthorn.audit_log l
+          where l.organization_id = c.organization_id and l.created_at >= $1
+            and ($2::timestamptz is null or l.created_at <= $2)
+            and ($3::text is null or l.workspace_id = $3)
+            and ($4::text is null or l.actor_id = $4)
+            and ($5::text is null or l.action = $5)
+            and ($6::text is null or l.target_id = $6)
+          order by l.created_at desc, l.id desc
+          limit $7) entry
+   where c.last_at >= $1
+   order by entry.created_at desc, entry.id desc
+   limit $7`,
+    values: [
+      new Date(filter.fromMs),
+      filter.toMs === undefined ? null : new Date(filter.toMs),
+      filter.workspace_id ?? null,
+      filter.actor_id ?? null,
+      filter.action ?? null,
+      filter.target_id ?? null,
+      limit + 1,
+    ],
+  };
+  // There may be very many organizations, and nobody waits for an answer within seconds.
+  const { rows } = await database.transaction((client) => client.query<StoredAuditEntry>(statement), true);
+  return pageOf(rows, limit);
 }

@@ -1,3 +1,4 @@
+import { dayMs } from '../domain/duration.js';
 import type { Queryable } from './database.js';
 
 /** A delivery in a node's memory, with all it takes to attempt it. */
@@ -24,7 +25,8 @@ export interface Settlement {
   id: string;
   status: 'pending' | 'success' | 'failed' | 'cancelled';
   attempts: number;
-  due_at?: Date;
+  /** For one that stays pending: how long until it is due. */
+  wait_ms?: number;
   attempted_at?: Date;
   http_status?: number | null;
   error?: string | null;
@@ -38,32 +40,83 @@ export interface Claim {
   busy: readonly string[];
   perWebhook: number;
   webhooksMax: number;
+  /** Of payloads, all together. One delivery is brought however large it is. */
+  bytesMax: number;
   notBefore: Date;
 }
 
-export async function claimDeliveries(database: Queryable, claim: Claim): Promise<readonly LeasedDelivery[]> {
-  const { rows } = await database.query<LeasedDelivery>({
+/** What was claimed, and whether the bound on bytes left something behind. */
+export async function claimDeliveries(
+  database: Queryable,
+  claim: Claim,
+): Promise<{ deliveries: readonly LeasedDelivery[]; cut: boolean }> {
+  const { rows } = await database.query<LeasedDelivery & { cut: boolean }>({
     name: 'claim deliveries',
-    text: 'select * from posthorn.claim_deliveries($1, $2, $3, $4, $5)',
-    values: [claim.node, claim.busy, claim.perWebhook, claim.webhooksMax, claim.notBefore],
+    text: 'select * from posthorn.claim_deliveries($1, $2, $3, $4, $5, $6)',
+    values: [claim.node, claim.busy, claim.perWebhook, claim.webhooksMax, claim.bytesMax, claim.notBefore],
     leases: true,
   });
-  return rows;
+  return { deliveries: rows, cut: rows[0]?.cut ?? false };
 }
 
-/** Writes outcomes where the lease is still the node's; answers the ids that were written. */
+/** Writes outcomes where the lease is still the node's; answers the ids that were written, where asked to. */
 export async function settleDeliveries(
   database: Queryable,
   node: number,
   settlements: readonly Settlement[],
+  answer: boolean,
 ): Promise<ReadonlySet<string>> {
+  const column = (read: (settlement: Settlement) => number | string | null | undefined) =>
+    arrayText(settlements, read);
   const { rows } = await database.query<{ delivery_id: string }>({
     name: 'settle deliveries',
-    text: 'select delivery_id from posthorn.settle_deliveries($1, $2)',
-    values: [node, JSON.stringify(settlements)],
+    text: `
+  select delivery_id
+    from posthorn.settle_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+    values: [
+      node,
+      daysOf(settlements),
+      column((one) => one.organization_id),
+      column((one) => one.webhook_id),
+      column((one) => one.created_at.getTime()),
+      column((one) => one.id),
+      column((one) => one.status),
+      column((one) => one.attempts),
+      column((one) => one.wait_ms),
+      column((one) => one.attempted_at?.getTime()),
+      column((one) => one.http_status),
+      column((one) => one.error),
+      column((one) => one.duration_ms),
+      column((one) => one.response),
+      answer,
+    ],
   });
   return new Set(rows.map((row) => row.delivery_id));
 }
+
+/** The days their rows are of, as the names of the partitions end. */
+function daysOf(settlements: readonly Settlement[]): string[] {
+  const days = new Set(settlements.map(({ created_at }) => Math.floor(created_at.getTime() / dayMs)));
+  return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
+}
+
+/** An array as PostgreSQL reads it, made in one go: the driver's own way takes as long as the attempt's signature. */
+function arrayText<Row>(
+  rows: readonly Row[],
+  read: (row: Row) => number | string | null | undefined,
+): string {
+  let text = '{';
+  for (const row of rows) {
+    if (text.length > 1) text += ',';
+    const value = read(row);
+    if (value === null || value === undefined) text += 'null';
+    else if (typeof value === 'number') text += value;
+    else text += special.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
+  }
+  return `${text}}`;
+}
+
+const special = /["\\]/;
 
 /** Before this time no delivery is unfinished; null where none is at all. */
 export async function readOldestUnfinished(database: Queryable): Promise<Date | null> {
@@ -71,6 +124,18 @@ export async function readOldestUnfinished(database: Queryable): Promise<Date | 
     text: 'select posthorn.oldest_unfinished_day() as day',
   });
   return rows[0]!.day;
+}
+
+/** For how long the delivery that is due the longest has been waiting for a node to take it. */
+export async function readLongestWaitSeconds(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ seconds: number }>({
+    name: 'longest wait',
+    text: `
+  select coalesce(greatest(0, extract(epoch from clock_timestamp() - min(due_at))), 0)::float8 as seconds
+    from posthorn.deliveries
+   where status = 'pending' and leased_by is null`,
+  });
+  return rows[0]!.seconds;
 }
 
 /** Ends deliveries that wait for a webhook which no longer takes any: `limit` at a time. */

@@ -2,13 +2,7 @@ import type { StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
 import type { Database } from './database.js';
 import { type EventFilter, readEvents, readHorizonMs } from './events.js';
-
-export interface EventPage {
-  events: readonly StoredEvent[];
-  hasMore: boolean;
-  /** Where to go on; undefined only on an empty descending page. */
-  next: Position | undefined;
-}
+import { type Page, pageOf } from './page.js';
 
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
@@ -19,10 +13,11 @@ export async function readEventPage(
   order: Order,
   after: Position | undefined,
   limit: number,
-): Promise<EventPage> {
+  readHorizon = () => readHorizonMs(database),
+): Promise<Page<StoredEvent>> {
   if (order === 'desc') return pageOf(await readEvents(database, filter, order, after, limit + 1), limit);
   // Up to the horizon and no further: what commits late is found behind it, never skipped before it.
-  const settledMs = (await readHorizonMs(database)) - 1;
+  const settledMs = (await readHorizon()) - 1;
   const toMs = Math.min(filter.toMs ?? settledMs, settledMs);
   const page = pageOf(await readEvents(database, { ...filter, toMs }, order, after, limit + 1), limit);
   // A range that ends before 1970 is as good as one that ends with 1970's first millisecond.
@@ -33,16 +28,6 @@ export async function readEventPage(
 /** Where the stream is now: a reader that starts here sees whatever is committed from now on. */
 export async function presentPosition(database: Database): Promise<Position> {
   return { atMs: (await readHorizonMs(database)) - 1, id: endOfMillisecond };
-}
-
-function pageOf(rows: readonly StoredEvent[], limit: number): EventPage {
-  const events = rows.slice(0, limit);
-  const last = events.at(-1);
-  return {
-    events,
-    hasMore: rows.length > limit,
-    next: last && { atMs: last.created_at.getTime(), id: last.id },
-  };
 }
 
 /** A horizon can step back for a moment, when a transaction takes its lock late; a reader must not. */

@@ -2,6 +2,7 @@ import type { NewEvent, StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery } from './deliveries.js';
+import { type PageFilter, pageStatement } from './page.js';
 
 export interface RecordedEvent {
   id: string;
@@ -20,10 +21,15 @@ export interface RecordedBatch {
   /** Deliveries that were born leased to the node of the placement. */
   leased: readonly LeasedDelivery[];
   node: number | null;
+  /** Whose events they are. */
+  organizations: ReadonlySet<string>;
 }
 
-interface BatchRow extends RecordedEvent {
+/** One for each event or each of its leased deliveries; only the first of an event's tells of the event. */
+interface BatchRow {
   ordinal: number;
+  id: string | null;
+  created_at: Date;
   delivery_id: string | null;
   webhook_id: string;
   organization_id: string;
@@ -49,25 +55,31 @@ export async function recordBatch(
   });
   const recorded: RecordedEvent[] = [];
   const leased: LeasedDelivery[] = [];
+  const organizations = new Set<string>();
+  let event: BatchRow | undefined;
   for (const row of rows) {
-    recorded[row.ordinal - 1] = { id: row.id, created_at: row.created_at };
-    if (row.delivery_id !== null) leased.push(bornLeased(row, row.delivery_id));
+    if (row.id !== null) {
+      event = row;
+      organizations.add(row.organization_id);
+      recorded.push({ id: row.id, created_at: row.created_at });
+    }
+    if (row.delivery_id !== null && event) leased.push(bornLeased(event, row.delivery_id, row.webhook_id));
   }
-  return { events: recorded, leased, node: placement.node };
+  return { events: recorded, leased, node: placement.node, organizations };
 }
 
-function bornLeased(row: BatchRow, deliveryId: string): LeasedDelivery {
+function bornLeased(event: BatchRow, deliveryId: string, webhookId: string): LeasedDelivery {
   return {
-    organization_id: row.organization_id,
-    webhook_id: row.webhook_id,
-    delivery_created_at: row.created_at,
+    organization_id: event.organization_id,
+    webhook_id: webhookId,
+    delivery_created_at: event.created_at,
     delivery_id: deliveryId,
     attempts: 0,
-    event_id: row.id,
-    type: row.type,
-    event_created_at: row.created_at,
-    workspace_id: row.workspace_id,
-    payload: row.payload,
+    event_id: event.id as string,
+    type: event.type,
+    event_created_at: event.created_at,
+    workspace_id: event.workspace_id,
+    payload: event.payload,
   };
 }
 
@@ -88,26 +100,16 @@ export async function recordEvents(
   return rows as RecordedEvent[];
 }
 
-/** What a page of events is narrowed to. Times are inclusive. */
-export interface EventFilter {
-  organization_id: string;
-  workspace_id?: string | undefined;
-  type?: string | undefined;
-  subject_type?: string | undefined;
-  subject_id?: string | undefined;
-  actor_id?: string | undefined;
-  fromMs: number;
-  toMs?: number | undefined;
-}
+const eventTable = {
+  name: 'events',
+  columns: `id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
+         payload, created_at`,
+  equalities: ['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'],
+} as const;
 
-const equalities = ['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'] as const;
-const columns = `id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
-         payload, created_at`;
+export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 
-/**
- * One page, in the order of (`created_at`, `id`), strictly behind `after`. Only the given filters appear
- * in the statement: with `$1 is null or …` the planner could not pick the filter's index.
- */
+/** One page, in the order of (`created_at`, `id`), strictly behind `after`. */
 export async function readEvents(
   database: Queryable,
   filter: EventFilter,
@@ -115,8 +117,7 @@ export async function readEvents(
   after: Position | undefined,
   limit: number,
 ): Promise<readonly StoredEvent[]> {
-  const { text, values, name } = eventPageStatement(filter, order, after, limit);
-  return (await database.query<StoredEvent>({ name, text, values })).rows;
+  return (await database.query<StoredEvent>(eventPageStatement(filter, order, after, limit))).rows;
 }
 
 export function eventPageStatement(
@@ -124,32 +125,8 @@ export function eventPageStatement(
   order: Order,
   after: Position | undefined,
   limit: number,
-): { name: string; text: string; values: unknown[] } {
-  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
-  const bind = (value: unknown) => `$${values.push(value)}`;
-  const given = equalities.filter((column) => filter[column] !== undefined);
-  const conditions = given.map((column) => `and ${column} = ${bind(filter[column])}`);
-  if (filter.toMs !== undefined) conditions.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
-  if (after) {
-    const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
-    const beyond = order === 'asc' ? '>' : '<';
-    // The plain bound on created_at repeats the row comparison in a form that prunes partitions.
-    conditions.push(`and created_at ${beyond}= ${at} and (created_at, id) ${beyond} (${at}, ${id})`);
-  }
-  // A limit that the planner does not know: with the number it sorts a bitmap of all matches wherever it
-  // takes them for few, which after a bulk load is wrong by a factor of thousands. Without it, it counts
-  // on a tenth of them and walks the index of the filter in order.
-  const text = `
-  select ${columns}
-    from posthorn.events
-   where organization_id = $1 and created_at >= $2
-         ${conditions.join('\n         ')}
-   order by created_at ${order}, id ${order}
-   limit (select $3::int)`;
-  // PostgreSQL keeps 63 characters of a name; cut off, two statements could have the same.
-  const filters = given.map((column) => equalities.indexOf(column)).join('');
-  const name = `events ${order} ${filters}${filter.toMs === undefined ? '' : ' to'}${after ? ' after' : ''}`;
-  return { name, text, values };
+) {
+  return pageStatement(eventTable, filter, order, after, limit);
 }
 
 /** One event of this organization (and workspace, where one is named), if it is still readable. */
@@ -166,7 +143,7 @@ export async function readEvent(
   const { rows } = await database.query<StoredEvent>({
     name: 'event by id',
     text: `
-  select ${columns}
+  select ${eventTable.columns}
     from posthorn.events
    where organization_id = $1 and created_at = $2 and id = $3
          and created_at >= $4 and ($5::text is null or workspace_id = $5)`,

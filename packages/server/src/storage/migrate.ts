@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { Database, Queryable } from './database.js';
+import { addLifecycleMoves } from './lifecycle-moves.js';
 
 const directory = new URL('../../migrations/', import.meta.url);
 const serverVersionMin = 150_000;
@@ -26,25 +27,29 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     const applied = await readApplied(client);
     refuseNewer(applied, known);
     const pending = known.filter(({ number }) => !applied.has(number));
-    if (pending.length === 0) return [];
-    await client.query({
-      text: `
+    if (pending.length > 0) await apply(client, pending);
+    await addLifecycleMoves(client);
+    return pending.map(({ name }) => name);
+  }, true);
+}
+
+async function apply(client: Queryable, pending: readonly Migration[]): Promise<void> {
+  await client.query({
+    text: `
   create schema if not exists posthorn;
   create table if not exists posthorn.migrations (
     number     int primary key,
     name       text not null,
     applied_at timestamptz not null default now()
   )`,
+  });
+  for (const { number, name } of pending) {
+    await client.query({ text: await readFile(new URL(name, directory), 'utf8') });
+    await client.query({
+      text: 'insert into posthorn.migrations (number, name) values ($1, $2)',
+      values: [number, name],
     });
-    for (const { number, name } of pending) {
-      await client.query({ text: await readFile(new URL(name, directory), 'utf8') });
-      await client.query({
-        text: 'insert into posthorn.migrations (number, name) values ($1, $2)',
-        values: [number, name],
-      });
-    }
-    return pending.map(({ name }) => name);
-  }, true);
+  }
 }
 
 /** Whether every migration of this version is in the database. */

@@ -1,8 +1,10 @@
 import { dayMs } from '../domain/duration.js';
 import type { Queryable } from './database.js';
 
-/** Parents whose partitions are made ahead; the recording function makes a missing one itself. */
-const partitioned = ['events', 'deliveries'] as const;
+/** Parents whose partitions are made ahead; whoever writes makes a missing one himself. */
+const partitioned = ['events', 'deliveries', 'audit_log'] as const;
+export type Partitioned = (typeof partitioned)[number];
+
 const daysAhead = 7;
 
 /** Makes the partitions of today and the days after it. */
@@ -18,15 +20,16 @@ export async function makePartitionsAhead(database: Queryable, nowMs: number): P
 
 const isoDate = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-/** Drops whole days that ended before `keepFrom`; answers the names of what went. */
-export async function dropPartitions(database: Queryable, keepFrom: Date): Promise<readonly string[]> {
-  const dropped: string[] = [];
-  for (const parent of partitioned) {
-    const { rows } = await database.query<{ name: string }>({
-      text: 'select name from posthorn.drop_partitions($1, $2) as name',
-      values: [parent, keepFrom],
-    });
-    dropped.push(...rows.map(({ name }) => name));
-  }
-  return dropped;
+/** Drops whole partitions that hold nothing from `keepFrom` on; answers the names of what went. */
+export async function dropPartitions(
+  database: Queryable,
+  parent: Partitioned,
+  keepFrom: Date,
+  present: Date,
+): Promise<readonly string[]> {
+  const { rows } = await database.query<{ name: string }>({
+    text: 'select name from posthorn.drop_partitions($1, $2, $3) as name',
+    values: [parent, keepFrom, present],
+  });
+  return rows.map(({ name }) => name);
 }

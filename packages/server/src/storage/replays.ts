@@ -50,12 +50,17 @@ const wanted = `
           order by d.created_at desc, d.id desc
           limit 1), true))`;
 
+/** At once, of one webhook. */
+export const runningMax = 10;
 /** What a request can wait for, half a second or so. Deliveries are looked up in up to 90 partitions. */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;
 
-/** Creates the job and counts what it will send, as far as that is quickly done. */
-export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay> {
+/**
+ * Creates the job and counts what it will send, as far as that is quickly done. Undefined where the webhook
+ * has as many of them running as it may.
+ */
+export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay | undefined> {
   const { rows } = await client.query<Replay>({
     text: `
   with r as (
@@ -75,6 +80,8 @@ export async function createReplay(client: Queryable, replay: NewReplay): Promis
            where ${wanted}),
          r.from_at, r.created_at
     from r
+   where (select count(*) from posthorn.replays
+           where organization_id = r.organization_id and webhook_id = r.webhook_id and status = 'running') < $10
   returning ${columns}`,
     values: [
       replay.organization_id,
@@ -86,9 +93,10 @@ export async function createReplay(client: Queryable, replay: NewReplay): Promis
       replay.only_failed,
       replay.created_at,
       replay.only_failed ? countedMaxWithDeliveries : countedMax,
+      runningMax,
     ],
   });
-  return rows[0]!;
+  return rows[0];
 }
 
 export async function readReplay(
@@ -112,7 +120,7 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
   select organization_id, webhook_id, id
     from posthorn.replays
    where status = 'running'
-   order by created_at
+   order by advanced_at, created_at
    limit 1
      for update skip locked`,
   });
@@ -145,11 +153,11 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
     select date_trunc('milliseconds', clock_timestamp()) as at, replace(gen_random_uuid()::text, '-', '') as entropy
   ), queued as (
     insert into posthorn.deliveries
-           (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at)
+           (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes)
     select c.organization_id, c.webhook_id, s.at,
            'WDLV-' || posthorn.ulid_head(posthorn.epoch_ms(s.at), ('x' || left(s.entropy, 10))::bit(40)::bigint)
                    || posthorn.base32((('x' || right(s.entropy, 10))::bit(40)::bigint & ((1::bigint << 39) - 1)) + c.n),
-           c.id, c.type, c.created_at, s.at
+           c.id, c.type, c.created_at, s.at, octet_length(c.payload::text)
       from chosen c
      cross join seed s
     returning 1
@@ -163,6 +171,7 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
   )
   update posthorn.replays u
      set done = u.done + s.queued,
+         advanced_at = clock_timestamp(),
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,

@@ -58,13 +58,21 @@ export async function listTokens(
   return rows.map(tokenOf);
 }
 
-/** Revokes once; answers the token, with the time it was first revoked, or undefined for an unknown id. */
+export async function readToken(database: Queryable, id: string): Promise<Token | undefined> {
+  const { rows } = await database.query<TokenRow>({
+    text: `select ${columns} from posthorn.tokens where id = $1`,
+    values: [id],
+  });
+  return rows[0] && tokenOf(rows[0]);
+}
+
+/** Answers the token where it was revoked now; undefined for one that was already, and for an unknown id. */
 export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `
   update posthorn.tokens
-     set revoked_at = coalesce(revoked_at, $2)
-   where id = $1
+     set revoked_at = $2
+   where id = $1 and revoked_at is null
   returning ${columns}`,
     values: [id, now],
   });

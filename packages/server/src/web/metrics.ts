@@ -60,6 +60,16 @@ export class Metrics {
     });
   }
 
+  /** An age that the database knows; unknown while that is out of reach. */
+  watchAge(name: string, help: string, readSeconds: () => Promise<number>): void {
+    const gauge: Gauge = new Gauge({
+      ...{ name, help, registers: [this.registry] },
+      collect: async () => {
+        gauge.set(await readSeconds().catch(() => Number.NaN));
+      },
+    });
+  }
+
   observeRequests(listener: string) {
     return (route: string, method: string, status: number, seconds: number) =>
       this.requestSeconds.observe({ listener, method, route, status }, seconds);

@@ -20,6 +20,12 @@ export const ProblemSchema = Type.Object(
         { description: 'All faults of the input at once.' },
       ),
     ),
+    possible_moves: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'With `move_not_allowed`: the moves that the status does allow.',
+        examples: [['pause', 'close']],
+      }),
+    ),
   },
   { title: 'Problem' },
 );

@@ -41,6 +41,7 @@ export function problemBody(problem: Problem, instance: string, requestId: strin
     code: problem.code,
     request_id: requestId,
     ...(problem.faults.length > 0 && { errors: problem.faults }),
+    ...(problem.possibleMoves && { possible_moves: problem.possibleMoves }),
   });
 }
 

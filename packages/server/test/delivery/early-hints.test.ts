@@ -20,7 +20,13 @@ async function answerAfterHints(hints: number) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const outcome = await transport.post(new URL(`http://127.0.0.1:${port}/`), [], Buffer.from('{}'), 10_000);
+  const outcome = await transport.post({
+    url: new URL(`http://127.0.0.1:${port}/`),
+    headers: [],
+    body: Buffer.from('{}'),
+    timeoutMs: 10_000,
+    mayStart: () => true,
+  });
   server.close();
   return outcome;
 }

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -11,11 +10,9 @@ import {
   createGuardedConnector,
   type GuardOptions,
   NameNotResolvedError,
-  type ResolveName,
 } from '../../src/delivery/guard.js';
+import type { ResolveName } from '../../src/delivery/resolver.js';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
-
-vi.mock('node:dns/promises', () => ({ lookup: vi.fn() }));
 
 function policyFor(text: string) {
   const cidrs = parseCidrs(text);
@@ -145,27 +142,6 @@ describe('names', () => {
     await expect(attempt).rejects.toThrow(NameNotResolvedError);
     await expect(attempt).rejects.toMatchObject({ code: 'dns' });
     expect(dialled).toEqual([]);
-  });
-
-  test('the system is asked once for connections that want the same name at the same time', async () => {
-    const asked = vi.mocked(lookup as (name: string, options: object) => Promise<unknown>);
-    asked.mockImplementation(async (name) =>
-      name === 'mixed.test' ? [{ address: '8.8.8.8' }, { address: '::1' }] : [{ address: '8.8.8.8' }],
-    );
-    const { connect, addresses } = recorder();
-    const connector = createGuardedConnector({ policy: strict, timeoutMs: 10_000, connect });
-    const through = (hostname: string) =>
-      new Promise((resolve, reject) => {
-        connector({ protocol: 'https:', hostname, port: '' }, (error, socket) =>
-          error ? reject(error) : resolve(socket),
-        );
-      });
-    await Promise.all([through('a.test'), through('a.test')]);
-    await through('a.test');
-    await expect(through('mixed.test')).rejects.toThrow(BlockedAddressError);
-    expect(asked.mock.calls.map(([name]) => name)).toEqual(['a.test', 'a.test', 'mixed.test']);
-    expect(asked).toHaveBeenCalledWith('a.test', { all: true, verbatim: true });
-    expect(addresses()).toEqual(['8.8.8.8', '8.8.8.8', '8.8.8.8']);
   });
 });
 

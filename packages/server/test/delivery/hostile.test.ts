@@ -209,7 +209,8 @@ describe('a name that leads to addresses of which one is not allowed', () => {
       resolve: async () => ['127.0.0.1', '10.0.0.1'],
     });
     const url = new URL(receiver.url.replace('127.0.0.1', 'receiver.test'));
-    const outcome = await transport.post(url, [], Buffer.from('{}'), 3_000);
+    const request = { headers: [], body: Buffer.from('{}'), timeoutMs: 3_000, mayStart: () => true };
+    const outcome = await transport.post({ url, ...request });
     expect(outcome).toMatchObject({ kind: 'unanswered', error: 'blocked_address' });
     await transport.close();
     expect(receiver.deliveries.count + receiver.verifications.count).toBe(0);

@@ -141,25 +141,35 @@ describe('an outcome', () => {
     await retireNodes(database, [dead]);
     expect(await releaseDeadNodes(database)).toBe(1);
     const alive = await registerNode(database, 60_000);
-    const claim = { node: alive, busy: [], perWebhook: 10, webhooksMax: 10, notBefore: new Date(0) };
-    expect(await claimDeliveries(database, claim)).toHaveLength(1);
+    const claim = {
+      node: alive,
+      busy: [],
+      perWebhook: 10,
+      webhooksMax: 10,
+      bytesMax: 1,
+      notBefore: new Date(0),
+    };
+    expect((await claimDeliveries(database, claim)).deliveries).toHaveLength(1);
 
-    expect(await settleDeliveries(database, dead, [{ ...key, ...failure }])).toEqual(new Set());
+    expect(await settleDeliveries(database, dead, [{ ...key, ...failure }], true)).toEqual(new Set());
     expect(await written()).toEqual([{ status: 'pending', http_status: null }]);
-    expect(await settleDeliveries(database, alive, [{ ...key, ...success }])).toEqual(new Set([key.id]));
+    expect(await settleDeliveries(database, alive, [{ ...key, ...success }], true)).toEqual(
+      new Set([key.id]),
+    );
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
     // And only once: whatever comes later cannot undo what has ended.
-    expect(await settleDeliveries(database, alive, [{ ...key, ...failure }])).toEqual(new Set());
+    expect(await settleDeliveries(database, alive, [{ ...key, ...failure }], true)).toEqual(new Set());
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
   });
 
   test('of a day that retention has dropped meanwhile does not keep the others from being written', async () => {
     const { database, node, key, written } = await prepared();
     const dropped = { ...key, created_at: new Date('2020-01-01T00:00:00.000Z') };
-    const settled = await settleDeliveries(database, node, [
+    const outcomes = [
       { ...dropped, ...success },
       { ...key, ...success },
-    ]);
+    ];
+    const settled = await settleDeliveries(database, node, outcomes, true);
     expect(settled).toEqual(new Set([key.id]));
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
   });

@@ -1,3 +1,4 @@
+import type { EnvelopeOf } from '@posthorn/receiver';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
   CatalogueError,
@@ -5,8 +6,10 @@ import {
   type EventOf,
   type EventTypeName,
   type FurtherEventType,
+  type NewEventOf,
   type PayloadOf,
 } from '../../src/domain/catalogue.js';
+import type { NewEvent } from '../../src/domain/event.js';
 
 const catalogue = createCatalogue();
 
@@ -246,5 +249,33 @@ describe('the types derived from it', () => {
     expectTypeOf<Event['type']>().toEqualTypeOf<'incident.opened'>();
     expectTypeOf<Event['workspace_id']>().toEqualTypeOf<string | null>();
     expectTypeOf<Event['payload']>().toEqualTypeOf<PayloadOf<'incident.opened'>>();
+  });
+
+  test('are what the receiver package tells receivers of data', () => {
+    type Payloads = { [T in EventTypeName]: PayloadOf<T> };
+    type Data = { [T in EventTypeName]: EnvelopeOf<T>['data'] };
+    expectTypeOf<Data>().toEqualTypeOf<Payloads>();
+  });
+
+  test('check what a producer is about to record', () => {
+    const head = {
+      organization_id: 'ORG-acme',
+      actor: { type: 'user', id: 'USR-ada' },
+      subject: { type: 'invoice', id: 'INV-1' },
+    };
+    const paid: NewEventOf<'invoice.paid'> = {
+      ...head,
+      type: 'invoice.paid',
+      payload: { currency: 'EUR', beyond: [1] },
+    };
+    expectTypeOf(paid).toExtend<NewEvent>();
+    // @ts-expect-error: a field of the wrong type
+    const wrong: NewEventOf<'invoice.paid'> = { ...paid, payload: { currency: 7 } };
+    // @ts-expect-error: a required field is missing
+    const incomplete: NewEventOf<'incident.opened'> = { ...head, type: 'incident.opened', payload: {} };
+    // @ts-expect-error: the service's own
+    type Own = NewEventOf<'webhook.disabled'>;
+    expectTypeOf<Own['type']>().toEqualTypeOf<'webhook.disabled'>();
+    expect([paid.type, wrong.type, incomplete.type]).toHaveLength(3);
   });
 });

@@ -161,6 +161,11 @@ describe('a query string', () => {
     },
   );
 
+  it('with thousands of unknown parameters is 400 and does not tell of each', async () => {
+    const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
+    expect(await faultsOf(`organization_id=ORG-acme&${names.join('&')}`)).toHaveLength(100);
+  });
+
   it.each([
     'organization_id',
     ...['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'],

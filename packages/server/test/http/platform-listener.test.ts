@@ -1,10 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config.js';
 import { ask, event, record } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
+import { eventually } from '../support/tenant.js';
 
 describe('the platform listener', () => {
   let service: TestService;
@@ -137,5 +139,50 @@ describe('further types from POSTHORN_CATALOGUE', () => {
     expect(failure.message).toContain('accepted: ');
     expect(failure.message).toMatch(pattern);
     expect(failure.message).not.toContain('\n');
+  });
+});
+
+describe('ages in /metrics', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    // Without the role that would take what waits.
+    service = await startTestService({ POSTHORN_ROLES: 'platform' });
+  });
+
+  const ageOf = async (name: string) => {
+    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  };
+
+  it('tell for how long the delivery that is due the longest has waited', async () => {
+    const name = 'posthorn_oldest_due_delivery_age_seconds';
+    expect(await ageOf(name)).toBe(0);
+    await record(service, event());
+    await service.database.query({
+      text: `
+  insert into posthorn.deliveries
+         (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at)
+  select organization_id, 'WHK-1', created_at, 'WDLV-1', id, type, created_at, now() - interval '1 hour'
+    from posthorn.events`,
+    });
+    expect(await ageOf(name)).toBeGreaterThanOrEqual(3_600);
+  });
+
+  it('tell how far ascending readers are held back by a transaction that records', async () => {
+    const name = 'posthorn_event_horizon_age_seconds';
+    const client = new pg.Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    await client.query('begin');
+    await client.query('select posthorn.announce_recording()');
+    await eventually(
+      () => ageOf(name),
+      (age) => age >= 1,
+    );
+    await client.query('rollback');
+    await eventually(
+      () => ageOf(name),
+      (age) => age < 1,
+    );
+    await client.end();
   });
 });

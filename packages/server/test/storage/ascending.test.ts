@@ -46,7 +46,7 @@ class Follower {
   async catchUp(): Promise<void> {
     for (;;) {
       const page = await readEventPage(database, this.#filter, 'asc', this.#position, this.#limit);
-      this.seen.push(...page.events);
+      this.seen.push(...page.rows);
       this.#position = page.next;
       if (!page.hasMore) return;
     }
@@ -222,12 +222,12 @@ test('a position in the stream never goes back, even where the horizon does', as
   const organization = 'ORG-back';
   const ahead = { atMs: Date.now() + 60_000, id: 'EVT-Z' };
   const page = await readEventPage(database, { organization_id: organization, fromMs: 0 }, 'asc', ahead, 10);
-  expect(page).toEqual({ events: [], hasMore: false, next: ahead });
+  expect(page).toEqual({ rows: [], hasMore: false, next: ahead });
 });
 
 test('an empty range before 1970 has a place to go on from, too', async () => {
   const filter = { organization_id: 'ORG-none', fromMs: 0, toMs: Date.parse('1960-01-01T00:00:00Z') };
   const page = await readEventPage(database, filter, 'asc', undefined, 10);
-  expect(page.events).toEqual([]);
+  expect(page.rows).toEqual([]);
   expect(encodeCursor(page.next!, 'any')).toMatch(/^[\w-]+$/);
 });

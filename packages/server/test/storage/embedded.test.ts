@@ -78,6 +78,15 @@ describe('a data directory', () => {
     expect(organizations.sort()).toEqual(['ORG-a', 'ORG-b']);
   });
 
+  test('keeps the log of its server short: a long one is set aside at the next start', async () => {
+    const directory = await copyOf(prepared);
+    const log = join(directory, 'postgres.log');
+    await writeFile(log, 'an old line\n'.repeat(500_000));
+    await (await openEmbedded(directory, 'visit')).close();
+    expect(await readFile(log, 'utf8')).not.toContain('an old line');
+    expect((await stat(`${log}.1`)).size).toBe(6_000_000);
+  });
+
   test('may have a path longer than a socket may', async () => {
     const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
     const embedded = await openEmbedded(directory, 'visit');

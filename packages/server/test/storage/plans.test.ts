@@ -5,6 +5,7 @@ import type { Order, Position } from '../../src/domain/page.js';
 import { type EventFilter, eventPageStatement } from '../../src/storage/events.js';
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
 import { freshDatabase } from '../support/database.js';
+import { expectOrderedScan, rootOf } from '../support/plans.js';
 
 const events = 200_000;
 const days = 4;
@@ -22,14 +23,6 @@ const filters: [string, Partial<EventFilter>, string][] = [
   ['actor_id', { actor_id: 'USR-3' }, 'organization_id_actor_id_created_at_id_idx'],
   ['a type nobody has', { type: 'nobody.knows' }, 'organization_id_type_created_at_id_idx'],
 ];
-
-interface PlanNode {
-  'Node Type': string;
-  'Index Name'?: string;
-  'Shared Hit Blocks': number;
-  'Shared Read Blocks': number;
-  Plans?: PlanNode[];
-}
 
 let client: pg.Client;
 
@@ -105,35 +98,12 @@ async function expectOrderedScans(filter: Partial<EventFilter>, index: string): 
       for (const range of ranges) {
         for (const after of places) {
           const page = { organization_id, ...range, ...filter };
-          for (const [kind, plan] of Object.entries(await plansOf(page, order, after))) {
-            const nodes = nodesOf(plan).map(nameOf);
-            const asked = JSON.stringify({ kind, page, order, after });
-            expect(nodes, asked).toContain(`Index Scan ${index}`);
-            expect(
-              nodes.filter((name) => !expected.includes(name) && name !== `Index Scan ${index}`),
-              asked,
-            ).toEqual([]);
-          }
+          const statement = eventPageStatement(page, order, after, limit + 1);
+          await expectOrderedScan(client, statement, index, { page, order, after });
         }
       }
     }
   }
-}
-
-/** The limit's own sub-select is the result; partitions that follow each other in time are appended. */
-const expected = ['Limit', 'Result', 'Append'];
-
-/** The plan for these very values, and the one that a prepared statement settles for after some uses. */
-async function plansOf(filter: EventFilter, order: Order, after: Position | undefined) {
-  const { text, values } = eventPageStatement(filter, order, after, limit + 1);
-  const literals = values.map((value) =>
-    pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value)),
-  );
-  const custom = await client.query(`explain (format json) ${text}`, values);
-  await client.query(`set plan_cache_mode = force_generic_plan; prepare page as ${text}`);
-  const generic = await client.query(`explain (format json) execute page (${literals.join(', ')})`);
-  await client.query('deallocate page; reset plan_cache_mode');
-  return { custom: rootOf(custom), generic: rootOf(generic) };
 }
 
 async function buffersOf(filter: EventFilter, order: Order, after: Position | undefined): Promise<number> {
@@ -149,17 +119,4 @@ async function positionAfter(order: Order, count: number): Promise<Position> {
     [count - 1],
   );
   return { atMs: rows[0].created_at.getTime(), id: rows[0].id };
-}
-
-function rootOf({ rows }: pg.QueryResult): PlanNode {
-  return rows[0]['QUERY PLAN'][0].Plan;
-}
-
-function nodesOf(plan: PlanNode): PlanNode[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-}
-
-function nameOf(node: PlanNode): string {
-  const index = node['Index Name']?.replace(/^events_\d{8}_/, '');
-  return index === undefined ? node['Node Type'] : `${node['Node Type']} ${index}`;
 }

@@ -1,15 +1,20 @@
-import { expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../src/domain/duration.js';
+import type { Database } from '../../src/storage/database.js';
 import { recordEvents } from '../../src/storage/events.js';
 import { dropPartitions, makePartitionsAhead } from '../../src/storage/partitions.js';
 import { freshDatabase } from '../support/database.js';
 
-const { database } = await freshDatabase();
+let database: Database;
+beforeEach(async () => {
+  ({ database } = await freshDatabase());
+});
 
-const partitions = async () => {
+const partitions = async (parent = 'events') => {
   const { rows } = await database.query<{ name: string }>({
     text: `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-            where i.inhparent = 'posthorn.events'::regclass order by 1`,
+            where i.inhparent = ('posthorn.' || $1)::regclass order by 1`,
+    values: [parent],
   });
   return rows.map(({ name }) => name);
 };
@@ -21,16 +26,15 @@ test('a day is dropped once all of it is older than 90 days, and not before', as
   const today = partitionOf(nowMs);
   expect(await partitions()).toContain(today);
   const endOfToday = (Math.floor(nowMs / dayMs) + 1) * dayMs;
-  await dropPartitions(database, new Date(endOfToday - 1));
+  await dropPartitions(database, 'events', new Date(endOfToday - 1), new Date());
   expect(await partitions()).toContain(today);
-  const dropped = await dropPartitions(database, new Date(endOfToday));
+  const dropped = await dropPartitions(database, 'events', new Date(endOfToday), new Date());
   expect(dropped).toContain(today);
   expect(await partitions()).not.toContain(today);
 });
 
 test('recording makes a partition that is missing', async () => {
   const nowMs = Date.now();
-  await dropPartitions(database, new Date(nowMs + 30 * dayMs));
   expect(await partitions()).toEqual([]);
   await recordEvents({ query: (text, values) => database.query({ text, values }) }, [
     {
@@ -42,4 +46,36 @@ test('recording makes a partition that is missing', async () => {
     },
   ]);
   expect(await partitions()).toEqual([partitionOf(nowMs)]);
+});
+
+describe('the audit log has a partition for each month', () => {
+  const drop = (keepFrom: string, present: string) =>
+    dropPartitions(database, 'audit_log', new Date(keepFrom), new Date(present));
+
+  beforeEach(async () => {
+    await makePartitionsAhead(database, Date.parse('2027-01-28T12:00:00Z'));
+    expect(await partitions('audit_log')).toEqual(['audit_log_20270101', 'audit_log_20270201']);
+  });
+
+  test('which is dropped once all of it is old', async () => {
+    expect(await drop('2027-02-01', '2027-02-15')).toEqual(['audit_log_20270101']);
+    expect(await partitions('audit_log')).toEqual(['audit_log_20270201']);
+  });
+
+  test('which is dropped before that where its last entry is old already', async () => {
+    const insert = `
+  insert into posthorn.audit_log
+         (organization_id, created_at, id, position, actor_type, actor_id, action, target_type, target_id, changes, hash)
+  select 'ORG-acme', at, 'AUD-' || n, n, 'user', 'USR-1', 'webhook.created', 'webhook', 'WHK-1', '{}', ''
+    from (values (1, timestamptz '2027-01-20T12:00:00Z'), (2, '2027-02-10')) entry (n, at)`;
+    await database.query({ text: insert });
+    expect(await drop('2027-01-20T12:00:00.000Z', '2028-01-20T12:00:00.000Z')).toEqual([]);
+    expect(await drop('2027-01-20T12:00:00.001Z', '2028-01-20T12:00:00.001Z')).toEqual([
+      'audit_log_20270101',
+    ]);
+  });
+
+  test('which is never dropped while entries can still come into it', async () => {
+    expect(await drop('2027-01-31T23:59:59.999Z', '2027-01-31T23:59:59.999Z')).toEqual([]);
+  });
 });

@@ -1,10 +1,14 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { usageLine } from '../../src/cli/help.js';
+import { fallbackRows, usageLine } from '../../src/cli/help.js';
 import { commands } from '../../src/cli/main.js';
 import { settings } from '../../src/config.js';
 import { problems } from '../../src/domain/problem.js';
+import { eventDataSource } from './event-data.js';
+import { eventTypesPage } from './event-types-page.js';
+import { lifecyclesPage } from './lifecycles-page.js';
+import { table } from './markdown.js';
 
 export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -24,6 +28,13 @@ export const sections: readonly { page: string; name: string; text: string }[] =
   { page: 'README.md', name: 'settings', text: settingsTable() },
   { page: 'docs/cli.md', name: 'commands', text: commandPages() },
   { page: 'docs/errors.md', name: 'problems', text: problemTable() },
+  { page: 'docs/event-types.md', name: 'event types', text: eventTypesPage() },
+  { page: 'docs/lifecycles.md', name: 'lifecycles', text: lifecyclesPage() },
+];
+
+/** Files that are printed as a whole. */
+export const printedFiles: readonly { page: string; text: string }[] = [
+  { page: 'packages/receiver/src/event-data.ts', text: eventDataSource() },
 ];
 
 /** The page with what stands between the comments of that name replaced. */
@@ -32,12 +43,6 @@ export function withSection(page: string, name: string, text: string): string {
   const [from, to] = [page.indexOf(start), page.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`the page has no ${start} followed by ${end}`);
   return `${page.slice(0, from + start.length)}\n\n${text}\n\n${page.slice(to)}`;
-}
-
-function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
 function settingsTable(): string {
@@ -68,12 +73,14 @@ function commandPage(command: (typeof commands)[number]): string {
     `\`--${option}${value ? ` ${value}` : ''}\``,
     [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`].filter(Boolean).join(' '),
   ]);
+  const fallbacks = fallbackRows(command).map((row) => row.map((cell) => `\`${cell}\``));
   if (argument) rows.unshift([`\`<${argument.name}>\``, argument.description]);
   return [
     `### posthorn ${name}`,
     summary,
     `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
     ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
+    ...(fallbacks.length > 0 ? [table(['Setting that is not set', 'Default here'], fallbacks)] : []),
     ...(showsSettings ? ['The [settings](../README.md#settings) are environment variables.'] : []),
   ].join('\n\n');
 }

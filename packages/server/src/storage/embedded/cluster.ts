@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -29,6 +29,7 @@ export interface Connection {
 
 const superuser = 'posthorn';
 const startDeadlineMs = 60_000;
+const logBytesMax = 4 * 1024 * 1024;
 /** A Unix socket's path may have 107 bytes on Linux and 103 on macOS, `.s.PGSQL.5432` included. */
 const socketDirectoryLengthMax = 85;
 
@@ -141,6 +142,7 @@ function startsOver(logTail: string): boolean {
 
 /** Starts the server; resolves once it is ready, or with the end of its log where it ended instead. */
 async function launch(cluster: Cluster, binaries: Binaries): Promise<string | undefined> {
+  await setAsideLog(cluster.logFile);
   const log = await open(cluster.logFile, 'a', 0o600);
   const start = (await log.stat()).size;
   try {
@@ -175,6 +177,8 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
 async function serverArguments(cluster: Cluster): Promise<string[]> {
   const options: Record<string, string> = {
     max_connections: '60',
+    // A statement over all partitions takes hundreds; the usual 64 would be enough for five at a time.
+    max_locks_per_transaction: '512',
     shared_buffers: '128MB',
     max_wal_size: '1GB',
     wal_level: 'minimal',
@@ -269,4 +273,10 @@ function tryPort(port: number): Promise<number | undefined> {
 /** PG* variables of the caller's shell must not steer our server. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name)));
+}
+
+/** One file of old lines is kept beside the current one. */
+async function setAsideLog(path: string): Promise<void> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  if (size > logBytesMax) await rename(path, `${path}.1`);
 }

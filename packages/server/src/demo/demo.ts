@@ -1,0 +1,257 @@
+import { randomBytes } from 'node:crypto';
+import { once, setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { createAddressPolicy } from '../domain/address.js';
+import { platformToken } from '../keys.js';
+import { type Service, startService } from '../service.js';
+import { demoOrganization, prepareDemo } from '../welcome.js';
+import { ApiClient, Refused } from './api-client.js';
+import { Company, type Step } from './company.js';
+import type { Situation } from './dashboard.js';
+import { EventTail } from './event-tail.js';
+import { Figures } from './figures.js';
+import { forge } from './forger.js';
+import { Pacer } from './pace.js';
+import { seededRandom } from './random.js';
+import { perSecondMax, perSecondMin } from './rate.js';
+import { manners, Receiver } from './receivers.js';
+import { type Summary, summarise } from './summary.js';
+import { Watch } from './watch.js';
+import { Webhooks } from './webhooks.js';
+
+/** The demo cannot run with these settings. */
+class DemoImpossible extends Error {
+  override name = 'DemoImpossible';
+}
+
+/** A reason not to run that one line tells: the settings, or that the service refused what the demo needs. */
+export function isExpected(error: unknown): error is Error {
+  return error instanceof DemoImpossible || error instanceof Refused;
+}
+
+export interface DemoOptions {
+  config: Config;
+  logger: Logger;
+  perSecond: number;
+  /** How long the company works; without it, until `stop`. */
+  forMs: number | undefined;
+  seed: number;
+  stop: AbortSignal;
+  /** The company begins to work. */
+  onStart: (running: RunningDemo) => void;
+}
+
+/** What can be seen and changed while the demo runs. */
+export interface RunningDemo {
+  figures: Figures;
+  situation: () => Situation;
+  /** In events a second, within what is allowed. */
+  changePace: (factor: number) => void;
+}
+
+const inFlightMax = 64;
+const afterTroubleMs = 1_000;
+const forgeryMs = 3_000;
+const settleMsMax = 10_000;
+const catchUpMsMax = 10_000;
+const lookMs = 50;
+
+type Closers = (() => Promise<unknown>)[];
+
+/** The service, a company that works on it and receivers that it sends to, until it is told to stop. */
+export async function runDemo(options: DemoOptions): Promise<Summary> {
+  requireSettings(options.config);
+  const closers: Closers = [];
+  try {
+    const service = await startService(options.config, options.logger);
+    closers.push(() => service.stop());
+    return await new Demo(options, service, closers).run();
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+}
+
+class Demo {
+  readonly #options: DemoOptions;
+  readonly #service: Service;
+  readonly #closers: Closers;
+  readonly #figures = new Figures(manners);
+  #phase: Situation['phase'] = 'running';
+  #wantedPerSecond: number;
+
+  constructor(options: DemoOptions, service: Service, closers: Closers) {
+    this.#options = options;
+    this.#service = service;
+    this.#closers = closers;
+    this.#wantedPerSecond = options.perSecond;
+  }
+
+  async run(): Promise<Summary> {
+    const { config } = this.#options;
+    const token = await prepareDemo(this.#service.database, config.dataDir, Date.now());
+    const api = this.#client(this.#service.publicUrl, token);
+    const platform = this.#client(
+      this.#service.platformUrl,
+      config.platformToken ?? (await platformToken(config.dataDir)),
+    );
+    const receivers = await this.#openReceivers();
+    const tail = await EventTail.open({
+      api,
+      organizationId: demoOrganization,
+      onEvent: (event) => this.#figures.eventShown(event),
+      onTrouble: this.#troubled,
+    });
+    this.#closers.push(() => tail.close());
+    const webhooks = await Webhooks.create(api, demoOrganization, receivers);
+    const watch = new Watch({ platform, webhooks, figures: this.#figures, onTrouble: this.#troubled });
+    this.#closers.push(() => watch.stop());
+
+    const endedMs = await this.#work(platform, receivers);
+    await watch.stop();
+    const givenUp = await this.#settle(watch, webhooks, tail);
+    return summarise(this.#figures, {
+      ...{ endedMs, givenUp },
+      wantedPerSecond: this.#wantedPerSecond,
+      webhookIdOf: (receiver) => webhooks.idOf(receiver),
+    });
+  }
+
+  #client(url: string | undefined, token: string): ApiClient {
+    const client = new ApiClient(url ?? '', token, inFlightMax);
+    this.#closers.push(() => client.close());
+    return client;
+  }
+
+  async #openReceivers(): Promise<readonly Receiver[]> {
+    const receivers: Receiver[] = [];
+    for (const [index, manner] of manners.entries()) {
+      const receiver = await Receiver.open({
+        manner,
+        secret: `whsec_${randomBytes(32).toString('base64')}`,
+        random: seededRandom(this.#options.seed + index + 1),
+        now: Date.now,
+        figures: this.#figures,
+      });
+      receivers.push(receiver);
+      this.#closers.push(() => receiver.close());
+    }
+    return receivers;
+  }
+
+  /** Lets the company work until it is time; answers when it stopped. */
+  async #work(platform: ApiClient, receivers: readonly Receiver[]): Promise<number> {
+    const { seed, perSecond, forMs, stop, onStart } = this.#options;
+    const company = new Company(demoOrganization, seededRandom(seed));
+    const over = new AbortController();
+    const ended = AbortSignal.any([stop, over.signal]);
+    // Every one that got into trouble waits for it.
+    setMaxListeners(0, ended);
+    const timer = forMs === undefined ? undefined : setTimeout(() => over.abort(), forMs);
+    this.#figures.begin(Date.now());
+    const pacer = new Pacer({
+      ...{ perSecond, inFlightMax },
+      work: () => this.#act(company, platform, ended),
+      now: () => performance.now(),
+    });
+    const forging = setInterval(() => {
+      for (const { manner, url } of receivers) {
+        if (manner.checksSignatures) forge(url, Date.now()).catch(() => undefined);
+      }
+    }, forgeryMs);
+    onStart({
+      figures: this.#figures,
+      situation: () => this.#situation(),
+      changePace: (factor) => {
+        const wanted = Math.min(perSecondMax, Math.max(perSecondMin, this.#wantedPerSecond * factor));
+        this.#wantedPerSecond = wanted;
+        pacer.pace.change(wanted);
+      },
+    });
+    if (!ended.aborted) await once(ended, 'abort');
+    this.#phase = 'stopping';
+    clearTimeout(timer);
+    clearInterval(forging);
+    await pacer.stop();
+    return Date.now();
+  }
+
+  /** One event. A step that records none is followed by another, so that the pace is one of events. */
+  async #act(company: Company, platform: ApiClient, ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      const step = company.next();
+      try {
+        const answer = await platform.ask<{ data: { id: string; status: string }; event?: { id: string } }>(
+          'POST',
+          pathOf(step),
+          step.body,
+        );
+        company.done(step, answer.data);
+        if (!answer.event) continue;
+        this.#figures.eventRecorded(answer.event.id, Date.now());
+      } catch (error) {
+        company.refused(step);
+        this.#troubled((error as Error).message);
+        await delay(afterTroubleMs, undefined, { signal: ended }).catch(() => undefined);
+      }
+      return;
+    }
+  }
+
+  /**
+   * Waits for what is under way, switches the webhooks off, which ends what waits for a retry, and reads what
+   * became of everything. Answers by receiver how much was ended so.
+   */
+  async #settle(watch: Watch, webhooks: Webhooks, tail: EventTail): Promise<ReadonlyMap<string, number>> {
+    await until(settleMsMax, async () => (await watch.inMemory()) === 0);
+    await watch.look().catch((error: Error) => this.#troubled(error.message));
+    const before = new Map(this.#figures.receivers.map(({ name, failed }) => [name, failed]));
+    // An attempt that was under way may leave its delivery waiting, which another request ends.
+    await until(settleMsMax, async () => {
+      await webhooks.disable();
+      await watch.look();
+      return this.#figures.total.retrying === 0;
+    });
+    await until(catchUpMsMax, () => tail.isUpToDate());
+    return new Map(
+      this.#figures.receivers.map(({ name, failed }) => [name, failed - (before.get(name) ?? 0)]),
+    );
+  }
+
+  #situation(): Situation {
+    const { config } = this.#options;
+    return {
+      nowMs: Date.now(),
+      phase: this.#phase,
+      wantedPerSecond: this.#wantedPerSecond,
+      publicUrl: this.#service.publicUrl ?? '',
+      organizationId: demoOrganization,
+      retryScheduleMs: config.retryScheduleMs,
+    };
+  }
+
+  readonly #troubled = (message: string) => this.#figures.troubled(message);
+}
+
+function requireSettings({ roles, egressAllow }: Config): void {
+  const missing = (['api', 'platform', 'delivery'] as const).filter((role) => !roles.has(role));
+  if (missing.length > 0) {
+    throw new DemoImpossible(`POSTHORN_ROLES: the demo needs ${missing.join(' and ')}, too; leave it unset.`);
+  }
+  if (createAddressPolicy(egressAllow).judge('127.0.0.1') !== 'allowed') {
+    throw new DemoImpossible(
+      'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; add 127.0.0.0/8 or leave it unset.',
+    );
+  }
+}
+
+function pathOf({ resources, move }: Step): string {
+  return move ? `/platform/${resources}/${move.id}/${move.name}` : `/platform/${resources}`;
+}
+
+/** Looks again and again until it is so, or the time is over. What cannot be found out is not so. */
+async function until(msMax: number, isSo: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + msMax;
+  while (!(await isSo().catch(() => false)) && performance.now() < deadlineMs) await delay(lookMs);
+}

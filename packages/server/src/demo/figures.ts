@@ -1,0 +1,135 @@
+import { Latencies } from './latencies.js';
+import { Ledger } from './ledger.js';
+import { RateMeter } from './rate-meter.js';
+
+/** An event as the API shows it, as far as we look at it. */
+export interface StreamEvent {
+  id: string;
+  type: string;
+  workspace_id: string | null;
+  actor: { type: string; id: string };
+  subject: { type: string; id: string };
+  created_at: string;
+}
+
+/** What the service says became of a webhook's deliveries. */
+export interface DeliveryCounts {
+  delivered: number;
+  retrying: number;
+  failed: number;
+}
+
+export interface ReceiverFigures extends DeliveryCounts {
+  readonly name: string;
+  /** In a few words, what it does. */
+  readonly manner: string;
+  /** From recording to the first arrival. */
+  readonly latencies: Latencies;
+  /** Requests that it answered with 2xx. */
+  accepted: number;
+  /** By signature; only one receiver looks at them. */
+  signatures: { verified: number; refused: number } | undefined;
+}
+
+interface Trouble {
+  count: number;
+  latest: string;
+}
+
+const eventsKept = 200;
+
+/** Everything that the demo counts, from what it is told; nothing here asks anybody. */
+export class Figures {
+  startedMs = 0;
+  recording = new RateMeter(0);
+  readonly ledger = new Ledger();
+  readonly byType = new Map<string, number>();
+  readonly receivers: readonly ReceiverFigures[];
+  /** The newest of the stream, newest last. */
+  readonly latest: StreamEvent[] = [];
+  recorded = 0;
+  /** Deliveries that wait for their next attempt. */
+  retriesWaiting = 0;
+  trouble: Trouble = { count: 0, latest: '' };
+
+  constructor(receivers: readonly { name: string; manner: string; checksSignatures: boolean }[]) {
+    this.receivers = receivers.map(({ name, manner, checksSignatures }) => ({
+      ...{ name, manner, delivered: 0, retrying: 0, failed: 0, accepted: 0 },
+      latencies: new Latencies(),
+      signatures: checksSignatures ? { verified: 0, refused: 0 } : undefined,
+    }));
+  }
+
+  /** The company begins to work. */
+  begin(nowMs: number): void {
+    this.startedMs = nowMs;
+    this.recording = new RateMeter(nowMs);
+  }
+
+  /** The platform listener answered that it recorded an event. */
+  eventRecorded(id: string, nowMs: number): void {
+    this.recorded += 1;
+    this.recording.count(nowMs);
+    this.ledger.told(id);
+  }
+
+  /** The stream showed an event. */
+  eventShown(event: StreamEvent): void {
+    this.byType.set(event.type, (this.byType.get(event.type) ?? 0) + 1);
+    if (!isOwn(event.type)) this.ledger.shown(event.id);
+    this.latest.push(event);
+    if (this.latest.length > eventsKept) this.latest.shift();
+  }
+
+  /** A request came to a receiver so long after its event was recorded. */
+  deliveryArrived(receiver: string, attempt: number, latencyMs: number): void {
+    if (attempt === 1) this.receiver(receiver).latencies.add(latencyMs);
+  }
+
+  /** A receiver answered a delivery with 2xx. */
+  deliveryAccepted(receiver: string): void {
+    this.receiver(receiver).accepted += 1;
+  }
+
+  signatureChecked(receiver: string, isValid: boolean): void {
+    const { signatures } = this.receiver(receiver);
+    if (signatures) signatures[isValid ? 'verified' : 'refused'] += 1;
+  }
+
+  deliveriesCounted(receiver: string, counts: DeliveryCounts): void {
+    Object.assign(this.receiver(receiver), counts);
+  }
+
+  troubled(message: string): void {
+    this.trouble = { count: this.trouble.count + 1, latest: message };
+  }
+
+  /** Events of the stream that the service recorded by itself. */
+  get own(): number {
+    let sum = 0;
+    for (const [type, count] of this.byType) if (isOwn(type)) sum += count;
+    return sum;
+  }
+
+  get total(): DeliveryCounts & { latencies: Latencies } {
+    const total = { delivered: 0, retrying: 0, failed: 0, latencies: new Latencies() };
+    for (const { delivered, retrying, failed, latencies } of this.receivers) {
+      total.delivered += delivered;
+      total.retrying += retrying;
+      total.failed += failed;
+      total.latencies.include(latencies);
+    }
+    return total;
+  }
+
+  receiver(name: string): ReceiverFigures {
+    const found = this.receivers.find((receiver) => receiver.name === name);
+    if (!found) throw new Error(`There is no receiver ${name}.`);
+    return found;
+  }
+}
+
+/** `webhook.*` events are recorded by the service, about its own deliveries. */
+export function isOwn(type: string): boolean {
+  return type.startsWith('webhook.');
+}

@@ -1,0 +1,22 @@
+import { sign } from '@posthorn/receiver';
+import { request } from 'undici';
+
+/** Somebody who knows where a receiver listens, but not its secret, sends it an invoice that was never paid. */
+export async function forge(url: string, nowMs: number): Promise<void> {
+  const id = `EVT-forged-${nowMs}`;
+  const body = JSON.stringify({
+    id,
+    type: 'invoice.paid',
+    created_at: new Date(nowMs).toISOString(),
+    organization_id: 'ORG-demo',
+    workspace_id: null,
+    data: { id: 'INV-forged', amount_minor: 1 },
+  });
+  const headers = sign(body, { id, timestamp: new Date(nowMs), key: 'a-guess-at-the-secret' });
+  const answer = await request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  });
+  await answer.body.dump();
+}

@@ -1,0 +1,36 @@
+const growth = Math.log(1.05);
+
+/** Any number of measured times in a few hundred buckets, each 5 % wider than the one before. */
+export class Latencies {
+  readonly #buckets: number[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** A clock that differs from ours may make an arrival look earlier than its event. */
+  add(ms: number): void {
+    const bucket = ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / growth);
+    this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
+    this.#count += 1;
+  }
+
+  /** The time that `share` of all measurements did not exceed, to within 3 %; null where there are none. */
+  percentile(share: number): number | null {
+    let left = Math.max(1, Math.ceil(this.#count * share));
+    for (const [bucket, count = 0] of this.#buckets.entries()) {
+      left -= count;
+      if (left <= 0 && count > 0) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * growth));
+    }
+    return null;
+  }
+
+  /** Adds all that another has measured. */
+  include(other: Latencies): void {
+    for (const [bucket, count = 0] of other.#buckets.entries()) {
+      this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + count;
+    }
+    this.#count += other.#count;
+  }
+}

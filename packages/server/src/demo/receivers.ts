@@ -1,0 +1,163 @@
+import { once, setMaxListeners } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Envelope, verify } from '@posthorn/receiver';
+import type { Figures } from './figures.js';
+import { between, pick, type Random } from './random.js';
+
+/** A status to answer with, after a while or at once, or nothing: the line goes dead. */
+type Answer = { status: number; afterMs: number } | 'hang up';
+
+/** How one kind of receiver behaves. */
+export interface Manner {
+  name: string;
+  /** In a few words. */
+  manner: string;
+  eventTypes: readonly string[];
+  checksSignatures: boolean;
+  answer: (random: Random) => Answer;
+}
+
+const atOnce: Answer = { status: 200, afterMs: 0 };
+
+/** What webhooks meet in the world. */
+export const manners: readonly Manner[] = [
+  {
+    name: 'healthy',
+    manner: 'answers at once',
+    eventTypes: ['*'],
+    checksSignatures: false,
+    answer: () => atOnce,
+  },
+  {
+    name: 'slow',
+    manner: 'takes 0.2 to 0.8 s',
+    eventTypes: ['incident.*', 'invoice.*'],
+    checksSignatures: false,
+    answer: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
+  },
+  {
+    name: 'flaky',
+    manner: 'fails 1 in 3 times',
+    eventTypes: ['agent.*', 'execution.*', 'integration.*'],
+    checksSignatures: false,
+    answer: (random) => {
+      if (random() >= 1 / 3) return atOnce;
+      return pick<Answer>(random, [{ status: 500, afterMs: 0 }, { status: 503, afterMs: 0 }, 'hang up']);
+    },
+  },
+  {
+    name: 'dead',
+    manner: 'hangs up every time',
+    eventTypes: ['service_line.*', 'capacity.*'],
+    checksSignatures: false,
+    answer: () => 'hang up',
+  },
+  {
+    name: 'verifying',
+    manner: 'checks signatures',
+    eventTypes: ['*'],
+    checksSignatures: true,
+    answer: () => atOnce,
+  },
+];
+
+export interface ReceiverOptions {
+  manner: Manner;
+  secret: string;
+  random: Random;
+  now: () => number;
+  figures: Pick<Figures, 'deliveryArrived' | 'deliveryAccepted' | 'signatureChecked'>;
+}
+
+const host = '127.0.0.1';
+const bodyBytesMax = 1024 * 1024;
+/** Longer than a sender keeps a connection that nothing happens on, which would otherwise meet a closed one. */
+const keepAliveMs = 120_000;
+
+/** One receiver, on a port of its own. */
+export class Receiver {
+  readonly #options: ReceiverOptions;
+  readonly #server: Server;
+  readonly #closing = new AbortController();
+
+  private constructor(options: ReceiverOptions) {
+    this.#options = options;
+    // Every answer that takes its time listens for the end.
+    setMaxListeners(0, this.#closing.signal);
+    this.#server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > bodyBytesMax) request.destroy();
+        else chunks.push(chunk);
+      });
+      request.on('end', () => void this.#receive(Buffer.concat(chunks), request.headers, response));
+      request.on('error', () => undefined);
+    });
+  }
+
+  static async open(options: ReceiverOptions): Promise<Receiver> {
+    const receiver = new Receiver(options);
+    receiver.#server.listen(0, host);
+    await once(receiver.#server, 'listening');
+    return receiver;
+  }
+
+  get manner(): Manner {
+    return this.#options.manner;
+  }
+
+  get secret(): string {
+    return this.#options.secret;
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://${host}:${port}${receiverPath}${this.manner.name}`;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #receive(body: Buffer, headers: IncomingHttpHeaders, response: ServerResponse): Promise<void> {
+    const { manner, secret, random, now, figures } = this.#options;
+    const arrivedMs = now();
+    if (manner.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok) {
+      figures.signatureChecked(manner.name, false);
+      return void response.writeHead(401).end();
+    }
+    const envelope = parse(body);
+    if (!envelope) return void response.writeHead(400).end();
+    // Whoever does not answer this gets no events, so even the dead one was well once.
+    if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
+    if (manner.checksSignatures) figures.signatureChecked(manner.name, true);
+    const answer = manner.answer(random);
+    if (answer === 'hang up') return void response.socket?.resetAndDestroy();
+    const attempt = Number(headers['x-service-attempt'] ?? 1);
+    figures.deliveryArrived(manner.name, attempt, arrivedMs - Date.parse(envelope.created_at));
+    if (answer.afterMs > 0) {
+      await delay(answer.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+    }
+    response.writeHead(answer.status).end();
+    if (answer.status < 300) figures.deliveryAccepted(manner.name);
+  }
+}
+
+/** By their path the webhooks of an earlier demo are known, whatever port they had. */
+export const receiverPath = '/posthorn-demo/';
+
+function parse(body: Buffer): Envelope | undefined {
+  try {
+    return JSON.parse(body.toString()) as Envelope;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ApiClient } from './api-client.js';
+import type { Figures } from './figures.js';
+import type { Webhooks } from './webhooks.js';
+
+const pauseMs = 1_000;
+/** Counting costs more the longer the demo runs, so a look may take this share of the time at most. */
+const shareMax = 0.1;
+
+export interface WatchOptions {
+  platform: ApiClient;
+  webhooks: Webhooks;
+  figures: Figures;
+  onTrouble: (message: string) => void;
+}
+
+/** Asks the service, about once a second, what became of the deliveries. */
+export class Watch {
+  readonly #options: WatchOptions;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#ended = this.#repeat();
+  }
+
+  async look(): Promise<void> {
+    const { webhooks, figures } = this.#options;
+    const [counts, inMemory] = await Promise.all([webhooks.count(), this.inMemory()]);
+    for (const [name, count] of counts) figures.deliveriesCounted(name, count);
+    figures.retriesWaiting = Math.max(0, figures.total.retrying - inMemory);
+  }
+
+  /** Deliveries that are being sent, or are about to be. */
+  async inMemory(): Promise<number> {
+    const metrics = await this.#options.platform.ask<string>('GET', '/metrics');
+    const values = metrics.matchAll(/^posthorn_deliveries_in_memory\{.*\} (\d+)$/gm);
+    return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+
+  async #repeat(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const beganMs = performance.now();
+      await this.look().catch((error: Error) => this.#options.onTrouble(error.message));
+      const tookMs = performance.now() - beganMs;
+      const waitMs = Math.max(pauseMs, tookMs / shareMax);
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import Type from 'typebox';
+import type { Lifecycle } from './lifecycle.js';
+
+const name = { schema: Type.String({ maxLength: 256, description: 'What people call it.' }) };
+
+/**
+ * The resources whose events the catalogue lists, by their name in paths: what they are, and every move there
+ * is. Code, SQL, diagrams, OpenAPI and tests are made from this table. What an event and its fields are is
+ * told by the catalogue alone.
+ */
+export const lifecycles = {
+  'service-lines': {
+    kind: 'service_line',
+    prefix: 'LIN',
+    attributes: {
+      name,
+      execution_model: { of: 'service_line.activated', fallback: { value: 'managed' } },
+      product_line: { of: 'service_line.activated', fallback: { value: 'general' } },
+    },
+    creation: { to: 'draft' },
+    moves: {
+      activate: { takes: { draft: 'active' }, event: 'service_line.activated' },
+      pause: { takes: { active: 'paused' }, event: 'service_line.paused' },
+      resume: { takes: { paused: 'active' }, event: 'service_line.status_changed' },
+      close: { takes: { active: 'closed', paused: 'closed' }, event: 'service_line.closed' },
+    },
+  },
+  invoices: {
+    kind: 'invoice',
+    prefix: 'INV',
+    attributes: {
+      service_line_id: { of: 'invoice.finalized' },
+      number: { of: 'invoice.finalized' },
+      amount_minor: { of: 'invoice.finalized', fallback: { value: 0 } },
+      currency: { of: 'invoice.finalized', fallback: { value: 'EUR' } },
+      due_at: { of: 'invoice.finalized' },
+      payment_attempts: {
+        schema: Type.Integer({ minimum: 0, description: 'How often a payment failed.', examples: [0] }),
+        counts: 'attempt',
+        fallback: { value: 0 },
+      },
+    },
+    creation: { to: 'draft' },
+    moves: {
+      finalize: { takes: { draft: 'open' }, event: 'invoice.finalized' },
+      pay: {
+        takes: { open: 'paid' },
+        event: 'invoice.paid',
+        tells: ['amount_minor', 'currency'],
+        fills: { paid_at: 'now' },
+      },
+      'fail-payment': {
+        takes: { open: 'open' },
+        event: 'invoice.payment_failed',
+        tells: ['amount_minor', 'currency'],
+      },
+      void: { takes: { open: 'voided' }, event: 'invoice.voided', tells: ['amount_minor', 'currency'] },
+    },
+  },
+  incidents: {
+    kind: 'incident',
+    prefix: 'INC',
+    attributes: {
+      service_line_id: { of: 'incident.opened', required: true },
+      severity: { of: 'incident.opened', required: true },
+      title: { of: 'incident.opened', required: true },
+    },
+    creation: { to: 'open', event: 'incident.opened' },
+    moves: {
+      'change-severity': {
+        takes: { open: 'open' },
+        event: 'incident.severity_changed',
+        needs: ['severity'],
+      },
+      resolve: { takes: { open: 'resolved' }, event: 'incident.resolved', fills: { duration_ms: 'elapsed' } },
+    },
+  },
+  agents: {
+    kind: 'agent',
+    prefix: 'AGT',
+    attributes: { name },
+    creation: { to: 'active' },
+    moves: {
+      'report-violation': { takes: { active: 'active' }, event: 'agent.policy_violated' },
+    },
+  },
+  runs: {
+    kind: 'run',
+    prefix: 'RUN',
+    attributes: {
+      agent_id: { of: 'agent.run.started', fallback: { actor: 'agent' } },
+      service_line_id: { of: 'agent.run.completed', required: true },
+      task_id: { of: 'agent.run.started' },
+      trigger: { of: 'agent.run.started' },
+    },
+    creation: { to: 'running', event: 'agent.run.started' },
+    moves: {
+      complete: {
+        takes: { running: 'completed' },
+        event: 'agent.run.completed',
+        fills: { duration_ms: 'elapsed', tokens_used: { value: 0 }, outcome: { value: 'success' } },
+      },
+      fail: { takes: { running: 'failed' }, event: 'agent.run.failed', fills: { duration_ms: 'elapsed' } },
+    },
+  },
+  users: {
+    kind: 'user',
+    prefix: 'USR',
+    attributes: {
+      name,
+      email: { of: 'user.invited' },
+      role: { of: 'user.invited', fallback: { value: 'member' } },
+      invited_by: { of: 'user.invited', fallback: { actor: 'user' } },
+      expires_at: { of: 'user.invited' },
+    },
+    creation: { to: 'invited', event: 'user.invited' },
+    moves: {
+      'change-role': {
+        takes: { invited: 'invited' },
+        event: 'user.role_changed',
+        needs: ['role'],
+        fills: { changed_by: { actor: 'user' } },
+      },
+      deactivate: {
+        takes: { invited: 'deactivated' },
+        event: 'user.deactivated',
+        fills: { deactivated_by: { actor: 'user' } },
+      },
+    },
+  },
+  integrations: {
+    kind: 'integration',
+    prefix: 'INT',
+    attributes: {
+      provider: { of: 'integration.connected' },
+      scopes: { of: 'integration.connected' },
+    },
+    creation: { to: 'connected', event: 'integration.connected' },
+    moves: {
+      'fail-sync': { takes: { connected: 'connected' }, event: 'integration.sync_failed' },
+      disconnect: { takes: { connected: 'disconnected' }, event: 'integration.disconnected' },
+      reconnect: { takes: { disconnected: 'connected' }, event: 'integration.connected' },
+    },
+  },
+  executions: {
+    kind: 'execution',
+    prefix: 'EXE',
+    attributes: {
+      service_line_id: { of: 'execution.blocked' },
+      task_id: { of: 'execution.blocked' },
+    },
+    creation: { to: 'running' },
+    moves: {
+      block: { takes: { running: 'blocked' }, event: 'execution.blocked' },
+      resume: { takes: { blocked: 'running' }, event: 'execution.resumed', fills: { blocked_ms: 'elapsed' } },
+    },
+  },
+  capacities: {
+    kind: 'capacity',
+    prefix: 'CAP',
+    attributes: {
+      name,
+      service_line_id: { of: 'capacity.gap_detected' },
+      skill: { of: 'capacity.gap_detected' },
+    },
+    creation: { to: 'normal' },
+    moves: {
+      warn: {
+        takes: { normal: 'strained', strained: 'strained', short: 'strained' },
+        event: 'capacity.utilisation_warning',
+      },
+      'detect-gap': {
+        takes: { normal: 'short', strained: 'short', short: 'short' },
+        event: 'capacity.gap_detected',
+      },
+    },
+  },
+  tasks: {
+    kind: 'task',
+    prefix: 'TSK',
+    attributes: {
+      title: { of: 'task.created' },
+      priority: { of: 'task.created' },
+      service_line_id: { of: 'task.created' },
+      assignee_id: { of: 'task.created' },
+      due_at: { of: 'task.created' },
+    },
+    creation: { to: 'open', event: 'task.created' },
+    moves: {
+      assign: {
+        takes: { open: 'open', in_progress: 'in_progress' },
+        event: 'task.assigned',
+        needs: ['assignee_id'],
+      },
+      start: { takes: { open: 'in_progress' }, event: 'task.status_changed' },
+      complete: { takes: { in_progress: 'done' }, event: 'task.status_changed' },
+      cancel: { takes: { open: 'cancelled', in_progress: 'cancelled' }, event: 'task.status_changed' },
+    },
+  },
+} as const satisfies Record<string, Lifecycle>;

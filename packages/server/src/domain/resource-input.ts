@@ -1,0 +1,34 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { TObject } from 'typebox';
+import { type Fault, faultsFromAjv } from './fault.js';
+import { unstorableFaults } from './storable.js';
+
+export type InputChecker = (input: unknown) => readonly Fault[];
+
+const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
+addFormats.default(ajv);
+
+/** Finds all that is wrong with a request. The schema is compiled when first needed: there are many of them. */
+export function createInputChecker(schema: TObject): InputChecker {
+  let isValid: ValidateFunction | undefined;
+  return (input) => {
+    isValid ??= ajv.compile(schema);
+    // A missing body is an empty one: what is required is then named field by field.
+    const given = input ?? {};
+    const faults = isValid(given) ? [] : faultsFromAjv(isValid.errors, given);
+    return [...faults, ...unstorableFaults(given), ...inexactFaults(given)];
+  };
+}
+
+/** Integers that lost digits when they were read. Stored so, they would be wrong without anybody noticing. */
+function inexactFaults(input: unknown): readonly Fault[] {
+  if (typeof input !== 'object' || input === null) return [];
+  return Object.entries(input)
+    .filter(([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value))
+    .map(([name]) => ({
+      pointer: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      code: 'too_large',
+      detail: `must be at most ${Number.MAX_SAFE_INTEGER}`,
+    }));
+}

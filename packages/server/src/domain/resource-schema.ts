@@ -1,0 +1,98 @@
+import Type, { type TObject, type TSchema } from 'typebox';
+import { createCatalogue, type EventTypeName } from './catalogue.js';
+import { type Attribute, type Lifecycle, type Move, statusesOf } from './lifecycle.js';
+import { NewEventSchema } from './new-event.js';
+
+const catalogue = createCatalogue();
+const { organization_id, workspace_id, actor } = NewEventSchema.properties;
+const instant = (description: string) => Type.String({ format: 'date-time', description });
+
+/** The fields of an event type's payload, in the order they are recorded, each with its sample. */
+export function payloadFields(type: EventTypeName): Readonly<Record<string, TSchema>> {
+  const { schema, sample } = catalogue.get(type)!;
+  const { properties } = schema as TObject;
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, field]) => [name, { ...field, examples: [sample[name]] }]),
+  );
+}
+
+export function isNullable(schema: TSchema): boolean {
+  const { anyOf = [] } = schema as { anyOf?: readonly { type?: string }[] };
+  return anyOf.some(({ type }) => type === 'null');
+}
+
+function attributeSchema(name: string, attribute: Attribute): TSchema {
+  return 'schema' in attribute ? attribute.schema : payloadFields(attribute.of)[name]!;
+}
+
+/** The body of a creation. */
+export function creationSchema({ attributes }: Lifecycle): TObject {
+  const given = Object.entries(attributes).filter(([, { counts }]) => counts === undefined);
+  const fields = given.map(([name, attribute]) => {
+    const schema = attributeSchema(name, attribute);
+    return [name, attribute.required ? schema : Type.Optional(schema)];
+  });
+  return Type.Object(
+    { organization_id, workspace_id, actor, ...Object.fromEntries(fields) },
+    { additionalProperties: false },
+  );
+}
+
+/**
+ * The body of a move: what its event tells, but for what is known already. Of what changes, the event has the
+ * new value as `new_severity` and the request as `severity`.
+ */
+export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
+  const fields: Record<string, TSchema> = {};
+  for (const [told, schema] of Object.entries(payloadFields(move.event))) {
+    const field = requestField(lifecycle, told);
+    if (field === undefined) continue;
+    const attribute = lifecycle.attributes[field];
+    // Where an attribute may be null, the move's own event knows better whether it may be here.
+    const own = attribute && attributeSchema(field, attribute);
+    const accepted = own && !isNullable(own) ? own : schema;
+    fields[field] = move.needs?.includes(field) ? accepted : Type.Optional(accepted);
+  }
+  return Type.Object({ actor, ...fields }, { additionalProperties: false });
+}
+
+/** What a request calls the field of a payload; undefined where nobody can give it. */
+function requestField({ attributes }: Lifecycle, told: string): string | undefined {
+  if (['id', 'status', 'new_status'].includes(told) || told.startsWith('previous_')) return undefined;
+  if (Object.values(attributes).some(({ counts }) => counts === told)) return undefined;
+  return told.replace(/^new_/, '');
+}
+
+/** The resource as it is shown. */
+export function resourceSchema(lifecycle: Lifecycle): TObject {
+  const { kind, prefix, attributes } = lifecycle;
+  const shown = Object.entries(attributes).map(([name, attribute]) => {
+    const schema = attributeSchema(name, attribute);
+    const { required, fallback } = attribute;
+    const isAlwaysSet = required || (fallback && 'value' in fallback);
+    if (isAlwaysSet || isNullable(schema)) return [name, schema];
+    const { description, examples, ...value } = schema as TSchema & {
+      description: string;
+      examples: unknown;
+    };
+    return [name, Type.Union([value, Type.Null()], { description, examples })];
+  });
+  return Type.Object(
+    {
+      id: Type.String({ pattern: `^${prefix}-` }),
+      type: Type.Enum([kind], { description: 'As in the subject of its events.' }),
+      organization_id,
+      workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], { examples: ['WS-berlin'] }),
+      status: Type.Enum([...statusesOf(lifecycle)]),
+      ...Object.fromEntries(shown),
+      created_at: instant('When it was created.'),
+      updated_at: instant('When the latest move was made.'),
+    },
+    { title: titleOf(kind), additionalProperties: false },
+  );
+}
+
+/** `service_line` as `ServiceLine` */
+export function titleOf(kind: string): string {
+  return kind.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,90 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import type { NewAuditEntry } from '../domain/audit.js';
+import { Problem } from '../domain/problem.js';
+import type { Webhook } from '../domain/webhook.js';
+import { writeAudit } from '../storage/audit.js';
+import type { Database } from '../storage/database.js';
+import { settleVerification } from '../storage/verifications.js';
+import type { WebhookChange } from '../storage/webhooks.js';
+import type { Courier } from './courier.js';
+import { changedEntry, webhookEntry } from './webhook-audit.js';
+import { findWebhook, webhookBody } from './webhook-lookup.js';
+import { NoBody, WebhookSchema, webhookParams } from './webhook-schemas.js';
+
+export interface VerifyOptions {
+  database: Database;
+  courier: Courier;
+  now: () => number;
+}
+
+/** `POST /v1/webhooks/{id}/verify` */
+export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions): void {
+  const { database, courier } = options;
+
+  app.post(
+    '/v1/webhooks/:webhook_id/verify',
+    {
+      config: {
+        scopes: ['webhooks:write'],
+        idempotent: true,
+        bodyIsOptional: true,
+        refusals: ['webhook_not_active'],
+      },
+      schema: {
+        operationId: 'verifyWebhook',
+        tags: ['Webhooks'],
+        summary: 'Verify a webhook again',
+        description: 'Answers the webhook, whatever came of it.',
+        params: webhookParams,
+        body: NoBody,
+        response: { 200: Type.Object({ data: WebhookSchema }) },
+      },
+    },
+    async (request) => {
+      const webhook = await findWebhook(database, request);
+      if (webhook.status === 'disabled') {
+        throw new Problem(
+          'webhook_not_active',
+          'The webhook is disabled. PATCH it with {"status": "active"}.',
+        );
+      }
+      const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, 'webhook.verified');
+      const settled =
+        (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await verifiedForNothing(request));
+      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook.id);
+      return { data: webhookBody(settled) };
+    },
+  );
+
+  /** The webhook was changed while it was verified, so what came of that no longer counts. */
+  async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
+    return database.transaction(async (client) => {
+      const webhook = await findWebhook(client, request);
+      await writeAudit(client, [webhookEntry(request, webhook, 'webhook.verified', {})]);
+      return webhook;
+    });
+  }
+}
+
+/** Verifies the webhook as it will be, then writes what came of it with the change and the entry for it. */
+export async function verifyAndSettle(
+  { database, courier, now }: VerifyOptions,
+  webhook: Webhook,
+  change: WebhookChange = {},
+  entryOf?: (settled: Webhook) => NewAuditEntry,
+): Promise<Webhook | undefined> {
+  const candidate = change.url === undefined ? webhook : { ...webhook, url: change.url };
+  const failure = await courier.verify(candidate);
+  const settled = await database.transaction(async (client) => {
+    const placement = courier.placement();
+    const settled = await settleVerification(client, webhook, failure, new Date(now()), placement, {
+      change,
+    });
+    const entry = settled && entryOf?.(settled.webhook);
+    if (entry) await writeAudit(client, [entry]);
+    return settled;
+  });
+  if (settled?.batch) courier.accept(settled.batch);
+  return settled?.webhook;
+}

@@ -1,0 +1,139 @@
+import type { AuditOrigin } from '../domain/audit.js';
+import { createCatalogue, type EventTypeName } from '../domain/catalogue.js';
+import type { Reference, StoredEvent } from '../domain/event.js';
+import { idTimeMs } from '../domain/identifier.js';
+import { type Lifecycle, type Move, possibleMoves } from '../domain/lifecycle.js';
+import { createPayloadValidator } from '../domain/payload.js';
+import {
+  attributesOf,
+  attributesSetBy,
+  changesBetween,
+  counterOf,
+  payloadOf,
+  type StoredResource,
+} from '../domain/resource.js';
+import { writeAudit } from '../storage/audit.js';
+import type { Queryable } from '../storage/database.js';
+import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { createResource, moveResource } from '../storage/resources.js';
+
+/** The body of a creation or a move, checked. */
+export type LifecycleRequest = Readonly<Record<string, unknown>> & { readonly actor: Reference };
+
+export type CreationRequest = LifecycleRequest & {
+  readonly organization_id: string;
+  readonly workspace_id?: string | null;
+};
+
+/** Where a request comes from, and where the deliveries of its event go. */
+export interface Setting extends Omit<AuditOrigin, 'actor'> {
+  placement?: Placement;
+}
+
+/** What came of a creation or a move; a creation may be one that no event tells of. */
+export interface Done {
+  outcome: 'done';
+  resource: StoredResource;
+  recorded: { event: StoredEvent; batch: RecordedBatch } | undefined;
+}
+
+export type MoveOutcome =
+  | Done
+  | { outcome: 'unknown' }
+  | { outcome: 'refused'; resource: StoredResource; possibleMoves: readonly string[] };
+
+const validatePayload = createPayloadValidator(createCatalogue());
+
+/** Creates a resource in the transaction of `client`, with its event and its entry in the audit log. */
+export async function create(
+  client: Queryable,
+  lifecycle: Lifecycle,
+  request: CreationRequest,
+  setting: Setting,
+): Promise<Done> {
+  const { kind, prefix, creation } = lifecycle;
+  const resource = await createResource(client, {
+    ...{ kind, prefix, organization_id: request.organization_id },
+    workspace_id: request.workspace_id ?? null,
+    attributes: attributesOf(lifecycle, request),
+  });
+  const type = creation.event;
+  return record(client, { lifecycle, move: undefined, type, request, before: undefined, resource }, setting);
+}
+
+/** Makes a move in the transaction of `client`. Whoever asks for it at the same time waits for that to end. */
+export async function makeMove(
+  client: Queryable,
+  lifecycle: Lifecycle,
+  name: string,
+  id: string,
+  request: LifecycleRequest,
+  setting: Setting,
+): Promise<MoveOutcome> {
+  const move = lifecycle.moves[name]!;
+  const moved = await moveResource(client, {
+    ...{ kind: lifecycle.kind, id, move: name },
+    changes: attributesSetBy(lifecycle, move, request),
+    counter: counterOf(lifecycle, move),
+  });
+  if (!moved) return { outcome: 'unknown' };
+  const { before, after } = moved;
+  if (!after) {
+    return { outcome: 'refused', resource: before, possibleMoves: possibleMoves(lifecycle, before.status) };
+  }
+  const type = move.event;
+  return record(client, { lifecycle, move, type, request, before, resource: after }, setting);
+}
+
+interface Happened {
+  lifecycle: Lifecycle;
+  move: Move | undefined;
+  type: EventTypeName | undefined;
+  request: LifecycleRequest;
+  before: StoredResource | undefined;
+  resource: StoredResource;
+}
+
+async function record(client: Queryable, happened: Happened, setting: Setting): Promise<Done> {
+  const { lifecycle, type, request, before, resource } = happened;
+  const { placement, ...origin } = setting;
+  const recorded = type && (await recordEvent(client, type, happened, placement));
+  // Last, as it holds the organization's chain until the transaction ends.
+  await writeAudit(client, [
+    {
+      ...{ organization_id: resource.organization_id, workspace_id: resource.workspace_id },
+      ...{ ...origin, actor: request.actor },
+      action: type ?? `${lifecycle.kind}.created`,
+      target: { type: lifecycle.kind, id: resource.id },
+      changes: changesBetween(lifecycle, before, resource),
+    },
+  ]);
+  return { outcome: 'done', resource, recorded };
+}
+
+async function recordEvent(
+  client: Queryable,
+  type: EventTypeName,
+  { lifecycle, move, request, before, resource }: Happened,
+  placement: Placement | undefined,
+): Promise<{ event: StoredEvent; batch: RecordedBatch }> {
+  const payload = payloadOf(lifecycle, move, { event: type, request, before, after: resource });
+  const faults = validatePayload(type, payload);
+  if (faults.length > 0) {
+    // The request was checked, so this is a mistake in the table of moves.
+    throw new Error(`${type}: ${faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ')}`);
+  }
+  const { organization_id, workspace_id } = resource;
+  const [actor, subject] = [request.actor, { type: lifecycle.kind, id: resource.id }];
+  const text = JSON.stringify([{ type, organization_id, workspace_id, actor, subject, payload }]);
+  const batch = await recordBatch(client, text, placement);
+  const { id } = batch.events[0]!;
+  // Somebody else's driver may read times its own way; the id has it too.
+  const created_at = new Date(idTimeMs('EVT', id)!);
+  const event: StoredEvent = {
+    ...{ id, type, organization_id, workspace_id, created_at },
+    ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
+    payload: JSON.stringify(payload),
+  };
+  return { event, batch };
+}

@@ -1,0 +1,54 @@
+import { Turns } from '../signals/turns.js';
+import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
+import type { Placement, RecordedBatch } from '../storage/events.js';
+import type { MoveOutcome, Setting } from './lifecycle.js';
+
+export interface MoverOptions {
+  database: Database;
+  placement: () => Placement;
+  /** Called with what was recorded once it is committed. */
+  onRecorded: (batch: RecordedBatch) => void;
+}
+
+/** More would take the connections that recording and delivering need; those of one organization wait anyway. */
+const transactionsMax = 4;
+/** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
+const waitMsMax = 2_000;
+/** PostgreSQL ends one of two transactions that wait for each other. Nothing is left of it, so it can go again. */
+const deadlockDetected = '40P01';
+const triesMax = 3;
+
+/** Runs creations and moves, each in a transaction of its own, a few at a time. */
+export class Mover {
+  readonly #options: MoverOptions;
+  readonly #turns = new Turns(transactionsMax);
+
+  constructor(options: MoverOptions) {
+    this.#options = options;
+  }
+
+  /** What was recorded is handed over once it is committed. */
+  async run<Outcome extends MoveOutcome>(
+    origin: Omit<Setting, 'placement'>,
+    work: (client: Queryable, setting: Setting) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const { database, placement, onRecorded } = this.#options;
+    const transact = () =>
+      database.transaction((client) => work(client, { ...origin, placement: placement() }));
+    const outcome = await this.#turns.take(() => this.#repeated(transact));
+    if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
+    return outcome;
+  }
+
+  async #repeated<T>(transact: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await transact();
+      } catch (error) {
+        if (isUnreachable(error)) this.#turns.sendAway(error, waitMsMax);
+        const isDeadlock = (error as { code?: string }).code === deadlockDetected;
+        if (!isDeadlock || tries === triesMax) throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import type { TObject } from 'typebox';
+import { eventJson } from '../domain/event.js';
+import type { Fault } from '../domain/fault.js';
+import { type Lifecycle, refusalOf } from '../domain/lifecycle.js';
+import { lifecycles } from '../domain/lifecycles.js';
+import { resourceBody } from '../domain/resource.js';
+import { createInputChecker, type InputChecker } from '../domain/resource-input.js';
+import { creationSchema, moveSchema } from '../domain/resource-schema.js';
+import type {
+  CreationEvent,
+  MoveEvent,
+  MoveName,
+  Resource,
+  ResourceCreation,
+  ResourceMove,
+  ResourceName,
+} from '../domain/resource-types.js';
+import type { Queryable } from '../storage/database.js';
+import type { TransactionClient } from '../storage/events.js';
+import { readResource as read } from '../storage/resources.js';
+import { type CreationRequest, create, type Done, type LifecycleRequest, makeMove } from './lifecycle.js';
+
+/** A creation or a move with a fault in what was given. The caller's transaction was not touched. */
+export class InvalidResource extends Error {
+  override name = 'InvalidResource';
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '));
+    this.faults = faults;
+  }
+}
+
+/** A resource that is not there, in the database as the transaction sees it. */
+export class ResourceNotFound extends Error {
+  override name = 'ResourceNotFound';
+}
+
+/** A move that the resource's status does not allow. Nothing was written. */
+export class MoveNotAllowed extends Error {
+  override name = 'MoveNotAllowed';
+  readonly status: string;
+  readonly possibleMoves: readonly string[];
+
+  constructor(id: string, move: string, status: string, possibleMoves: readonly string[]) {
+    super(refusalOf(id, status, move, possibleMoves));
+    this.status = status;
+    this.possibleMoves = possibleMoves;
+  }
+}
+
+// No request stands behind them, and no node: whichever hears of the deliveries sends them.
+const setting = { request_id: null, source_address: null };
+
+/**
+ * Creates a resource inside the caller's own `pg` transaction, with the event that tells of it, if one does, and
+ * its entry in the audit log: they are there if it commits and never were if it rolls back.
+ */
+export async function createResource<Name extends ResourceName>(
+  client: TransactionClient,
+  name: Name,
+  creation: ResourceCreation<Name>,
+): Promise<{ data: Resource<Name>; event: CreationEvent<Name> }> {
+  const lifecycle = lifecycleOf(name);
+  refuseFaults(name, undefined, creation);
+  const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, setting);
+  return told(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
+}
+
+/**
+ * Makes a move inside the caller's own `pg` transaction, as above. Throws `MoveNotAllowed` where the status does
+ * not allow it; the transaction can go on then.
+ */
+export async function moveResource<Name extends ResourceName, Move extends MoveName<Name>>(
+  client: TransactionClient,
+  name: Name,
+  id: string,
+  move: Move,
+  request: ResourceMove<Name, Move>,
+): Promise<{ data: Resource<Name>; event: MoveEvent<Name, Move> }> {
+  const lifecycle = lifecycleOf(name, move);
+  refuseFaults(name, move, request);
+  const body = request as unknown as LifecycleRequest;
+  const moved = await makeMove(queryable(client), lifecycle, move, id, body, setting);
+  if (moved.outcome === 'unknown') throw notFound(name, id);
+  if (moved.outcome === 'refused') {
+    throw new MoveNotAllowed(id, move, moved.resource.status, moved.possibleMoves);
+  }
+  return told(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
+}
+
+/** Reads a resource as the caller's transaction sees it. */
+export async function readResource<Name extends ResourceName>(
+  client: TransactionClient,
+  name: Name,
+  id: string,
+): Promise<Resource<Name>> {
+  const lifecycle = lifecycleOf(name);
+  const resource = await read(queryable(client), lifecycle.kind, id);
+  if (!resource) throw notFound(name, id);
+  return resourceBody(lifecycle, resource) as Resource<Name>;
+}
+
+/** The types leave no other names; where nobody checked them, the mistake is told here. */
+function lifecycleOf(name: string, move?: string): Lifecycle {
+  const known: Readonly<Record<string, Lifecycle>> = lifecycles;
+  const lifecycle = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (!lifecycle) throw new TypeError(`no resource is called '${name}'; there are ${Object.keys(known)}`);
+  if (move !== undefined && !Object.hasOwn(lifecycle.moves, move)) {
+    throw new TypeError(`${name} have no move '${move}'; there are ${Object.keys(lifecycle.moves)}`);
+  }
+  return lifecycle;
+}
+
+const checkers = new Map<string, InputChecker>();
+
+function refuseFaults(name: string, move: string | undefined, given: unknown): void {
+  const key = `${name} ${move ?? ''}`;
+  const check = checkers.get(key) ?? createInputChecker(schemaOf(lifecycleOf(name), move));
+  checkers.set(key, check);
+  const faults = check(given);
+  if (faults.length > 0) throw new InvalidResource(faults);
+}
+
+function schemaOf(lifecycle: Lifecycle, move: string | undefined): TObject {
+  return move === undefined ? creationSchema(lifecycle) : moveSchema(lifecycle, lifecycle.moves[move]!);
+}
+
+function notFound(name: string, id: string): ResourceNotFound {
+  return new ResourceNotFound(`there is no ${id} among the ${name}`);
+}
+
+function told(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
+  return {
+    data: resourceBody(lifecycle, resource),
+    event: recorded && JSON.parse(eventJson(recorded.event)),
+  };
+}
+
+/** Somebody else's client as the storage uses one. Statements are not named: they are not ours to prepare there. */
+function queryable(client: TransactionClient): Queryable {
+  return {
+    query: async <Row extends object>({ text, values = [] }: { text: string; values?: unknown[] }) => {
+      const { rows } = await client.query(text, values);
+      return { rows: rows as Row[], rowCount: rows.length };
+    },
+  };
+}

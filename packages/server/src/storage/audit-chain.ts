@@ -1,0 +1,163 @@
+import type { Position } from '../domain/page.js';
+import type { Queryable } from './database.js';
+
+/** Where an organization's chain ends, and how much of its beginning retention has dropped. */
+interface Chain {
+  length: number;
+  hash: Buffer;
+  dropped: number;
+  dropped_hash: Buffer;
+}
+
+interface Link {
+  position: number;
+  id: string;
+  created_at: Date;
+  hash: Buffer;
+  /** Whether its hash is that of its content behind the entry before it. */
+  follows: boolean;
+}
+
+/** What is wrong with a chain, and where. */
+export interface ChainFault {
+  kind: 'altered' | 'missing' | 'added' | 'unknown end';
+  position: number;
+  /** The entry at this position; of one that is missing, the one that was found in its place, if any. */
+  id: string | null;
+}
+
+export interface ChainReport {
+  organization_id: string;
+  /** How many entries there are; those that retention dropped do not count. */
+  entries: number;
+  /** The place of the last of them in the chain, and its hash in hex. */
+  position: number;
+  head: string;
+  fault: ChainFault | undefined;
+}
+
+const batchSize = 1_000;
+
+/** Organizations that have a chain or entries, in order, strictly behind `after`. */
+export async function readAuditedOrganizations(
+  database: Queryable,
+  after: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const { rows } = await database.query<{ organization_id: string }>({
+    text: `
+  with recursive logged as (
+    select min(organization_id) as organization_id from posthorn.audit_log where organization_id > $1
+    union all
+    select (select min(l.organization_id) from posthorn.audit_log l where l.organization_id > logged.organization_id)
+      from logged
+     where logged.organization_id is not null
+  )
+  select organization_id
+    from (select organization_id from posthorn.audit_chains where organization_id > $1
+          union
+          (select organization_id from logged where organization_id is not null limit $2)) known
+   order by organization_id
+   limit $2`,
+    values: [after, limit],
+  });
+  return rows.map(({ organization_id }) => organization_id);
+}
+
+/**
+ * Walks the chain of an organization from its first entry to its last, whatever is written meanwhile, and
+ * computes every hash anew. It stops at the first fault.
+ */
+export async function verifyChain(
+  database: Queryable,
+  organizationId: string,
+  onProgress: (seen: number, of: number) => void = () => undefined,
+): Promise<ChainReport> {
+  for (;;) {
+    const start = await readChain(database, organizationId);
+    const report = await walk(database, organizationId, start, onProgress);
+    if (!report.fault || !start) return report;
+    // Retention may have dropped what we were about to read; then it has noted so.
+    const now = await readChain(database, organizationId);
+    if (now?.dropped === start.dropped) return report;
+  }
+}
+
+async function walk(
+  database: Queryable,
+  organizationId: string,
+  start: Chain | undefined,
+  onProgress: (seen: number, of: number) => void,
+): Promise<ChainReport> {
+  const first = start?.dropped ?? 0;
+  let last = { position: first, hash: start?.dropped_hash ?? Buffer.alloc(0) };
+  let id: string | null = null;
+  let after: Position = { atMs: 0, id: '' };
+  const report = (fault?: ChainFault): ChainReport => ({
+    organization_id: organizationId,
+    entries: last.position - first,
+    position: last.position,
+    head: last.hash.toString('hex'),
+    fault,
+  });
+  for (;;) {
+    // First where the chain ends, then the entries: what the end covers is there by then.
+    const chain = await readChain(database, organizationId);
+    const links = await readLinks(database, organizationId, after, last.hash);
+    for (const link of links) {
+      const fault = faultOf(link, last.position + 1);
+      if (fault) return report(fault);
+      last = link;
+      id = link.id;
+      after = { atMs: link.created_at.getTime(), id: link.id };
+    }
+    if (links.length > 0) onProgress(last.position - first, (chain?.length ?? last.position) - first);
+    else return report(faultAtEnd(chain, last, id));
+  }
+}
+
+function faultOf(link: Link, expected: number): ChainFault | undefined {
+  if (link.position > expected) return { kind: 'missing', position: expected, id: link.id };
+  if (link.position < expected) return { kind: 'added', position: link.position, id: link.id };
+  return link.follows ? undefined : { kind: 'altered', position: link.position, id: link.id };
+}
+
+function faultAtEnd(
+  chain: Chain | undefined,
+  last: { position: number; hash: Buffer },
+  id: string | null,
+): ChainFault | undefined {
+  if (!chain) return id === null ? undefined : { kind: 'unknown end', position: last.position, id };
+  if (last.position < chain.length) return { kind: 'missing', position: last.position + 1, id: null };
+  if (last.position > chain.length) return { kind: 'added', position: last.position, id };
+  return last.hash.equals(chain.hash) ? undefined : { kind: 'altered', position: last.position, id };
+}
+
+async function readChain(database: Queryable, organizationId: string): Promise<Chain | undefined> {
+  const { rows } = await database.query<Chain>({
+    text: 'select length, hash, dropped, dropped_hash from posthorn.audit_chains where organization_id = $1',
+    values: [organizationId],
+  });
+  return rows[0];
+}
+
+async function readLinks(
+  database: Queryable,
+  organizationId: string,
+  after: Position,
+  hash: Buffer,
+): Promise<readonly Link[]> {
+  const { rows } = await database.query<Link>({
+    text: `
+  select position, id, created_at, hash,
+         hash = posthorn.audit_hash(lag(hash, 1, $4::bytea) over (order by created_at, id), entry) as follows
+    from (select l as entry, l.position, l.id, l.created_at, l.hash
+            from posthorn.audit_log l
+           where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
+           order by l.created_at, l.id
+           limit ${batchSize}) batch
+   order by created_at, id`,
+    values: [organizationId, new Date(after.atMs), after.id, hash],
+  });
+  return rows;
+}

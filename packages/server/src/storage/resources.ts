@@ -1,0 +1,68 @@
+import type { StoredResource } from '../domain/resource.js';
+import type { Queryable } from './database.js';
+
+export interface NewResource {
+  kind: string;
+  prefix: string;
+  organization_id: string;
+  workspace_id: string | null;
+  attributes: Readonly<Record<string, unknown>>;
+}
+
+export interface ResourceMove {
+  kind: string;
+  id: string;
+  move: string;
+  /** Attributes to set. */
+  changes: Readonly<Record<string, unknown>>;
+  /** An attribute to count up by one. */
+  counter: string | undefined;
+}
+
+/** A resource that was moved; without `after` where its status does not allow it. */
+export interface MovedResource {
+  before: StoredResource;
+  after?: StoredResource;
+}
+
+// JSON comes as text and is read here: a client of somebody else's may have parsers of its own for each type.
+
+export async function createResource(client: Queryable, resource: NewResource): Promise<StoredResource> {
+  const { kind, prefix, organization_id, workspace_id, attributes } = resource;
+  const { rows } = await client.query<{ created: string }>({
+    name: 'create resource',
+    text: 'select posthorn.create_resource($1, $2, $3, $4, $5)::text as created',
+    values: [kind, prefix, organization_id, workspace_id, JSON.stringify(attributes)],
+  });
+  return JSON.parse(rows[0]!.created);
+}
+
+/** Moves a resource and holds it until the transaction of `client` ends; undefined where there is none. */
+export async function moveResource(
+  client: Queryable,
+  { kind, id, move, changes, counter }: ResourceMove,
+): Promise<MovedResource | undefined> {
+  const { rows } = await client.query<{ moved: string | null }>({
+    name: 'move resource',
+    text: 'select posthorn.move_resource($1, $2, $3, $4, $5)::text as moved',
+    values: [kind, id, move, JSON.stringify(changes), counter ?? null],
+  });
+  const moved = rows[0]?.moved;
+  return typeof moved === 'string' ? JSON.parse(moved) : undefined;
+}
+
+export async function readResource(
+  client: Queryable,
+  kind: string,
+  id: string,
+): Promise<StoredResource | undefined> {
+  const { rows } = await client.query<{ resource: string }>({
+    name: 'read resource',
+    text: `
+  select posthorn.resource_json(r)::text as resource
+    from posthorn.resources r
+   where r.id = $1 and r.kind = $2`,
+    values: [id, kind],
+  });
+  return rows[0] && JSON.parse(rows[0].resource);
+}

@@ -1,0 +1,52 @@
+import type { Queryable } from './database.js';
+
+/** A webhook's secrets as they are stored: encrypted. */
+export interface SealedSecrets {
+  organization_id: string;
+  id: string;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+}
+
+/** Webhooks with a secret that does not begin with `mark`, in the order of their ids, behind `after`. */
+export async function readSecretsWithout(
+  database: Queryable,
+  mark: Buffer,
+  after: { organization_id: string; id: string },
+  limit: number,
+): Promise<readonly SealedSecrets[]> {
+  const { rows } = await database.query<SealedSecrets>({
+    text: `
+  select organization_id, id, secret, previous_secret
+    from posthorn.webhooks
+   where (organization_id, id) > ($2, $3)
+     and (substring(secret from 1 for $5) <> $1 or substring(previous_secret from 1 for $5) <> $1)
+   order by organization_id, id
+   limit $4`,
+    values: [mark, after.organization_id, after.id, limit, mark.length],
+  });
+  return rows;
+}
+
+/** Replaces what is stored, unless somebody changed it since it was read; says whether it did. */
+export async function replaceSecrets(
+  database: Queryable,
+  before: SealedSecrets,
+  after: Pick<SealedSecrets, 'secret' | 'previous_secret'>,
+): Promise<boolean> {
+  const { rowCount } = await database.query({
+    text: `
+  update posthorn.webhooks
+     set secret = $5, previous_secret = $6
+   where organization_id = $1 and id = $2 and secret = $3 and previous_secret is not distinct from $4`,
+    values: [
+      before.organization_id,
+      before.id,
+      before.secret,
+      before.previous_secret,
+      after.secret,
+      after.previous_secret,
+    ],
+  });
+  return rowCount === 1;
+}

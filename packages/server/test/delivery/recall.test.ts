@@ -1,0 +1,141 @@
+import { EventEmitter, once } from 'node:events';
+import { pino } from 'pino';
+import { buildConnector } from 'undici';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebhookDirectory } from '../../src/delivery/directory.js';
+import { DeliveryEngine } from '../../src/delivery/engine.js';
+import { Transport, type TransportOptions } from '../../src/delivery/transport.js';
+import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
+import { SecretBox } from '../../src/domain/secret-box.js';
+import { recordBatch } from '../../src/storage/events.js';
+import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import { startReceiver } from '../support/receiver.js';
+import { eventually } from '../support/tenant.js';
+
+const loopback = parseCidrs('127.0.0.0/8');
+const policy = createAddressPolicy(loopback.ok ? loopback.value : []);
+const webhook = {
+  id: 'WHK-1',
+  organization_id: 'ORG-acme',
+  workspace_id: null,
+  only_workspace_id: undefined,
+};
+
+/** An engine that reaches the network only as the test says, with one active webhook. */
+async function startEngine(url: string, network: Partial<TransportOptions>) {
+  const { database, url: databaseUrl } = await freshDatabase();
+  const secrets = new SecretBox([Buffer.alloc(32, 7)]);
+  const secret = secrets.seal('a secret of sixteen and more', webhook.id);
+  await createWebhook(database, { ...webhook, url, event_types: ['*'], created_at: new Date(), secret });
+  await changeWebhook(database, webhook, { status: 'active' });
+  const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
+  const attempts: string[] = [];
+  const engine = new DeliveryEngine({
+    database,
+    target: { connectionString: databaseUrl },
+    alone: true,
+    directory: new WebhookDirectory(database, secrets),
+    sender: { transport, userAgent: 'Posthorn/test', now: Date.now },
+    logger: pino({ level: 'silent' }),
+    retryScheduleMs: [60_000, 60_000, 60_000, 60_000],
+    timeoutMs: 10_000,
+    random: () => 0,
+    onRecorded: () => undefined,
+    onAttempt: (_, verdict) => attempts.push(verdict),
+  });
+  await engine.start();
+  onTestFinished(async () => {
+    await engine.stop();
+    await transport.close();
+  });
+  const record = async () => {
+    engine.accept(await recordBatch(database, JSON.stringify([event()]), engine.placement()));
+  };
+  const stored = async () => {
+    const { rows } = await database.query<{ status: string; attempts: number; error: string | null }>({
+      text: 'select status, attempts, error from posthorn.deliveries',
+    });
+    return rows[0];
+  };
+  return { database, engine, attempts, record, stored };
+}
+
+/** A look-up that is under way until the test lets it end. */
+function gate() {
+  const signals = new EventEmitter();
+  const [asked, opened] = [once(signals, 'asked'), once(signals, 'opened')];
+  const resolve = async () => {
+    signals.emit('asked');
+    await opened;
+    return ['127.0.0.1'];
+  };
+  return { resolve, asked, open: () => signals.emit('opened') };
+}
+
+describe('an attempt whose connection takes its time', () => {
+  const ends = {
+    deleted: { status: 'cancelled', attempts: 0, error: null },
+    disabled: { status: 'failed', attempts: 0, error: 'disabled' },
+  } as const;
+
+  test.each(['deleted', 'disabled'] as const)(
+    'sends nothing where the webhook was %s meanwhile',
+    async (how) => {
+      const receiver = await startReceiver();
+      const slow = gate();
+      const url = receiver.url.replace('127.0.0.1', 'receiver.example');
+      const { database, engine, attempts, record, stored } = await startEngine(url, {
+        resolve: slow.resolve,
+      });
+      await record();
+      await slow.asked;
+      if (how === 'deleted') await deleteWebhook(database, webhook);
+      else await disableWebhook(database, webhook, 'manual');
+      await engine.forgetEverywhere(webhook.id);
+      slow.open();
+      expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual(ends[how]);
+      expect([receiver.deliveries.count, attempts]).toEqual([0, []]);
+    },
+  );
+
+  test('goes to the new address where the webhook was given one meanwhile', async () => {
+    const [before, after] = [await startReceiver(), await startReceiver()];
+    const slow = gate();
+    const url = before.url.replace('127.0.0.1', 'receiver.example');
+    const { database, engine, record, stored } = await startEngine(url, { resolve: slow.resolve });
+    await record();
+    await slow.asked;
+    await changeWebhook(database, webhook, { url: after.url });
+    await engine.forgetEverywhere(webhook.id);
+    slow.open();
+    await after.deliveries.nth(1);
+    expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toMatchObject({
+      status: 'success',
+      attempts: 1,
+    });
+    expect(before.deliveries.count).toBe(0);
+  });
+});
+
+test('a machine that can open no further connection makes no attempt, and goes on when it can', async () => {
+  const receiver = await startReceiver();
+  const open = buildConnector({});
+  const full = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE', syscall: 'connect' });
+  let asked = 0;
+  const { attempts, record, stored } = await startEngine(receiver.url, {
+    connect: (target, callback) => {
+      asked += 1;
+      if (asked === 1) callback(full, null);
+      else open(target, callback);
+    },
+  });
+  await record();
+  expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual({
+    status: 'success',
+    attempts: 1,
+    error: null,
+  });
+  expect([asked, attempts]).toEqual([2, ['delivered']]);
+});

@@ -1,0 +1,76 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createResolver } from '../../src/delivery/resolver.js';
+
+const typeA = 1;
+
+/** A name server on loopback that answers 203.0.113.7 for every name but those it is silent about. */
+async function startNameServer(isSilent: (name: string) => boolean) {
+  const asked: string[] = [];
+  const socket = createSocket('udp4');
+  socket.on('message', (query, from) => {
+    const { name, end } = questionOf(query);
+    asked.push(name);
+    if (!isSilent(name)) socket.send(answerTo(query, end), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  onTestFinished(() => void socket.close());
+  return { address: `127.0.0.1:${socket.address().port}`, asked };
+}
+
+function questionOf(query: Buffer): { name: string; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  while (query[at] !== 0) {
+    const length = query[at]!;
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.'), end: at + 5 };
+}
+
+/** One address for a question about IPv4, an empty answer for every other. */
+function answerTo(query: Buffer, end: number): Buffer {
+  const wantsAddress = query.readUInt16BE(end - 4) === typeA;
+  const head = Buffer.from(query.subarray(0, 12));
+  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(wantsAddress ? 1 : 0, 6);
+  head.writeUInt16BE(0, 10);
+  const address = Buffer.from([0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 60, 0, 4, 203, 0, 113, 7]);
+  return Buffer.concat([head, query.subarray(12, end), wantsAddress ? address : Buffer.alloc(0)]);
+}
+
+describe('names', () => {
+  test('whose server stays silent, however many, do not keep another from being resolved', async () => {
+    const server = await startNameServer((name) => name.endsWith('silent.example'));
+    const resolve = createResolver({ servers: [server.address] });
+    let ended = 0;
+    const silent = Array.from({ length: 40 }, (_, n) =>
+      resolve(`n${n}.silent.example`).catch(() => {
+        ended += 1;
+      }),
+    );
+    expect(await resolve('receiver.example')).toEqual(['203.0.113.7']);
+    expect(ended).toBe(0);
+    await Promise.all(silent);
+    expect(ended).toBe(40);
+  });
+
+  test('that several connections want at once are asked for once', async () => {
+    const server = await startNameServer(() => false);
+    const resolve = createResolver({ servers: [server.address] });
+    await Promise.all(Array.from({ length: 10 }, () => resolve('receiver.example')));
+    // Once for each family of addresses.
+    expect(server.asked).toEqual(['receiver.example', 'receiver.example']);
+  });
+
+  test('of the machine itself are not asked of a name server', async () => {
+    const server = await startNameServer(() => false);
+    const resolve = createResolver({ servers: [server.address] });
+    const addresses = await resolve('localhost');
+    expect(['127.0.0.1', '::1']).toEqual(expect.arrayContaining([...addresses]));
+    expect(server.asked).toEqual([]);
+  });
+});

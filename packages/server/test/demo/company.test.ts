@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { Company, type Step } from '../../src/demo/company.js';
+import { between, type Random, seededRandom } from '../../src/demo/random.js';
+import { createCatalogue } from '../../src/domain/catalogue.js';
+import type { Lifecycle } from '../../src/domain/lifecycle.js';
+import { lifecycles } from '../../src/domain/lifecycles.js';
+import { createInputChecker } from '../../src/domain/resource-input.js';
+import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
+
+const lifecycleOf = ({ resources }: Step): Lifecycle => lifecycles[resources];
+
+/** A platform that does what the table of lifecycles allows, at once. */
+class Platform {
+  readonly statuses = new Map<string, string>();
+  readonly events: string[] = [];
+  #created = 0;
+
+  /** Undefined for a move that the status does not allow. */
+  do(step: Step): { id: string; status: string } | undefined {
+    const { creation, moves, prefix } = lifecycleOf(step);
+    const id = step.move?.id ?? `${prefix}-${++this.#created}`;
+    const move = step.move && moves[step.move.name];
+    const status = move ? move.takes[this.statuses.get(id) ?? ''] : creation.to;
+    if (status === undefined) return undefined;
+    this.statuses.set(id, status);
+    const event = move ? move.event : creation.event;
+    if (event) this.events.push(event);
+    return { id, status };
+  }
+}
+
+/** Lets a company do so many things, several at once, which end in any order; answers them as they began. */
+function work(seed: number, count: number, atOnce: number, platform = new Platform()): Step[] {
+  const company = new Company('ORG-demo', seededRandom(seed));
+  const order: Random = seededRandom(seed + 1);
+  const steps: Step[] = [];
+  const underWay: Step[] = [];
+  while (steps.length < count) {
+    while (underWay.length < atOnce) {
+      const step = company.next();
+      steps.push(step);
+      underWay.push(step);
+    }
+    const [step] = underWay.splice(between(order, 0, underWay.length - 1), 1);
+    const resource = platform.do(step!);
+    if (!resource) throw new Error(`The platform refuses ${JSON.stringify(step)}.`);
+    company.done(step!, resource);
+  }
+  return steps;
+}
+
+describe('the company', () => {
+  test.each([1, 2, 3])('only makes moves that the state of the resource allows (seed %i)', (seed) => {
+    const platform = new Platform();
+    work(seed, 5_000, 64, platform);
+    expect(platform.events.length).toBeGreaterThan(3_000);
+  });
+
+  test('records every type of event that a platform records, sooner or later', () => {
+    const platform = new Platform();
+    work(7, 3_000, 8, platform);
+    const expected = createCatalogue()
+      .list()
+      .map(({ type }) => type)
+      .filter((type) => !type.startsWith('webhook.'));
+    expect(expected).toHaveLength(28);
+    expect([...new Set(platform.events)].sort()).toEqual(expected.sort());
+  });
+
+  test('does the same again with the same seed, and something else with another', () => {
+    expect(work(11, 500, 4)).toEqual(work(11, 500, 4));
+    expect(work(12, 500, 4)).not.toEqual(work(11, 500, 4));
+  });
+
+  test('asks for nothing that the platform would refuse as input', () => {
+    const checkers = new Map<string, ReturnType<typeof createInputChecker>>();
+    const faults = work(5, 4_000, 8).flatMap((step) => {
+      const lifecycle = lifecycleOf(step);
+      const name = `${step.resources}/${step.move?.name ?? ''}`;
+      const schema = step.move
+        ? moveSchema(lifecycle, lifecycle.moves[step.move.name]!)
+        : creationSchema(lifecycle);
+      if (!checkers.has(name)) checkers.set(name, createInputChecker(schema));
+      return checkers.get(name)!(step.body).map((fault) => ({ name, ...fault }));
+    });
+    expect(faults).toEqual([]);
+  });
+
+  test('refers only to service lines that it has', () => {
+    const platform = new Platform();
+    const named = work(9, 2_000, 8, platform).flatMap(({ body }) => body.service_line_id ?? []);
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((id) => !platform.statuses.has(String(id)))).toEqual([]);
+  });
+
+  test('does not do two things to one resource at once', () => {
+    const company = new Company('ORG-demo', seededRandom(3));
+    const platform = new Platform();
+    for (let done = 0; done < 500; done++) {
+      const step = company.next();
+      company.done(step, platform.do(step)!);
+    }
+    const moved = Array.from({ length: 64 }, () => company.next().move?.id).filter((id) => id !== undefined);
+    expect(moved.length).toBeGreaterThan(10);
+    expect(new Set(moved).size).toBe(moved.length);
+  });
+
+  test('leaves a resource alone after a move of it was refused, and begins another in place of what could not be created', () => {
+    const company = new Company('ORG-demo', seededRandom(4));
+    const platform = new Platform();
+    const refused = new Set<string>();
+    for (let tried = 0; tried < 2_000; tried++) {
+      const step = company.next();
+      if (step.move) expect(refused.has(step.move.id)).toBe(false);
+      if (tried % 5 === 4) {
+        company.refused(step);
+        if (step.move) refused.add(step.move.id);
+      } else company.done(step, platform.do(step)!);
+    }
+    expect(refused.size).toBeGreaterThan(100);
+  });
+
+  test('holds a bounded number of resources, however long it works', () => {
+    const platform = new Platform();
+    const live = () =>
+      [...platform.statuses].filter(([id, status]) => {
+        const lifecycle = Object.values(lifecycles).find(({ prefix }) =>
+          id.startsWith(`${prefix}-`),
+        ) as Lifecycle;
+        return Object.values(lifecycle.moves).some(({ takes }) => takes[status] !== undefined);
+      }).length;
+    work(6, 20_000, 8, platform);
+    expect(live()).toBeLessThan(250);
+  });
+});

@@ -1,0 +1,183 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Summary } from '../../src/demo/summary.js';
+import type { Database } from '../../src/storage/database.js';
+import { dataDirectory } from '../support/data-directory.js';
+import { freshDatabase } from '../support/database.js';
+import { Posthorn, posthorn, program } from '../support/process.js';
+
+const escapeCode = '\u001b';
+
+async function settings(): Promise<{ database: Database; env: Record<string, string> }> {
+  const { database, url } = await freshDatabase();
+  const env = {
+    DATABASE_URL: url,
+    POSTHORN_DATA_DIR: await dataDirectory('data'),
+    POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+    POSTHORN_PORT: '0',
+    POSTHORN_PLATFORM_PORT: '0',
+  };
+  return { database, env };
+}
+
+/** What a demo has no reason to say. That something is slow and was tried again, it may log. */
+function withoutWarnings(stderr: string): string[] {
+  return stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"warn"'));
+}
+
+describe('posthorn demo --json', () => {
+  let database: Database;
+  let summary: Summary;
+  let printed: string;
+  /** On a machine that is so busy that requests or statements time out, some things happen twice. */
+  let isCalm: boolean;
+  beforeAll(async () => {
+    const fresh = await settings();
+    database = fresh.database;
+    const args = ['demo', '--for', '5s', '--rate', '30/s', '--json'];
+    const { code, stdout, stderr } = await posthorn(args, fresh.env);
+    expect(code).toBe(0);
+    expect(withoutWarnings(stderr)).toEqual([]);
+    printed = stdout;
+    summary = JSON.parse(stdout) as Summary;
+    isCalm = stderr === '' && summary.troubles === 0;
+  });
+
+  test('prints one object and nothing else', () => {
+    expect(printed.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('what the company was told was recorded is in the stream, and in the table', async () => {
+    expect(summary.events.recorded).toBeGreaterThan(0);
+    expect(summary.events.in_stream).toBe(summary.events.recorded);
+    // An answer that did not come in time leaves an event that nobody was told of.
+    expect(summary.events.by_others).toBeLessThanOrEqual(summary.troubles);
+    // What a fresh installation has to show was recorded before the first webhook was made.
+    const { rows } = await database.query<{ type: string; count: number }>({
+      text: `
+  select type, count(*)::int as count
+    from posthorn.events
+   where organization_id = 'ORG-demo' and created_at >= (select min(created_at) from posthorn.webhooks)
+   group by type`,
+    });
+    expect(summary.events.by_type).toEqual(Object.fromEntries(rows.map(({ type, count }) => [type, count])));
+    const recorded = rows.filter(({ type }) => !type.startsWith('webhook.'));
+    expect(recorded.reduce((sum, { count }) => sum + count, 0)).toBe(
+      summary.events.recorded + summary.events.by_others,
+    );
+  });
+
+  test('deliveries are as many as the table has, and receivers accepted those that were delivered', async () => {
+    const { rows } = await database.query<{ webhook_id: string; status: string; count: number }>({
+      text: `
+  select webhook_id, status, count(*)::int as count
+    from posthorn.deliveries
+   group by webhook_id, status`,
+    });
+    const inTable = (id: string | null, status: string) =>
+      rows.find((row) => row.webhook_id === id && row.status === status)?.count ?? 0;
+    expect(summary.receivers).toHaveLength(5);
+    for (const receiver of summary.receivers) {
+      const { name, webhook_id: id, delivered, failed, unsettled, accepted } = receiver;
+      expect({ name, delivered, failed, unsettled }).toEqual({
+        ...{ name, delivered: inTable(id, 'success'), failed: inTable(id, 'failed') },
+        unsettled: inTable(id, 'pending'),
+      });
+      expect(accepted, name).toBeGreaterThanOrEqual(delivered);
+      if (isCalm) expect({ name, accepted }).toEqual({ name, accepted: delivered });
+    }
+    const byName = Object.fromEntries(summary.receivers.map((receiver) => [receiver.name, receiver]));
+    expect(byName.healthy!.delivered).toBeGreaterThanOrEqual(summary.events.recorded);
+    expect(byName.dead).toMatchObject({ delivered: 0 });
+    expect(byName.verifying!.signatures!.verified).toBe(byName.verifying!.accepted);
+  });
+
+  test('nothing is left that would send to ports that are free again', async () => {
+    const { rows } = await database.query<{ status: string; count: number }>({
+      text: 'select status, count(*)::int as count from posthorn.webhooks group by status',
+    });
+    expect(rows).toEqual([{ status: 'disabled', count: 5 }]);
+  });
+});
+
+describe('posthorn demo', () => {
+  test('in a pipe prints plain lines, and ends in order when it is told to; a second one replaces its webhooks', async () => {
+    const { database, env } = await settings();
+    for (let run = 0; run < 2; run++) {
+      const demo = new Posthorn(['demo'], env);
+      await demo.until(/^The company works: ORG-demo on http:\/\/127\.0\.0\.1:\d+$/m);
+      demo.kill('SIGTERM');
+      const { code, stdout, stderr } = await demo.ended;
+      expect(code).toBe(0);
+      expect(withoutWarnings(stderr)).toEqual([]);
+      expect(stdout).not.toContain(escapeCode);
+      expect(stdout).toMatch(/ events recorded, all of them in the stream; /);
+      const { rows } = await database.query<{ count: number }>({
+        text: 'select count(*)::int as count from posthorn.webhooks',
+      });
+      expect(rows).toEqual([{ count: 5 }]);
+    }
+  });
+
+  test.each([
+    [{ POSTHORN_ROLES: 'api,delivery' }, 'POSTHORN_ROLES: the demo needs platform, too; leave it unset.'],
+    [{ POSTHORN_EGRESS_ALLOW: '' }, 'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; '],
+  ])('says in one line that it cannot run with %j', async (extra, line) => {
+    const { code, stdout, stderr } = await posthorn(['demo'], extra);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.startsWith(line), stderr).toBe(true);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('does not run beside another one on the same data directory', async () => {
+    const { env } = await settings();
+    const { DATABASE_URL: _, ...embedded } = env;
+    const first = new Posthorn(['demo'], embedded);
+    await first.until(/^The company works/m);
+    const { code, stdout, stderr } = await posthorn(['demo'], embedded);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^Another posthorn serve runs on the data directory .*\n$/);
+    first.kill('SIGINT');
+    expect((await first.ended).code).toBe(0);
+  });
+});
+
+describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('on a terminal', () => {
+  /** Runs the demo on a terminal of its own and presses a key once the dashboard is there. */
+  async function press(key: string): Promise<{ code: number | null; output: string }> {
+    const { env } = await settings();
+    const { PATH = '' } = process.env;
+    const line = `stty cols 80 rows 24; exec '${process.execPath}' '${program}' demo`;
+    const child = spawn('/usr/bin/script', ['-qec', line, '/dev/null'], {
+      env: { PATH, TERM: 'xterm', SHELL: '/bin/sh', ...env },
+    });
+    let output = '';
+    let isPressed = false;
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (isPressed || !output.includes('q ends it')) return;
+      isPressed = true;
+      child.stdin.write(key);
+    });
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    return { code, output };
+  }
+
+  test.each([
+    ['q', 'q'],
+    ['Ctrl-C', '\u0003'],
+  ])('%s ends the demo in order and gives the terminal back', async (_name, key) => {
+    const { code, output } = await press(key);
+    expect(code).toBe(0);
+    const [before = '', after = ''] = output.split(`${escapeCode}[?1049l`);
+    expect(before).toContain(`${escapeCode}[?1049h`);
+    expect(before).toContain('GET /v1/events/tail');
+    expect(before.lastIndexOf(`${escapeCode}[?25h`)).toBeGreaterThan(
+      before.lastIndexOf(`${escapeCode}[?25l`),
+    );
+    expect(after).toContain('all of them in the stream');
+    expect(after).not.toContain(escapeCode);
+  });
+});

@@ -1,0 +1,175 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Figures, type StreamEvent } from '../../src/demo/figures.js';
+import { Latencies } from '../../src/demo/latencies.js';
+import { Ledger } from '../../src/demo/ledger.js';
+import { RateMeter } from '../../src/demo/rate-meter.js';
+import { progressLine, summarise, summaryLines } from '../../src/demo/summary.js';
+import { clock, compact, milliseconds, perSecond, wait, whole } from '../../src/demo/wording.js';
+
+function shown(id: string, type = 'invoice.paid'): StreamEvent {
+  return {
+    ...{ id, type, workspace_id: 'WS-berlin', created_at: '2026-11-15T04:17:25.363Z' },
+    actor: { type: 'user', id: 'USR-ada' },
+    subject: { type: 'invoice', id: 'INV-1' },
+  };
+}
+
+const two = [
+  { name: 'healthy', manner: 'answers', checksSignatures: false },
+  { name: 'verifying', manner: 'checks', checksSignatures: true },
+];
+
+describe('latencies', () => {
+  test('have percentiles within 3 % of the exact ones, or half a millisecond', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 600_000 }), { minLength: 1, maxLength: 300 }),
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        (times, share) => {
+          const latencies = new Latencies();
+          for (const ms of times) latencies.add(ms);
+          const exact = [...times].sort((a, b) => a - b)[Math.ceil(times.length * share) - 1]!;
+          expect(Math.abs(latencies.percentile(share)! - exact)).toBeLessThanOrEqual(exact * 0.03 + 0.5);
+        },
+      ),
+    );
+  });
+
+  test('that nobody measured have none, and a clock that runs ahead makes no negative ones', () => {
+    const latencies = new Latencies();
+    expect(latencies.percentile(0.5)).toBeNull();
+    latencies.add(-40);
+    expect(latencies.percentile(0.99)).toBe(0);
+  });
+
+  test('of several receivers are those of all together', () => {
+    const [one, other] = [new Latencies(), new Latencies()];
+    for (const ms of [1, 1, 1]) one.add(ms);
+    for (const ms of [100, 100, 100, 100]) other.add(ms);
+    one.include(other);
+    expect(one.count).toBe(7);
+    expect(one.percentile(0.4)).toBe(1);
+    expect(one.percentile(0.5)).toBeGreaterThan(95);
+  });
+});
+
+describe('the ledger', () => {
+  test('finds what is missing and what others recorded, in whatever order both sides come', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer(), { maxLength: 50 }),
+        fc.uniqueArray(fc.integer(), { maxLength: 50 }),
+        fc.infiniteStream(fc.boolean()),
+        (told, seen, turns) => {
+          const ledger = new Ledger();
+          const left = { told: [...told], seen: [...seen] };
+          for (const isTold of turns) {
+            if (left.told.length + left.seen.length === 0) break;
+            const id = (isTold ? left.told : left.seen).shift();
+            if (id === undefined) continue;
+            if (isTold) ledger.told(`EVT-${id}`);
+            else ledger.shown(`EVT-${id}`);
+          }
+          expect(ledger.missing).toBe(told.filter((id) => !seen.includes(id)).length);
+          expect(ledger.others).toBe(seen.filter((id) => !told.includes(id)).length);
+        },
+      ),
+    );
+  });
+});
+
+describe('the rate meter', () => {
+  test('tells the rate of the last ten seconds, and from the start on', () => {
+    const meter = new RateMeter(1_000);
+    for (let ms = 1_000; ms < 31_000; ms += 50) meter.count(ms);
+    expect(meter.perSecond(31_000)).toBeCloseTo(20, 1);
+    for (let ms = 31_000; ms < 41_000; ms += 100) meter.count(ms);
+    expect(meter.perSecond(41_000)).toBeCloseTo(10, 1);
+    const young = new RateMeter(0);
+    for (let ms = 0; ms < 2_000; ms += 100) young.count(ms);
+    expect(young.perSecond(2_000)).toBeCloseTo(10, 1);
+    expect(new RateMeter(0).perSecond(0)).toBe(0);
+  });
+
+  test('has a picture of whole seconds, the latest last', () => {
+    const meter = new RateMeter(0);
+    for (const ms of [100, 200, 1_100, 3_500, 4_100]) meter.count(ms);
+    expect(meter.history(4_500, 60)).toEqual([2, 1, 0, 1]);
+    expect(meter.history(4_500, 2)).toEqual([0, 1]);
+  });
+});
+
+describe('figures', () => {
+  test("count events by type, and the service's own apart from those of the company", () => {
+    const figures = new Figures(two);
+    figures.begin(0);
+    figures.eventRecorded('EVT-1', 10);
+    figures.eventShown(shown('EVT-1'));
+    figures.eventShown(shown('EVT-2', 'webhook.delivery_failed'));
+    figures.eventShown(shown('EVT-3'));
+    expect(Object.fromEntries(figures.byType)).toEqual({ 'invoice.paid': 2, 'webhook.delivery_failed': 1 });
+    expect(figures.own).toBe(1);
+    expect(figures.ledger.missing).toBe(0);
+    expect(figures.ledger.others).toBe(1);
+  });
+
+  test('measure the first arrival only: later ones are as late as their retries', () => {
+    const figures = new Figures(two);
+    figures.deliveryArrived('healthy', 1, 4);
+    figures.deliveryArrived('healthy', 2, 9_000);
+    expect(figures.receiver('healthy').latencies.count).toBe(1);
+  });
+
+  test('keep the latest events and not all of them', () => {
+    const figures = new Figures(two);
+    for (let n = 0; n < 1_000; n++) figures.eventShown(shown(`EVT-${n}`));
+    expect(figures.latest.at(-1)?.id).toBe('EVT-999');
+    expect(figures.latest.length).toBeLessThan(1_000);
+  });
+
+  test('come to a summary that says what is missing', () => {
+    const figures = new Figures(two);
+    figures.begin(1_000);
+    for (const id of ['EVT-1', 'EVT-2']) figures.eventRecorded(id, 1_500);
+    figures.eventShown(shown('EVT-1'));
+    figures.eventShown(shown('EVT-9', 'webhook.disabled'));
+    figures.deliveriesCounted('healthy', { delivered: 1, retrying: 0, failed: 3 });
+    figures.deliveryAccepted('healthy');
+    figures.signatureChecked('verifying', true);
+    figures.signatureChecked('verifying', false);
+    const summary = summarise(figures, {
+      endedMs: 3_000,
+      wantedPerSecond: 20,
+      webhookIdOf: (name) => (name === 'healthy' ? 'WHK-1' : undefined),
+      givenUp: new Map([['healthy', 2]]),
+    });
+    expect(summary).toMatchObject({
+      duration_ms: 2_000,
+      rate: { wanted: 20, achieved: 1 },
+      events: { recorded: 2, in_stream: 1, by_others: 0, own: 1 },
+      receivers: [
+        { name: 'healthy', webhook_id: 'WHK-1', delivered: 1, failed: 3, given_up: 2, accepted: 1 },
+        { name: 'verifying', webhook_id: null, signatures: { verified: 1, refused: 1 } },
+      ],
+    });
+    const text = summaryLines(summary).join('\n');
+    expect(text).toContain('2 events recorded, 1 of them NOT in the stream; 1 a second of 20 wanted.');
+    expect(text).toMatch(/healthy +1 +3 +- +- +2 still waited at the end/);
+    expect(text).toContain('signatures: 1 verified, 1 refused');
+    expect(progressLine(figures, 3_000)).toBe(
+      '0:02  2 events, 1 a second; 1 delivered, 0 retrying, 3 failed; p50 -, p99 -',
+    );
+  });
+});
+
+describe('wording', () => {
+  test('of numbers, times and rates is short', () => {
+    expect([0, 999, 12_345].map(whole)).toEqual(['0', '999', '12,345']);
+    expect([0, 9_999, 10_000, 999_999, 3_500_000].map(compact)).toEqual(['0', '9999', '10k', '999k', '3M']);
+    expect([null, 0, 999, 1_234].map(milliseconds)).toEqual(['-', '0 ms', '999 ms', '1.2 s']);
+    expect([0, 9_999, 754_000, 3_723_000].map(clock)).toEqual(['0:00', '0:09', '12:34', '1:02:03']);
+    expect([20, 19.74, 0.25, 123.4].map(perSecond)).toEqual(['20', '19.7', '0.25', '123']);
+    expect([500, 20_000, 300_000, 7_200_000].map(wait)).toEqual(['500ms', '20s', '5m', '2h']);
+  });
+});

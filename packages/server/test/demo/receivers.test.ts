@@ -1,0 +1,81 @@
+import { sign } from '@posthorn/receiver';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { Figures } from '../../src/demo/figures.js';
+import { forge } from '../../src/demo/forger.js';
+import { seededRandom } from '../../src/demo/random.js';
+import { manners, Receiver } from '../../src/demo/receivers.js';
+
+const secret = 'secret-of-the-receivers';
+const nowMs = Date.parse('2026-11-15T04:17:25.400Z');
+const opened: Receiver[] = [];
+afterAll(() => Promise.all(opened.map((receiver) => receiver.close())));
+
+async function open(name: string): Promise<{ receiver: Receiver; figures: Figures }> {
+  const figures = new Figures(manners);
+  const manner = manners.find((one) => one.name === name)!;
+  const receiver = await Receiver.open({
+    manner,
+    secret,
+    random: seededRandom(1),
+    now: () => nowMs,
+    figures,
+  });
+  opened.push(receiver);
+  return { receiver, figures };
+}
+
+function send(receiver: Receiver, { type = 'invoice.paid', attempt = 1 } = {}): Promise<number | 'hung up'> {
+  const body = JSON.stringify({ id: 'EVT-1', type, created_at: '2026-11-15T04:17:25.363Z', data: {} });
+  const headers = { ...sign(body, { id: 'EVT-1', timestamp: new Date(), key: secret }) };
+  return fetch(receiver.url, {
+    method: 'POST',
+    headers: { ...headers, 'X-Service-Attempt': String(attempt) },
+    body,
+  }).then(
+    ({ status }) => status,
+    () => 'hung up',
+  );
+}
+
+describe('receivers', () => {
+  test('one that checks signatures counts what it verified, and refuses a forgery', async () => {
+    const { receiver, figures } = await open('verifying');
+    expect(await send(receiver)).toBe(200);
+    await forge(receiver.url, Date.now());
+    expect(figures.receiver('verifying')).toMatchObject({
+      signatures: { verified: 1, refused: 1 },
+      accepted: 1,
+    });
+  });
+
+  test.each(manners.map(({ name }) => name))(
+    '%s answers a verification, so that its webhook is active',
+    async (name) => {
+      const { receiver, figures } = await open(name);
+      expect(await send(receiver, { type: 'webhook.verification' })).toBe(200);
+      expect(figures.receiver(name)).toMatchObject({ accepted: 0 });
+    },
+  );
+
+  test('measure from when the event was recorded to when it arrived', async () => {
+    const { receiver, figures } = await open('healthy');
+    const arrived = vi.spyOn(figures, 'deliveryArrived');
+    expect(await send(receiver, { attempt: 2 })).toBe(200);
+    expect(arrived).toHaveBeenCalledExactlyOnceWith('healthy', 2, 37);
+  });
+
+  test('the dead one never answers a delivery', async () => {
+    const { receiver, figures } = await open('dead');
+    expect(await send(receiver)).toBe('hung up');
+    expect(figures.receiver('dead')).toMatchObject({ accepted: 0 });
+  });
+
+  test('the flaky one fails sometimes, and counts as accepted exactly what it answered with 2xx', async () => {
+    const { receiver, figures } = await open('flaky');
+    const answers = await Promise.all(Array.from({ length: 60 }, () => send(receiver)));
+    const accepted = answers.filter((answer) => answer === 200).length;
+    expect(accepted).toBeGreaterThan(20);
+    expect(accepted).toBeLessThan(60);
+    expect(figures.receiver('flaky').accepted).toBe(accepted);
+  });
+});

@@ -1,0 +1,140 @@
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { dayMs } from '../src/domain/duration.js';
+import { Maintenance } from '../src/maintenance.js';
+import { writeAudit } from '../src/storage/audit.js';
+import { verifyChain } from '../src/storage/audit-chain.js';
+import type { Database } from '../src/storage/database.js';
+import { auditEntry } from './support/audit.js';
+import { freshDatabase } from './support/database.js';
+import { startTestService } from './support/service.js';
+import { newTenant, type Tenant } from './support/tenant.js';
+
+const silent = pino({ level: 'silent' });
+const clients: pg.Client[] = [];
+afterAll(() => Promise.all(clients.map((client) => client.end())));
+
+async function partitionsOf(database: Database): Promise<Record<string, string[]>> {
+  const { rows } = await database.query<{ parent: string; day: string }>({
+    text: `select p.relname as parent, right(c.relname, 8) as day
+             from pg_inherits i
+             join pg_class c on c.oid = i.inhrelid
+             join pg_class p on p.oid = i.inhparent
+            where p.relname in ('events', 'deliveries', 'audit_log')
+            order by 1, 2`,
+  });
+  const days: Record<string, string[]> = { events: [], deliveries: [], audit_log: [] };
+  for (const { parent, day } of rows) days[parent]?.push(day);
+  return days;
+}
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10).replaceAll('-', '');
+const week = (fromMs: number) => Array.from({ length: 8 }, (_, ahead) => dayOf(fromMs + ahead * dayMs));
+const firstOfMonth = (ms: number) => `${dayOf(ms).slice(0, 6)}01`;
+
+describe('by one node at a time', () => {
+  test('nothing is done while another holds the lock, and everything once it has let go', async () => {
+    const { database, url } = await freshDatabase();
+    const other = new pg.Client({ connectionString: url });
+    clients.push(other);
+    await other.connect();
+    await other.query('begin');
+    await other.query("select pg_advisory_xact_lock(hashtextextended('posthorn.maintenance', 0))");
+    const maintenance = new Maintenance(database, silent, Date.now);
+    await maintenance.run();
+    expect((await partitionsOf(database)).events).toEqual([]);
+    await other.query('commit');
+    await maintenance.run();
+    expect((await partitionsOf(database)).events).toEqual(week(Date.now()));
+  });
+
+  test('the lock is given back after each run', async () => {
+    const { database } = await freshDatabase();
+    for (let turn = 0; turn < 2; turn++) {
+      const nowMs = Date.now() + turn * 30 * dayMs;
+      await new Maintenance(database, silent, () => nowMs).run();
+      expect((await partitionsOf(database)).events?.at(-1)).toBe(week(nowMs).at(-1));
+    }
+  });
+
+  test('a database that is away is no reason to fail', async () => {
+    const { Database } = await import('../src/storage/database.js');
+    const away = new Database({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
+    const warnings: unknown[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
+    await new Maintenance(away, logger, Date.now).run();
+    expect(warnings).toEqual(['maintenance will be tried again']);
+    await away.close();
+  });
+});
+
+test('a missed week heals itself: the first run makes what is missing and drops what is old', async () => {
+  const { database } = await freshDatabase();
+  let nowMs = Date.now();
+  const maintenance = new Maintenance(database, silent, () => nowMs);
+  await maintenance.run();
+  const before = week(nowMs);
+  nowMs += 15 * dayMs;
+  await maintenance.run();
+  expect((await partitionsOf(database)).events).toEqual([...before, ...week(nowMs)]);
+  nowMs += 90 * dayMs;
+  await maintenance.run();
+  const { events, deliveries } = await partitionsOf(database);
+  // What ended more than 90 days ago is gone; what is younger than that is not.
+  expect(events).toEqual([...week(nowMs - 90 * dayMs), ...week(nowMs)]);
+  expect(deliveries).toEqual(events);
+});
+
+describe('as the clock moves on', () => {
+  let service: Awaited<ReturnType<typeof startTestService>>;
+  let tenant: Tenant;
+  let startMs: number;
+  const countOf = async (path: string) => (await tenant.data('GET', path)).length;
+  const events = () => countOf(`/v1/events?organization_id=${tenant.organization}`);
+  const entries = () => countOf('/v1/audit-logs');
+  const maintain = () =>
+    new Maintenance(service.database, silent, () => Date.now() + service.clock.offsetMs).run();
+
+  beforeEach(async () => {
+    service ??= await startTestService();
+    service.clock.offsetMs = 0;
+    startMs = Date.now();
+    tenant = await newTenant(service, {
+      scopes: ['events:read', 'audit:read'],
+      expires_at: new Date(startMs + 3 * 366 * dayMs),
+    });
+    await tenant.record();
+    await writeAudit(service.database, [auditEntry({ organization_id: tenant.organization })]);
+  });
+
+  test('by 91 days the stream is empty at once and stored no more after one run, and the log is there', async () => {
+    expect([await events(), await entries()]).toEqual([1, 1]);
+    service.clock.offsetMs = 91 * dayMs;
+    expect([await events(), await entries()]).toEqual([0, 1]);
+    await maintain();
+    const stored = await partitionsOf(service.database);
+    expect(stored.events).not.toContain(dayOf(startMs));
+    expect(stored.deliveries).toEqual(stored.events);
+    expect(stored.audit_log).toContain(firstOfMonth(startMs));
+    expect([await events(), await entries()]).toEqual([0, 1]);
+    await tenant.record();
+    await writeAudit(service.database, [auditEntry({ organization_id: tenant.organization })]);
+    expect((await verifyChain(service.database, tenant.organization)).fault).toBeUndefined();
+  });
+
+  test('by 366 days the log is empty at once, and its partition is gone after one run', async () => {
+    service.clock.offsetMs = 366 * dayMs;
+    expect(await entries()).toBe(0);
+    await maintain();
+    expect((await partitionsOf(service.database)).audit_log).not.toContain(firstOfMonth(startMs));
+    const { rows } = await service.database.query({ text: 'select from posthorn.audit_log' });
+    expect(rows).toEqual([]);
+    expect(await verifyChain(service.database, tenant.organization)).toMatchObject({
+      ...{ entries: 0, position: 1, fault: undefined },
+    });
+    await writeAudit(service.database, [auditEntry({ organization_id: tenant.organization })]);
+    expect(await verifyChain(service.database, tenant.organization)).toMatchObject({
+      ...{ entries: 1, position: 2, fault: undefined },
+    });
+  });
+});

@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest';
+import { ask, record } from '../support/client.js';
+import { actor, moveBody, Platform, resources } from '../support/lifecycle.js';
+import { readOperations } from '../support/operations.js';
+import { platformToken, startTestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
+
+const service = await startTestService();
+const tenant = await newTenant(service);
+const platform = new Platform(service, tenant.organization);
+
+const pointers = ({ body }: { body: { errors: { pointer: string; code: string }[] } }) =>
+  body.errors.map(({ pointer, code }) => `${pointer} ${code}`);
+
+describe('a creation', () => {
+  test('takes the attributes of the resource and shows them', async () => {
+    const fields = { name: 'Support', execution_model: 'agent_led', product_line: 'customer_support' };
+    const { body } = await platform.create('service-lines', fields);
+    expect(body.data).toMatchObject(fields);
+    const moved = await platform.post(`service-lines/${body.data.id}/activate`, { actor });
+    expect(moved.body.event.payload).toEqual({
+      ...{ previous_status: 'draft', new_status: 'active' },
+      ...{ execution_model: 'agent_led', product_line: 'customer_support' },
+    });
+  });
+
+  test('that lacks fields, has others or has wrong ones is 422 with all of them, and leaves nothing', async () => {
+    const before = await platform.traces();
+    const answer = await platform.post('incidents', {
+      ...{ organization_id: 'acme', workspace_id: 'x', actor: { type: 'User' }, severity: 'bad', colour: 1 },
+      title: 'half of a pair: \ud800',
+    });
+    expect(answer.status).toBe(422);
+    expect(pointers(answer).sort()).toEqual([
+      '/actor/id required',
+      '/actor/type pattern_mismatch',
+      '/colour unknown_field',
+      '/organization_id pattern_mismatch',
+      '/service_line_id required',
+      '/severity pattern_mismatch',
+      '/title invalid_text',
+      '/workspace_id pattern_mismatch',
+    ]);
+    expect(await platform.traces()).toEqual(before);
+  });
+
+  test('cannot set the status, the id or what is counted', async () => {
+    const answer = await platform.create('invoices', { status: 'paid', id: 'INV-1', payment_attempts: 3 });
+    expect(pointers(answer)).toEqual([
+      '/status unknown_field',
+      '/id unknown_field',
+      '/payment_attempts unknown_field',
+    ]);
+  });
+
+  test('with a number that would lose digits is 422', async () => {
+    const answer = await ask(`${service.platformUrl}/platform/invoices`, {
+      ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
+      raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":9007199254740993}`,
+    });
+    expect(pointers(answer)).toEqual(['/amount_minor too_large']);
+  });
+});
+
+describe('a move', () => {
+  test('of an id that nobody has is 404, also of one of another kind', async () => {
+    const { id } = await platform.bring('invoices');
+    for (const path of ['service-lines/LIN-1/activate', `service-lines/${id}/activate`]) {
+      const { status, body } = await platform.post(path, { actor });
+      expect([status, body.code, body.detail]).toEqual([404, 'not_found', 'There is no such service line.']);
+    }
+    expect((await platform.get(`service-lines/${id}`)).status).toBe(404);
+  });
+
+  test('that no resource knows is no path', async () => {
+    const { id } = await platform.bring('service-lines');
+    const { status, body } = await platform.post(`service-lines/${id}/explode`, { actor });
+    expect([status, body.detail]).toEqual([404, 'There is nothing at this path.']);
+    expect((await platform.get(`service-lines/${id}/activate`)).status).toBe(405);
+  });
+
+  test('that lacks what nobody else can know is 422, before its status or id is looked at', async () => {
+    for (const [path, field] of [
+      ['incidents/INC-1/change-severity', '/severity'],
+      ['users/USR-1/change-role', '/role'],
+      ['tasks/TSK-1/assign', '/assignee_id'],
+    ]) {
+      const answer = await platform.post(path!, { actor });
+      expect([answer.status, pointers(answer)]).toEqual([422, [`${field} required`]]);
+    }
+    expect(pointers(await platform.post('service-lines/LIN-1/pause', { reason: 7, why: '' }))).toEqual([
+      '/actor required',
+      '/why unknown_field',
+      '/reason wrong_type',
+    ]);
+  });
+
+  test('sets what it is given of the resource, tells it, and the audit log has before and after', async () => {
+    const { id } = await platform.bring('incidents');
+    const { body } = await platform.post(`incidents/${id}/change-severity`, { actor, severity: 'p0' });
+    expect(body.data.severity).toBe('p0');
+    expect(body.event.payload).toMatchObject({ id, previous_severity: 'p1', new_severity: 'p0' });
+    expect((await platform.audit(id)).at(-1).changes).toEqual({ severity: { from: 'p1', to: 'p0' } });
+  });
+
+  test('tells who had a task before, and null of nobody', async () => {
+    const { id } = await platform.bring('tasks');
+    const assign = async (assignee_id: string) =>
+      (await platform.post(`tasks/${id}/assign`, { actor, assignee_id })).body.event.payload;
+    expect(await assign('USR-2')).toEqual({ id, assignee_id: 'USR-2', previous_assignee_id: null });
+    expect(await assign('AGT-3')).toEqual({ id, assignee_id: 'AGT-3', previous_assignee_id: 'USR-2' });
+  });
+
+  test('that pays another amount than was owed tells it and leaves the invoice as it is', async () => {
+    const { body } = await platform.create('invoices', { amount_minor: 500 });
+    const { id } = body.data;
+    await platform.post(`invoices/${id}/finalize`, { actor, number: '2026-1', amount_minor: 600 });
+    const paid = await platform.post(`invoices/${id}/pay`, { actor, amount_minor: 550 });
+    expect(paid.body.data).toMatchObject({ number: '2026-1', amount_minor: 600, status: 'paid' });
+    expect(paid.body.event.payload.amount_minor).toBe(550);
+  });
+
+  test('counts failed payments by itself', async () => {
+    const { id } = await platform.bring('invoices', 'open');
+    const fail = () => platform.post(`invoices/${id}/fail-payment`, { actor, failure_code: 'expired_card' });
+    expect((await fail()).body.event.payload).toMatchObject({ attempt: 1, failure_code: 'expired_card' });
+    expect((await fail()).body.event.payload.attempt).toBe(2);
+    const counted = await fail();
+    expect([counted.body.data.payment_attempts, counted.body.data.status]).toEqual([3, 'open']);
+    expect(pointers(await platform.post(`invoices/${id}/fail-payment`, { actor, attempt: 1 }))).toEqual([
+      '/attempt unknown_field',
+    ]);
+  });
+
+  test('measures how long the status lasted, whatever was changed meanwhile', async () => {
+    const { id } = await platform.bring('incidents');
+    await service.database.query({
+      text: `
+  update posthorn.resources set status_since = status_since - interval '1 hour' where id = $1`,
+      values: [id],
+    });
+    await platform.post(`incidents/${id}/change-severity`, { actor, severity: 'p3' });
+    const { body } = await platform.post(`incidents/${id}/resolve`, { actor });
+    expect(body.event.payload.duration_ms).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  test('made by many at once is made by one', async () => {
+    const { id } = await platform.bring('invoices');
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => platform.post(`invoices/${id}/finalize`, { actor })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)]);
+    expect(await tenant.events({ subject_id: id })).toHaveLength(1);
+  });
+});
+
+test('events about resources that were never created here are recorded all the same', async () => {
+  const [recorded] = await record(service, {
+    ...{ type: 'invoice.paid', organization_id: tenant.organization, actor, payload: {} },
+    subject: { type: 'invoice', id: 'INV-of-somebody-else' },
+  });
+  expect(recorded!.id).toMatch(/^EVT-/);
+});
+
+test('the OpenAPI document of the listener has every creation, move and resource', async () => {
+  const names = (await readOperations(service.platformUrl)).map(({ name }) => name);
+  for (const [resource, { moves }] of resources) {
+    expect(names).toContain(`POST /platform/${resource}`);
+    expect(names).toContain(`GET /platform/${resource}/{id}`);
+    for (const move of Object.keys(moves)) expect(names).toContain(`POST /platform/${resource}/{id}/${move}`);
+  }
+});
+
+test('nothing of it is on the public listener, and nothing works without the platform token', async () => {
+  const options = { method: 'POST', body: moveBody(resources[0]![1], 'activate') };
+  const path = '/platform/service-lines/LIN-1/activate';
+  expect((await ask(`${service.publicUrl}${path}`, { ...options, token: tenant.token })).status).toBe(404);
+  expect((await ask(`${service.platformUrl}${path}`, { ...options, token: tenant.token })).status).toBe(401);
+});

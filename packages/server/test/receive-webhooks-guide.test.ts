@@ -1,0 +1,101 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { startTestService } from './support/service.js';
+import { firstThatRuns, freePort, run, Server, snippet, Workshop } from './support/snippets.js';
+import { eventually, newTenant } from './support/tenant.js';
+
+const page = 'docs/receive-webhooks.md';
+const secret = 'a-secret-of-the-guide';
+const service = await startTestService();
+const workshop = await Workshop.open();
+const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
+const openssl = await firstThatRuns(['openssl'], ['version']);
+
+/** Starts a receiver of the guide on a port of ours, subscribes it, and answers what it prints for an event. */
+async function deliverTo(start: (port: number) => Server, port: number, event: Record<string, unknown>) {
+  const receiver = start(port);
+  await receiver.isListening(port);
+  const tenant = await newTenant(service);
+  const { body } = await tenant.create({ url: `http://127.0.0.1:${port}/webhooks`, secret });
+  expect(body.data.status, receiver.output).toBe('active');
+  const recorded = await tenant.record(event);
+  await tenant.settled(body.data, 1, ({ status }) => status === 'success');
+  const refused = await fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', body: '{}' });
+  expect(refused.status).toBe(401);
+  return { recorded, receiver };
+}
+
+describe('the receiver of the guide in TypeScript', () => {
+  const source = snippet(page, 'ts', 'createServer(');
+
+  test('compiles in strict mode, verifies what comes and acts on it', async () => {
+    const port = await freePort();
+    expect(
+      await workshop.compile('receive', source.replace('listen(3000)', `listen(${port}, '127.0.0.1')`)),
+    ).toBe('');
+    const env = { WEBHOOK_SECRET: secret };
+    const payload = { id: 'INV-7', amount_minor: 1999, currency: 'EUR' };
+    const start = () => new Server(process.execPath, [workshop.path('receive.js')], env);
+    const { receiver } = await deliverTo(start, port, { type: 'invoice.paid', payload });
+    await eventually(
+      async () => receiver.output,
+      (output) => output === 'INV-7 is paid: 1999 EUR\n',
+    );
+  });
+
+  test('does not compile where it reads a field that the type does not have', async () => {
+    const misspelt = source.replace('event.data.severity', 'event.data.severty');
+    expect(await workshop.compile('misspelt', misspelt)).toContain("'severty' does not exist");
+  });
+
+  test('can be told of types that the installation added', async () => {
+    const declared = snippet(page, 'ts', "'parcel.shipped'");
+    const use = "export const of = (event: EnvelopeOf<'parcel.shipped'>): string => event.data.carrier;\n";
+    expect(await workshop.compile('declared', declared + use)).toBe('');
+    const [imported = ''] = declared.split('\n');
+    expect(await workshop.compile('undeclared', `${imported}\n${use}`)).toContain('\'"parcel.shipped"\'');
+  });
+
+  test('has its types in the README of the package too', async () => {
+    expect(await workshop.compile('readme', snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'))).toBe(
+      '',
+    );
+  });
+});
+
+describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (skipped: no python3)'}`, () => {
+  test('verifies what comes and acts on it', async () => {
+    const port = await freePort();
+    const source = snippet(page, 'python', 'def verify').replace('3000', String(port));
+    const start = () => new Server(python ?? '', ['-c', source], { WEBHOOK_SECRET: secret });
+    const { recorded, receiver } = await deliverTo(start, port, { type: 'task.created' });
+    await eventually(
+      async () => receiver.output,
+      (output) => output.includes(`${recorded.id} task.created\n`),
+    );
+  });
+});
+
+describe.runIf(openssl)(`the signatures by hand${openssl ? '' : ' (skipped: no openssl)'}`, () => {
+  test.each([secret, `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`])(
+    'are those that came, for the secret %s',
+    async (given) => {
+      const tenant = await newTenant(service);
+      const { receiver } = await tenant.connect(200, { secret: given });
+      await tenant.record({ payload: { id: 'INV-ü' } });
+      const { headers, body } = await receiver.deliveries.nth(1);
+      await writeFile(workshop.path('body.json'), body);
+      const printed = async (having: string) => {
+        const line = `cd '${workshop.path('.')}'\n${snippet(page, 'sh', having)}`;
+        const env = {
+          WEBHOOK_SECRET: given,
+          ID: String(headers['webhook-id']),
+          TIME: String(headers['webhook-timestamp']),
+        };
+        return (await run('sh', ['-c', line], env)).stdout.trim();
+      };
+      expect(await printed('echo "sha256=')).toBe(headers['x-service-signature']);
+      expect(await printed('echo "v1,')).toBe(headers['webhook-signature']);
+    },
+  );
+});

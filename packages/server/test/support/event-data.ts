@@ -1,0 +1,45 @@
+import { createCatalogue, type EventType } from '../../src/domain/catalogue.js';
+import type { Schema } from '../../src/web/api-document.js';
+
+/**
+ * The source file that gives receivers the types of `data`. Printed, so that the receiver package needs neither
+ * the server nor the schemas, and nobody writes a type down twice.
+ */
+export function eventDataSource(): string {
+  return `// Printed from the catalogue of the server: change it there, then run
+// UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
+
+/** What \`data\` holds in an envelope about an event, by its type. */
+export interface EventData {
+${createCatalogue().list().map(member).join('\n')}
+}
+`;
+}
+
+function member({ type, description, schema }: EventType): string {
+  const { properties = {}, required = [] } = schema as Schema;
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const optional = required.includes(name) ? '' : '?';
+    return `    ${comment(field.description)}\n    ${name}${optional}: ${typeOf(field)};`;
+  });
+  return `  ${comment(description)}\n  '${type}': {\n${fields.join('\n')}\n  };`;
+}
+
+const comment = (text = '') => `/** ${text} */`;
+
+function typeOf(schema: Schema): string {
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
+  if (schema.enum) return schema.enum.map((value) => `'${value}'`).join(' | ');
+  if (schema.type === 'array') return `${typeOf(schema.items ?? {})}[]`;
+  const known = words[String(schema.type)];
+  if (known === undefined) throw new Error(`no TypeScript type is known for ${JSON.stringify(schema)}`);
+  return known;
+}
+
+const words: Record<string, string> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+};

@@ -1,0 +1,54 @@
+import { createCatalogue, type EventType } from '../../src/domain/catalogue.js';
+import type { ApiDocument, Schema } from '../../src/web/api-document.js';
+import { fieldsOf, limits, typeText } from '../../src/web/reference-schema.js';
+import { table } from './markdown.js';
+
+const catalogue = createCatalogue();
+/** The schemas of the catalogue refer to nothing outside themselves. */
+const nowhere: ApiDocument = { info: { title: '', version: '' } };
+
+/** Every type of the catalogue: an index of the domains, then all there is to know of each type. */
+export function eventTypesPage(): string {
+  const domains = catalogue.domains().map((domain) => ({ domain, types: typesOf(domain) }));
+  return [
+    table(['Domain', 'Types'], domains.map(indexRow)),
+    ...domains.flatMap(({ domain, types }) => [`## ${domain}`, ...types.map(typeSection)]),
+  ].join('\n\n');
+}
+
+interface Domain {
+  domain: string;
+  types: readonly EventType[];
+}
+
+function indexRow({ domain, types }: Domain): string[] {
+  const links = types.map(({ type }) => {
+    const action = type.slice(domain.length + 1);
+    return `[\`${action}\`](#${type.replaceAll('.', '')})`;
+  });
+  return [`[\`${domain}\`](#${domain})`, links.join(', ')];
+}
+
+function typesOf(domain: string): readonly EventType[] {
+  return catalogue.list().filter(({ type }) => type.startsWith(`${domain}.`));
+}
+
+function typeSection({ type, description, since, actors, subject, schema, sample }: EventType): string {
+  return [
+    `### ${type}`,
+    description,
+    `Actor: ${actors.map((actor) => `\`${actor}\``).join(', ')}. Subject: \`${subject}\`. Since ${since}.`,
+    table(['Field', 'Type', 'Meaning'], fieldRows(schema as Schema)),
+    `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
+  ].join('\n\n');
+}
+
+function fieldRows(schema: Schema): string[][] {
+  return fieldsOf(nowhere, schema).map((field) => [
+    `\`${field.path}\``,
+    `${typeText(nowhere, field.schema)}${field.required ? ', required' : ''}`,
+    [field.schema.description ?? '', ...limits(nowhere, field.schema).map(sentence)].join(' '),
+  ]);
+}
+
+const sentence = (phrase: string) => `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;

@@ -1,0 +1,96 @@
+import type { TObject } from 'typebox';
+import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/domain/lifecycle.js';
+import { lifecycles } from '../../src/domain/lifecycles.js';
+import { moveSchema, resourceSchema } from '../../src/domain/resource-schema.js';
+import type { ApiDocument, Schema } from '../../src/web/api-document.js';
+import { typeText } from '../../src/web/reference-schema.js';
+import { table } from './markdown.js';
+
+const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecycles);
+/** The schemas refer to nothing outside themselves. */
+const nowhere: ApiDocument = { info: { title: '', version: '' } };
+
+/** Every lifecycle of the table of moves: its diagram, its moves, its attributes. */
+export function lifecyclesPage(): string {
+  return [
+    table(['Resource', 'Subject', 'Ids', 'Statuses'], resources.map(indexRow)),
+    ...resources.map(section),
+  ].join('\n\n');
+}
+
+function indexRow([name, lifecycle]: [string, Lifecycle]): string[] {
+  const statuses = new Set(transitionsOf(lifecycle).map(({ to }) => `\`${to}\``));
+  return [
+    `[${name}](#${name})`,
+    `\`${lifecycle.kind}\``,
+    `\`${lifecycle.prefix}-*\``,
+    [...statuses].join(', '),
+  ];
+}
+
+function section([name, lifecycle]: [string, Lifecycle]): string {
+  return [
+    `### ${name}`,
+    `\`\`\`mermaid\nstateDiagram-v2\n${transitionsOf(lifecycle).map(arrow).join('\n')}\n\`\`\``,
+    table(
+      ['Move', 'From', 'To', 'Event', 'Fields beside `actor`'],
+      [creationRow(lifecycle), ...moveRows(lifecycle)],
+    ),
+    table(['Attribute', 'Type', 'Left out at the creation'], attributeRows(lifecycle)),
+  ].join('\n\n');
+}
+
+const arrow = ({ from, to, move }: { from: string | null; to: string; move: string }) =>
+  `  ${from ?? '[*]'} --> ${to}: ${move}`;
+
+function creationRow({ creation: { to, event } }: Lifecycle): string[] {
+  return ['create', '', `\`${to}\``, eventLink(event), '`organization_id`, `workspace_id?`, the attributes'];
+}
+
+function moveRows(lifecycle: Lifecycle): string[][] {
+  return Object.entries(lifecycle.moves).map(([name, move]) => {
+    const steps = Object.entries(move.takes);
+    const stays = steps.every(([from, to]) => from === to);
+    const to =
+      stays && steps.length > 1 ? 'the same' : [...new Set(steps.map((step) => `\`${step[1]}\``))].join(', ');
+    const from = steps.map((step) => `\`${step[0]}\``).join(', ');
+    return [`\`${name}\``, from, to, eventLink(move.event), fieldsOf(lifecycle, move)];
+  });
+}
+
+function eventLink(type: string | undefined): string {
+  return type ? `[\`${type}\`](event-types.md#${type.replaceAll('.', '')})` : 'none';
+}
+
+function fieldsOf(lifecycle: Lifecycle, move: Move): string {
+  const { properties } = moveSchema(lifecycle, move);
+  return Object.keys(properties)
+    .filter((name) => name !== 'actor')
+    .map((name) => {
+      const fill = move.fills?.[name];
+      const isNeeded = move.needs?.includes(name);
+      return `\`${name}${isNeeded ? '' : '?'}\`${fill ? ` (${words(fill)})` : ''}`;
+    })
+    .join(', ');
+}
+
+function attributeRows(lifecycle: Lifecycle): string[][] {
+  const shown = resourceSchema(lifecycle) as TObject;
+  return Object.entries(lifecycle.attributes).map(([name, attribute]) => [
+    `\`${name}\``,
+    typeText(nowhere, shown.properties[name] as Schema),
+    leftOut(attribute),
+  ]);
+}
+
+function leftOut({ required, counts, fallback }: Attribute): string {
+  if (required) return 'required';
+  if (counts) return 'counts by itself';
+  return fallback ? words(fallback) : 'null';
+}
+
+function words(fill: NonNullable<Move['fills']>[string]): string {
+  if (fill === 'now') return 'now';
+  if (fill === 'elapsed') return 'since the status began';
+  return 'value' in fill ? `\`${fill.value}\`` : `the actor, if of type \`${fill.actor}\``;
+}

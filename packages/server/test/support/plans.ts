@@ -1,0 +1,61 @@
+import pg from 'pg';
+import { expect } from 'vitest';
+
+interface PlanNode {
+  'Node Type': string;
+  'Index Name'?: string;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: PlanNode[];
+}
+
+interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+/** The limit's own sub-select is the result; partitions that follow each other in time are appended. */
+const usual = ['Limit', 'Result', 'Append'];
+
+/** The page is read by scans of this index of each partition, in its order, and nothing else. */
+export async function expectOrderedScan(
+  client: pg.Client,
+  statement: Statement,
+  index: string,
+  asked: unknown,
+): Promise<void> {
+  for (const [kind, plan] of Object.entries(await plansOf(client, statement))) {
+    const nodes = nodesOf(plan).map(nameOf);
+    const place = `${kind} plan of ${JSON.stringify(asked)}`;
+    expect(nodes, place).toContain(`Index Scan ${index}`);
+    expect(
+      nodes.filter((name) => !usual.includes(name) && name !== `Index Scan ${index}`),
+      place,
+    ).toEqual([]);
+  }
+}
+
+/** The plan for these very values, and the one that a prepared statement settles for after some uses. */
+async function plansOf(client: pg.Client, { text, values }: Statement) {
+  const literals = values.map((value) =>
+    pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value)),
+  );
+  const custom = await client.query(`explain (format json) ${text}`, values);
+  await client.query(`set plan_cache_mode = force_generic_plan; prepare page as ${text}`);
+  const generic = await client.query(`explain (format json) execute page (${literals.join(', ')})`);
+  await client.query('deallocate page; reset plan_cache_mode');
+  return { custom: rootOf(custom), generic: rootOf(generic) };
+}
+
+export function rootOf({ rows }: pg.QueryResult): PlanNode {
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+function nameOf(node: PlanNode): string {
+  const index = node['Index Name']?.replace(/^[a-z_]+_\d{8}_/, '');
+  return index === undefined ? node['Node Type'] : `${node['Node Type']} ${index}`;
+}

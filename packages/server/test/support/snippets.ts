@@ -1,0 +1,119 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { readPage, root } from './docs.js';
+import type { Ended } from './process.js';
+import { eventually } from './tenant.js';
+
+/** The one block of code on a page that is in this language and has this text in it. */
+export function snippet(page: string, language: string, having: string): string {
+  const blocks = [...readPage(page).matchAll(/^( *)```(\w+)\n([\s\S]*?)^\1```$/gm)];
+  const found = blocks.filter(([, , name, text = '']) => name === language && text.includes(having));
+  const [, , , text] = found[0] ?? [];
+  if (text === undefined || found.length > 1)
+    throw new Error(`${page} has ${found.length} blocks of ${language} with ${JSON.stringify(having)}`);
+  return text;
+}
+
+/** Runs a program to its end, with nothing of our environment that could steer it. */
+export function run(file: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const { PATH = '', HOME = '' } = process.env;
+  return new Promise((resolve) => {
+    execFile(file, args, { env: { PATH, HOME, ...env } }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : null;
+      resolve({ code, stdout, stderr: stderr || (error?.message ?? '') });
+    });
+  });
+}
+
+/** A program that serves until the tests of the file are over. */
+export class Server {
+  readonly #child: ChildProcess;
+  output = '';
+
+  constructor(file: string, args: readonly string[], env: Record<string, string>) {
+    const { PATH = '', HOME = '' } = process.env;
+    this.#child = spawn(file, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.setEncoding('utf8').on('data', (text) => {
+        this.output += text;
+      });
+    afterAll(() => {
+      this.#child.kill();
+    });
+  }
+
+  /** Once it takes connections on this port. */
+  async isListening(port: number): Promise<void> {
+    await eventually(
+      async () => ({ listens: await connects(port), output: this.output }),
+      ({ listens }) => listens,
+    );
+  }
+}
+
+function connects(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The first of these that runs this command with success, or undefined. */
+export async function firstThatRuns(
+  files: readonly string[],
+  args: readonly string[],
+): Promise<string | undefined> {
+  for (const file of files) if ((await run(file, args)).code === 0) return file;
+  return undefined;
+}
+
+/** A folder in which a program of TypeScript finds our packages as it would where they are installed. */
+export class Workshop {
+  readonly #directory: string;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  static async open(): Promise<Workshop> {
+    const directory = await mkdtemp(join(tmpdir(), 'posthorn-snippets-'));
+    afterAll(() => rm(directory, { recursive: true, force: true }));
+    await symlink(join(root, 'node_modules'), join(directory, 'node_modules'), 'dir');
+    await writeFile(join(directory, 'package.json'), '{"type": "module"}');
+    return new Workshop(directory);
+  }
+
+  /** Compiles a program and answers what the compiler said; where nothing, it lies at `path(name)`. */
+  async compile(name: string, source: string): Promise<string> {
+    await writeFile(join(this.#directory, `${name}.ts`), source);
+    const config = {
+      extends: join(root, 'tsconfig.base.json'),
+      compilerOptions: { composite: false, declaration: false, sourceMap: false },
+      files: [`${name}.ts`],
+    };
+    await writeFile(join(this.#directory, `${name}.json`), JSON.stringify(config));
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout, stderr } = await run(process.execPath, [compiler, '-p', this.path(`${name}.json`)]);
+    return stdout + stderr;
+  }
+
+  path(file: string): string {
+    return join(this.#directory, file);
+  }
+}
