@@ -22,7 +22,7 @@ export interface Command {
   run: (context: Context) => Promise<void>;
 }
 
-interface Context {
+export interface Context {
   /** Options as given; a flag that is set is 'true'. */
   options: Readonly<Record<string, string | undefined>>;
   argument: string;

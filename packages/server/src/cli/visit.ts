@@ -23,7 +23,7 @@ export async function visit<T>(config: Config, work: (database: Database) => Pro
   const embedded = await openEmbedded(config.dataDir, 'visit');
   const database = new Database(embedded.connection, 2);
   try {
-    await migrate(database);
+    if (!(await isMigrated(database))) await migrate(database);
     return await work(database);
   } finally {
     await database.close();

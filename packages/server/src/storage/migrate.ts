@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { Database, Queryable } from './database.js';
-import { addLifecycleMoves } from './lifecycle-moves.js';
 
 const directory = new URL('../../migrations/', import.meta.url);
 const serverVersionMin = 150_000;
@@ -28,6 +27,8 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     refuseNewer(applied, known);
     const pending = known.filter(({ number }) => !applied.has(number));
     if (pending.length > 0) await apply(client, pending);
+    // Loaded here: the tables behind it take longer to load than most commands take to run.
+    const { addLifecycleMoves } = await import('./lifecycle-moves.js');
     await addLifecycleMoves(client);
     return pending.map(({ name }) => name);
   }, true);
@@ -55,10 +56,7 @@ async function apply(client: Queryable, pending: readonly Migration[]): Promise<
 /** Whether every migration of this version is in the database. */
 export async function isMigrated(database: Database): Promise<boolean> {
   const known = await listMigrations();
-  const { rows } = await database.query<{ present: boolean }>({
-    text: "select to_regclass('posthorn.migrations') is not null as present",
-  });
-  if (!rows[0]?.present) return false;
+  if (!(await hasMigrations(database))) return false;
   const applied = await database.query<{ count: number }>({
     text: 'select count(*) from posthorn.migrations where number <= $1',
     values: [known.length],
@@ -82,12 +80,18 @@ async function refuseOldServer(client: Queryable): Promise<void> {
 }
 
 async function readApplied(client: Queryable): Promise<ReadonlySet<number>> {
-  const present = await client.query<{ present: boolean }>({
-    text: "select to_regclass('posthorn.migrations') is not null as present",
-  });
-  if (!present.rows[0]?.present) return new Set();
+  if (!(await hasMigrations(client))) return new Set();
   const { rows } = await client.query<{ number: number }>({ text: 'select number from posthorn.migrations' });
   return new Set(rows.map(({ number }) => number));
+}
+
+/** Read from the catalogue itself: `to_regclass` may remember what it said before we waited for the lock. */
+async function hasMigrations(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ present: boolean }>({
+    text: `
+  select exists (select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = 'migrations') as present`,
+  });
+  return rows[0]?.present === true;
 }
 
 function refuseNewer(applied: ReadonlySet<number>, known: readonly Migration[]): void {
