@@ -6,10 +6,13 @@ const sharesMax = 64;
 /** One that keeps failing still gets several at a time, so that its own backlog moves. */
 const sharesWhenFailing = 4;
 const failuresInARow = 5;
-/** How much of it is kept in memory: a lot for one that answers, little for one that does not. */
+/**
+ * How much of it is kept in memory: a lot for one that answers, little for one that does not. Whatever a
+ * claim brings fits when it is asked for, or it would go back and forth.
+ */
 const queuedMax = 20_000;
 const queuedMaxUnproven = 500;
-const queuedMaxWhenFailing = 50;
+const queuedMaxWhenFailing = 150;
 
 /** One webhook's deliveries in this node's memory, and how many of them may be under way at once. */
 export class Lane {
