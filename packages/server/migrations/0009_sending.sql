@@ -254,7 +254,8 @@ begin
              duration_ms = case when o.attempts > d.attempts then o.duration_ms else d.duration_ms end,
              response = case when o.attempts > d.attempts then o.response else d.response end,
              earlier_attempts = case
-               when d.attempts = 0 or o.attempts = d.attempts then d.earlier_attempts
+               -- One that is given up keeps what its last attempt came to apart from why it ended.
+               when d.attempts = 0 or (o.attempts = d.attempts and o.error is null) then d.earlier_attempts
                else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
                  'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
                  'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)

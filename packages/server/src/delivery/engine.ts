@@ -70,6 +70,7 @@ export class DeliveryEngine {
       onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
+      beforeWriting: () => this.#health.catchUp(),
       placement: () => this.placement(),
       onRecorded: (batch) => {
         this.accept(batch);
@@ -108,7 +109,9 @@ export class DeliveryEngine {
     await this.#lease.start(this.#options.alone);
     await this.#listener.start();
     const { directory, timeoutMs, logger } = this.#options;
-    this.#refreshing = new Repeating(refreshEveryMs, () => directory.refresh(timeoutMs), logger);
+    // What cannot be read anew is not acted on any more; those who find that out say so.
+    const refresh = () => directory.refresh(timeoutMs).catch(() => undefined);
+    this.#refreshing = new Repeating(refreshEveryMs, refresh, logger);
     this.#claimer.start();
   }
 
@@ -153,8 +156,8 @@ export class DeliveryEngine {
       if (isOver(await this.#standing(delivery))) verdict.waitMs = 0;
       this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
     }
-    this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
+    this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     onAttempt(outcome, verdict.kind);
     this.#log(delivery, outcome, verdict);
     return isDelivered(outcome) ? 'delivered' : 'failed';

@@ -16,6 +16,8 @@ export interface Entry {
 }
 
 export interface SettlerOptions {
+  /** Awaited before outcomes are written. */
+  beforeWriting: () => Promise<void>;
   placement: () => Placement;
   onRecorded: (batch: RecordedBatch) => void;
   onDisabled: (webhookId: string) => void;
@@ -88,6 +90,7 @@ export class Settler {
   }
 
   async #write(batch: readonly Entry[]): Promise<void> {
+    await this.#options.beforeWriting();
     const byNode = new Map<number, Entry[]>();
     for (const entry of batch) {
       const entries = byNode.get(entry.node);

@@ -267,23 +267,16 @@ function deliveryBody(delivery: StoredDelivery) {
 }
 
 function attemptLog(delivery: DeliveryDetail): EarlierAttempt[] {
-  const earlier = (delivery.earlier_attempts ?? []).map((one) => ({
-    ...one,
-    attempted_at: new Date(one.attempted_at).toISOString(),
-  }));
-  if (delivery.attempts === 0 || !delivery.attempted_at) return earlier;
-  return [
-    ...earlier,
-    {
-      attempt: delivery.attempts,
-      attempted_at: delivery.attempted_at.toISOString(),
-      http_status: delivery.http_status,
-      // That the delivery was given up with its webhook is no outcome of an attempt.
-      error: delivery.error === 'disabled' ? null : delivery.error,
-      duration_ms: delivery.duration_ms,
-      response: delivery.response,
-    },
-  ];
+  const { earlier_attempts: earlier, attempts, attempted_at } = delivery;
+  const log = (earlier ?? []).map((one) => attemptBody(one, new Date(one.attempted_at)));
+  // Of one that was given up with its webhook the last attempt is among the earlier ones.
+  const isComplete = log.length >= attempts || attempted_at === null;
+  return isComplete ? log : [...log, attemptBody({ ...delivery, attempt: attempts }, attempted_at)];
+}
+
+function attemptBody(attempt: Omit<EarlierAttempt, 'attempted_at'>, at: Date): EarlierAttempt {
+  const { attempt: number, http_status, error, duration_ms, response } = attempt;
+  return { attempt: number, attempted_at: at.toISOString(), http_status, error, duration_ms, response };
 }
 
 function bindingFor(query: ListQuery, request: FastifyRequest): string {

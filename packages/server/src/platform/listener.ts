@@ -64,7 +64,8 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  platformEventRoutes(app, options.recorder, options.check);
+  // In a scope of its own: NDJSON is read there and nowhere else.
+  await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
   app.get(
     '/metrics',

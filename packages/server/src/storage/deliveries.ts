@@ -155,7 +155,14 @@ export async function endWaiting(
        for update skip locked
   )
   update posthorn.deliveries d
-     set status = $3, error = coalesce($4, d.error)
+     set status = $3, error = coalesce($4, d.error),
+         -- What the last attempt came to is kept apart from why the delivery ended.
+         earlier_attempts = case
+           when d.attempts = 0 or $4::text is null then d.earlier_attempts
+           else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
+             'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
+             'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)
+         end
     from waiting w
    where d.organization_id = w.organization_id and d.webhook_id = w.webhook_id
      and d.created_at = w.created_at and d.id = w.id`,

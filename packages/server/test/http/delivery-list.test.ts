@@ -462,14 +462,20 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
     expect(delivery.status).toBe('success');
   });
 
-  it('keeps the last attempt as it was where the webhook was disabled', async () => {
-    const { tenant, webhook, delivery } = await deliveredWith({ status: 500, body: 'no' });
+  it.each<[string, Answering, Record<string, unknown>]>([
+    ['status', { status: 500, body: 'no' }, { http_status: 500, error: null, response: 'no' }],
+    ['error', resets, { http_status: null, error: 'reset', response: null }],
+  ])('keeps the %s of the last attempt where the webhook was disabled', async (_what, answering, outcome) => {
+    const { tenant, webhook, delivery } = await deliveredWith(answering, answering);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     const detail = await detailOf(tenant, webhook, delivery);
-    expect(detail).toMatchObject({ status: 'failed', error: 'disabled', attempts: 1 });
-    expect(detail.attempt_log).toEqual([
-      expect.objectContaining({ attempt: 1, http_status: 500, error: null, response: 'no' }),
+    expect(detail).toMatchObject({ status: 'failed', error: 'disabled', attempts: 2 });
+    expect(detail.attempt_log).toMatchObject([
+      { attempt: 1, ...outcome },
+      { attempt: 2, ...outcome },
     ]);
+    const fields = ['attempt', 'attempted_at', 'http_status', 'error', 'duration_ms', 'response'];
+    for (const attempt of detail.attempt_log) expect(Object.keys(attempt)).toEqual(fields);
   });
 
   it.each(['WDLV-unknown', 'nonsense', 'WDLV-01ARZ3NDEKTSV4RRFFQ69G5FAV'])('is 404 for %s', async (id) => {

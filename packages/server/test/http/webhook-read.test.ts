@@ -149,6 +149,14 @@ describe('last_delivery_at and last_delivery_status', () => {
     });
   });
 
+  it('tell of an attempt no later than the list of deliveries does', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    await tenant.record();
+    await tenant.settled(webhook);
+    expect(await read(tenant, webhook)).toMatchObject({ status: 'success' });
+  });
+
   it('follow from success to failed and back', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();

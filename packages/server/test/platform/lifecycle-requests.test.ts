@@ -44,6 +44,14 @@ describe('a creation', () => {
     expect(await platform.traces()).toEqual(before);
   });
 
+  test('as NDJSON, which is for events alone, is 415', async () => {
+    const answer = await ask(`${service.platformUrl}/platform/service-lines`, {
+      ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/x-ndjson' } },
+      raw: `${JSON.stringify({ organization_id: tenant.organization, actor })}\n`,
+    });
+    expect(answer.status).toBe(415);
+  });
+
   test('cannot set the status, the id or what is counted', async () => {
     const answer = await platform.create('invoices', { status: 'paid', id: 'INV-1', payment_attempts: 3 });
     expect(pointers(answer)).toEqual([
