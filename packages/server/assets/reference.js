@@ -16,14 +16,15 @@ for (const place of all('[data-fill=address]')) place.textContent = base;
 const tokenForm = document.querySelector('.token');
 const tokenInput = document.querySelector('#token');
 const tokenKey = 'posthorn-reference-token';
+const tokenPlaces = all('[data-fill=token]').map((place) => ({ place, variable: place.textContent }));
 
 function fillToken() {
   const token = tokenInput.value.trim();
   // Only what cannot mean anything to a shell gets into a line that is made to be pasted.
   const usable = /^[A-Za-z0-9._~+/=-]*$/.test(token);
   document.querySelector('#token-fault').textContent = usable ? '' : 'This is not a bearer token.';
-  const filled = usable && token !== '' ? token : '$POSTHORN_TOKEN';
-  for (const place of all('[data-fill=token]')) place.textContent = filled;
+  for (const { place, variable } of tokenPlaces)
+    place.textContent = usable && token !== '' ? token : variable;
   try {
     if (usable) sessionStorage.setItem(tokenKey, token);
   } catch {
@@ -103,7 +104,8 @@ menu.addEventListener('click', (event) => {
 // A link to something that is folded away unfolds it.
 function unfoldTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = target?.closest('details:not([open])');
+  const folded =
+    target?.querySelector(':scope > details:not([open])') ?? target?.closest('details:not([open])');
   if (!folded) return;
   folded.open = true;
   target.scrollIntoView();

@@ -108,6 +108,8 @@ create function posthorn.write_audit(entries json) returns void
 language plpgsql
 -- Its plans are kept, and one that was made while there were few chains would read all of them ever after.
 set enable_seqscan = off
+-- Somebody else's long transaction on the same chain must not hold a connection for long.
+set lock_timeout = '2s'
 as $$
 declare
   today date := (clock_timestamp() at time zone 'UTC')::date;
@@ -175,11 +177,10 @@ $$;
 -- the audit log may go before its end is that old, where its last entries are. Of the log it is noted first
 -- where the chains go on. Dropping needs the parent for a moment: where it is not to be had soon, this gives
 -- way and the next run tries again.
-drop function posthorn.drop_partitions(text, timestamptz);
 create function posthorn.drop_partitions(parent text, keep_from timestamptz, present timestamptz)
 returns setof text
 language plpgsql
-set lock_timeout = '2s'
+set lock_timeout = '500ms'
 set enable_seqscan = off
 as $$
 declare
@@ -215,11 +216,14 @@ begin
   if parent = 'audit_log' and cardinality(going) > 0 then
     update posthorn.audit_chains c
        set dropped = last.position, dropped_hash = last.hash
-      from (select distinct on (organization_id) organization_id, position, hash
-              from posthorn.audit_log
-             where created_at < gone_to
-             order by organization_id, created_at desc, id desc) last
-     where c.organization_id = last.organization_id;
+      from posthorn.audit_chains k
+     cross join lateral (
+           select a.position, a.hash
+             from posthorn.audit_log a
+            where a.organization_id = k.organization_id and a.created_at < gone_to
+            order by a.created_at desc, a.id desc
+            limit 1) last
+     where c.organization_id = k.organization_id and last.position > c.dropped;
   end if;
   foreach partition in array going loop
     execute format('drop table posthorn.%I', partition);

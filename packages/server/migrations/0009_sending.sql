@@ -1,7 +1,12 @@
 -- Recording, claiming and settling with less work for each delivery, and bounded by bytes as well as rows.
+-- Under new names: nodes of the version before go on with the old functions while they are replaced.
 
 -- How large the event's payload is, so that a claim knows what it would bring without reading it.
+alter table posthorn.events add column bytes int;
 alter table posthorn.deliveries add column bytes int;
+
+-- Why a webhook is not verified: {at, reason, http_status, duration_ms, response}.
+alter table posthorn.webhooks add column verification_failure jsonb;
 
 -- Whether anything is due at all: the usual answer is no, and must not cost with the number of webhooks.
 create index deliveries_due on posthorn.deliveries (due_at) where status = 'pending' and leased_by is null;
@@ -11,11 +16,10 @@ alter table posthorn.replays add column advanced_at timestamptz not null default
 drop index posthorn.replays_running;
 create index replays_running on posthorn.replays (advanced_at, created_at) where status = 'running';
 
--- As before, with cheaper identifiers: those of one batch share all but their last ten characters, which
+-- As record_batch, with cheaper identifiers: those of one batch share all but their last ten characters, which
 -- are a number that counts up, in hexadecimal digits. Answers a row for each event or, where it has some,
 -- for each of its deliveries that were born leased; what all of an event's rows share is in the first.
-drop function posthorn.record_batch(json, int, text[]);
-create function posthorn.record_batch(events json, node int, saturated text[])
+create function posthorn.record_and_lease(events json, node int, saturated text[])
 returns table (
   ordinal bigint, id text, created_at timestamptz,
   delivery_id text, webhook_id text, organization_id text, workspace_id text, type text, payload json
@@ -75,9 +79,10 @@ begin
   ), recorded as (
     insert into posthorn.events
            (organization_id, created_at, id, type, workspace_id,
-            actor_type, actor_id, subject_type, subject_id, payload)
+            actor_type, actor_id, subject_type, subject_id, payload, bytes)
     select b.organization_id, b.created_at, b.id, b.type, b.workspace_id,
-           b.actor ->> 'type', b.actor ->> 'id', b.subject ->> 'type', b.subject ->> 'id', b.payload
+           b.actor ->> 'type', b.actor ->> 'id', b.subject ->> 'type', b.subject ->> 'id', b.payload,
+           octet_length(b.payload::text)
       from batch b
      where b.fresh
      order by b.ordinal
@@ -129,10 +134,47 @@ begin
 end
 $$;
 
--- As before, with two differences: where nothing is due it ends at once, and what it brings is bounded in
+-- As before, by the new function.
+create or replace function posthorn.record_events(events json)
+returns table (ordinal bigint, id text, created_at timestamptz)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  fault record;
+begin
+  select e.ordinal - 1 as index,
+         case
+           when e.type is null or e.type !~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}$'
+             then format('type %L is not of the form domain.action', e.type)
+           when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
+           when e.organization_id is null or e.organization_id !~ '^ORG-[!-~]{1,120}$'
+             then format('organization_id %L is not ORG-…', e.organization_id)
+           when e.workspace_id !~ '^WS-[!-~]{1,120}$' then format('workspace_id %L is not WS-…', e.workspace_id)
+           when coalesce(e.actor ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.actor ->> 'id', '') !~ '^[!-~]{1,128}$'
+             then 'actor is not {"type": …, "id": …}'
+           when coalesce(e.subject ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.subject ->> 'id', '') !~ '^[!-~]{1,128}$'
+             then 'subject is not {"type": …, "id": …}'
+           when coalesce(json_typeof(e.payload), '') <> 'object' then 'payload is not a JSON object'
+         end as reason
+    into fault
+    from rows from (json_to_recordset(events) as (
+           type text, organization_id text, workspace_id text, actor json, subject json, payload json
+         )) with ordinality as e (type, organization_id, workspace_id, actor, subject, payload, ordinal)
+   order by 2 nulls last
+   limit 1;
+  if fault.reason is not null then
+    raise exception 'posthorn: event %: %', fault.index, fault.reason using errcode = 'invalid_parameter_value';
+  end if;
+  return query
+  select b.ordinal, b.id, b.created_at
+    from posthorn.record_and_lease(events, null, '{}') b
+   order by b.ordinal;
+end
+$$;
+
+-- As claim_deliveries, with two differences: where nothing is due it ends at once, and what it brings is bounded in
 -- bytes too. `cut` tells that this bound left something behind.
-drop function posthorn.claim_deliveries(int, text[], int, int, timestamptz);
-create function posthorn.claim_deliveries(
+create function posthorn.claim_due(
   node int, busy text[], per_webhook int, webhooks_max int, bytes_max bigint, not_before timestamptz
 )
 returns table (
@@ -220,11 +262,10 @@ begin
 end
 $$;
 
--- As before, from arrays, one for each column: reading them costs a fraction of what JSON does. Waits are
+-- As settle_deliveries, from arrays, one for each column: reading them costs a fraction of what JSON does. Waits are
 -- counted from the database's own clock, by which they are claimed. Answers which were written where that
 -- is asked for.
-drop function posthorn.settle_deliveries(int, json);
-create function posthorn.settle_deliveries(
+create function posthorn.settle_outcomes(
   node int, days text[], organization_ids text[], webhook_ids text[], created_ms float8[], ids text[],
   statuses text[], attempts int[], waits_ms float8[], attempted_ms float8[], http_statuses int[],
   errors text[], durations_ms int[], responses text[], answer boolean

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { distance } from 'fastest-levenshtein';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { parseDurationMs } from './domain/duration.js';
 
@@ -210,6 +211,25 @@ export function readConfig(
   }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return config as Config;
+}
+
+/** What the examples of the API reference take from the shell of whoever tries them. */
+const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
+
+/** One line for each variable that is named like a setting and is none: most likely one that is misspelt. */
+export function unknownSettings(env: Record<string, string | undefined>): string[] {
+  const known = Object.values(settings).map((setting): string => setting.env);
+  return Object.keys(env)
+    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...variablesOfClients].includes(name))
+    .sort()
+    .map((name) => `${name} is not a setting and is ignored; did you mean ${nearestOf(known, name)}?`);
+}
+
+function nearestOf(known: readonly string[], name: string): string {
+  const core = (text: string) => text.slice(0, 200).toUpperCase().replace('POSTHORN_', '');
+  return known.reduce((nearest, candidate) =>
+    distance(core(candidate), core(name)) < distance(core(nearest), core(name)) ? candidate : nearest,
+  );
 }
 
 function faultLine(definition: Setting<unknown>, text: string): string {

@@ -12,8 +12,10 @@ import { SecretBox } from './domain/secret-box.js';
 import type { Courier } from './http/courier.js';
 import { secretKey } from './keys.js';
 import type { Bell } from './signals/bell.js';
-import type { Database, DatabaseTarget } from './storage/database.js';
+import { Database, type DatabaseTarget } from './storage/database.js';
 import type { Metrics } from './web/metrics.js';
+
+const engineConnections = 4;
 
 export interface DeliveryParts {
   secrets: SecretBox;
@@ -39,25 +41,35 @@ export interface DeliveringOptions {
 /** Puts together whatever sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, policy, logger, metrics, recorded, now } = options;
+  // Connections of its own: whatever requests do to theirs, leases are renewed and outcomes written.
+  const own = new Database(target, engineConnections);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
   const prober = new Prober(sender, secrets, timeoutMs);
   const engine = new DeliveryEngine({
-    ...{ database, target, logger, sender, timeoutMs, retryScheduleMs },
+    ...{ database: own, target, logger, sender, timeoutMs, retryScheduleMs },
     alone: config.databaseUrl === undefined,
-    directory: new WebhookDirectory(database, secrets, (webhook_id, error) =>
+    directory: new WebhookDirectory(own, secrets, (webhook_id, error) =>
       logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
     ),
     random: Math.random,
     onRecorded: (batch) => recorded.ring(batch.organizations),
     onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),
   });
+  database.onLeaseInDoubt = () => engine.abandonLeases();
+  own.onLeaseInDoubt = () => engine.abandonLeases();
   metrics.watchQueue(() => ({ queued: engine.queued, inFlight: engine.inFlight }));
 
   const courier: Courier = {
-    verify: (webhook) => prober.verify(webhook),
+    verify: async (webhook) => {
+      const failure = await prober.verify(webhook);
+      const { id: webhook_id, organization_id } = webhook;
+      const { reason = null, http_status = 200 } = failure ?? {};
+      logger.info({ webhook_id, organization_id, verified: !failure, reason, http_status }, 'verification');
+      return failure;
+    },
     test: (webhook, type, sample) => prober.test(webhook, type, sample),
     placement: () => engine.placement(),
     accept: (batch) => {
@@ -80,6 +92,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await upkeep?.stop();
       await engine.stop();
       await transport.close();
+      await own.close();
     },
   };
 }

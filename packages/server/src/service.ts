@@ -61,7 +61,7 @@ export async function startService(
 
   try {
     const { database, target } = await openDatabase(config, closers);
-    const readiness = await startMigrating(database, logger, closers);
+    const readiness = await startMigrating(database, config.databaseUrl === undefined, logger, closers);
     const metrics = new Metrics();
     watchStore(metrics, database);
     const recorded = new Bell();
@@ -182,14 +182,14 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
  * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
  * which is what an orchestrator expects. Any other failure of a migration does.
  */
-async function startMigrating(database: Database, logger: Logger, closers: Closers) {
+async function startMigrating(database: Database, isOurs: boolean, logger: Logger, closers: Closers) {
   let migrated = false;
   let whenMigrated: (() => Promise<void>)[] = [];
   const attempt = async () => {
     if (migrated) return;
     const applied = await migrate(database);
     if (applied.length > 0) logger.info({ migrations: applied }, 'migrations applied');
-    const advice = await adviceOnLocks(database);
+    const advice = isOurs ? undefined : await adviceOnLocks(database);
     if (advice !== undefined) logger.warn(advice);
     migrated = true;
     for (const then of whenMigrated) await then();
@@ -224,8 +224,12 @@ async function listen(app: FastifyInstance, name: string, host: string, port: nu
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const reason = listenFaults[code];
     if (reason === undefined) throw error;
+    const remedy =
+      code === 'EADDRINUSE'
+        ? 'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any)'
+        : 'accepted: an address of this machine and a free port';
     throw new ConfigError(
-      `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; accepted: an address of this machine and a free port.`,
+      `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; ${remedy}.`,
     );
   }
   const { address, family, port: real } = app.server.address() as AddressInfo;

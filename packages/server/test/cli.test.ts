@@ -11,7 +11,7 @@ import { tokenHash } from '../src/domain/token.js';
 import type { Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
 import { ask, event } from './support/client.js';
-import { dataDirectory } from './support/data-directory.js';
+import { dataDirectory, serverPid } from './support/data-directory.js';
 import { freshDatabase } from './support/database.js';
 import { Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
@@ -111,6 +111,25 @@ describe.concurrent('wrong use', () => {
       '--from is after --to.',
     ],
     [['migrate', 'now'], "migrate does not take 'now'."],
+    ...[
+      ['events', 'list'],
+      ['events', 'tail'],
+      ['events', 'get', 'EVT-1'],
+      ['token', 'list'],
+      ['audit', 'list'],
+      ['audit', 'verify'],
+    ].map((command): [string[], string] => [
+      [...command, '--organization', 'demo'],
+      "--organization: 'demo' does not match ^ORG-",
+    ]),
+    ...[
+      ['events', 'list', ...organization],
+      ['events', 'tail', ...organization],
+      ['audit', 'list'],
+    ].map((command): [string[], string] => [
+      [...command, '--workspace', 'berlin'],
+      "--workspace: 'berlin' does not match ^WS-",
+    ]),
   ])('posthorn %j is told of, with exit code 2, before the database is asked', async (args, line) => {
     const { code, stdout, stderr } = await posthorn(args, unreachable);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -183,7 +202,8 @@ describe.concurrent('failure is one line and exit code 1:', () => {
         POSTHORN_LOG_LEVEL: 'silent',
       },
       new RegExp(
-        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program listens there; `,
+        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program listens there; ` +
+          'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
       ),
     );
     taken.close();
@@ -397,9 +417,9 @@ describe('events', () => {
 
 /** A terminal for the program to write to. */
 describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('on a terminal', () => {
-  const shown = (extra: Record<string, string> = {}) => {
+  const shown = (extra: Record<string, string> = {}, columns = 0, command = 'token list') => {
     const { PATH = '' } = process.env;
-    const line = `'${process.execPath}' '${program}' token list`;
+    const line = `stty cols ${columns}; '${process.execPath}' '${program}' ${command}`;
     return spawnSync('/usr/bin/script', ['-qec', line, '/dev/null'], {
       env: { PATH, TERM: 'xterm', ...env, ...extra },
       encoding: 'utf8',
@@ -415,6 +435,20 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
     for (const row of rows) expect(row.slice(column)).toMatch(/^ORG-/);
   });
 
+  test.each(['token list', 'audit list', 'events list --organization ORG-read'])(
+    '%s fits 100 columns with whole ids, and says what it leaves out',
+    (command) => {
+      const lines = shown({ NO_COLOR: '1' }, 100, command).replaceAll('\r', '').trim().split('\n');
+      expect(lines.length).toBeGreaterThan(2);
+      for (const line of lines) {
+        expect(line.length, line).toBeLessThanOrEqual(100);
+        for (const [id] of line.matchAll(/\b(?:TOK|EVT|AUD)-\S*/g)) expect(id).toMatch(/^[A-Z]{3}-\w{26}$/);
+      }
+      const [, left = ''] = /^No room for: (.*)\. --json shows everything\.$/.exec(lines.at(-1)!) ?? [];
+      for (const title of left.split(', ')) expect(lines[0]).not.toContain(title === '' ? '-' : title);
+    },
+  );
+
   test('NO_COLOR turns the colours off', () => {
     expect(shown({ NO_COLOR: '1' })).not.toContain(escapeSequence);
   });
@@ -423,7 +457,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
 describe('serve', () => {
   const secretKey = randomBytes(32).toString('base64');
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     'with port 0 announces the real ports; %s ends it with exit code 0',
     async (signal) => {
       const directory = await dataDirectory('data');
@@ -445,6 +479,35 @@ describe('serve', () => {
       expect(existsSync(directory)).toBe(false);
     },
   );
+
+  test('a terminal that is closed takes its embedded database with it', async () => {
+    const directory = await dataDirectory('data');
+    const { process: service } = await serve({ POSTHORN_DATA_DIR: directory });
+    await service.until(/Posthorn is ready\./);
+    expect(await serverPid(directory)).toBeDefined();
+    service.kill('SIGHUP');
+    expect(await service.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await serverPid(directory)).toBeUndefined();
+  });
+
+  test('a misspelt setting is told of in one line, and the service starts all the same', async () => {
+    const { process: service } = await serve({
+      ...env,
+      POSTHORN_SECRET_KEY: secretKey,
+      POSTHORN_DATA_DIR: await dataDirectory('data'),
+      POSTHORN_RATE_LIMT_READS: '5',
+    });
+    service.kill('SIGTERM');
+    const { code, stdout } = await service.ended;
+    expect(code).toBe(0);
+    const told = linesOf(stdout).filter((line) => line.includes('POSTHORN_RATE_LIMT_READS'));
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: 'warn',
+        msg: 'POSTHORN_RATE_LIMT_READS is not a setting and is ignored; did you mean POSTHORN_RATE_LIMIT_READS?',
+      },
+    ]);
+  });
 
   test('shows a stranger a token and a line that works, the same at every start', async () => {
     const directory = await dataDirectory('data');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, ConfigError, readConfig, settings } from '../src/config.js';
+import { type Config, ConfigError, readConfig, settings, unknownSettings } from '../src/config.js';
 
 type Key = keyof typeof settings;
 
@@ -216,4 +216,27 @@ test('a fallback given by the caller yields to what is set', () => {
 test('variables of others are left alone', () => {
   const config: Config = readConfig({ PORT: 'x', POSTHORN_NOTHING: 'x', HOST: '' });
   expect(config).toEqual(readConfig({}));
+});
+
+describe('a variable that is named like a setting and is none', () => {
+  test.each([
+    ['POSTHORN_RATE_LIMT_READS', 'POSTHORN_RATE_LIMIT_READS'],
+    ['POSTHORN_SECRET_KEYS', 'POSTHORN_SECRET_KEY'],
+    ['posthorn_port', 'POSTHORN_PORT'],
+    ['POSTHORN_DATABASE_URL', 'DATABASE_URL'],
+  ])('is told of with the setting that was probably meant: %s, %s', (name, nearest) => {
+    expect(unknownSettings({ [name]: 'x' })).toEqual([
+      `${name} is not a setting and is ignored; did you mean ${nearest}?`,
+    ]);
+  });
+
+  test('is never repeated with its value, which may be a secret', () => {
+    expect(unknownSettings({ POSTHORN_SECRETKEY: key }).join()).not.toContain(key);
+  });
+
+  test('settings, what the examples of the reference use and variables of others are not told of', () => {
+    const all = Object.fromEntries(rows.map(({ env }) => [env, 'x']));
+    const others = { POSTHORN_URL: 'x', POSTHORN_TOKEN: 'x', PATH: 'x', POSTHORNED: 'x' };
+    expect(unknownSettings({ ...all, ...others })).toEqual([]);
+  });
 });

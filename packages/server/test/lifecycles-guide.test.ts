@@ -49,10 +49,9 @@ test('the rights of the guide, with those to record, suffice for a role to creat
 
 describe.runIf(tools)(`the requests of the guide${tools ? '' : ' (skipped: no curl or jq here)'}`, () => {
   async function ask(having: string, id = ''): Promise<string> {
-    const line = snippet(page, 'sh', having)
-      .replaceAll('http://127.0.0.1:7401', service.platformUrl)
-      .replaceAll(/LIN-\w+/g, id);
-    const { code, stdout, stderr } = await run('sh', ['-c', line], { PLATFORM_TOKEN: platformToken });
+    const line = snippet(page, 'sh', having).replaceAll('http://127.0.0.1:7401', service.platformUrl);
+    const env = { PLATFORM_TOKEN: platformToken, LINE: id };
+    const { code, stdout, stderr } = await run('sh', ['-c', line], env);
     expect([code, stderr]).toEqual([0, '']);
     return stdout;
   }

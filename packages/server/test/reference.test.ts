@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { problems } from '../src/domain/problem.js';
+import { type ProblemCode, problems } from '../src/domain/problem.js';
 import type { ApiDocument } from '../src/web/api-document.js';
+import { inline } from '../src/web/markup.js';
 import { referencePage } from '../src/web/reference-page.js';
 import { ask } from './support/client.js';
+import { readPage, root } from './support/docs.js';
 import { makeToken, startTestService, type TestService } from './support/service.js';
 
 const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
@@ -21,9 +24,21 @@ function anchorsOf({ paths = {}, webhooks = {} }: ApiDocument): string[] {
   return [
     ...operations.map(({ operationId }) => operationId ?? ''),
     ...Object.keys(webhooks).map((type) => `event-${type}`),
-    ...Object.keys(problems).map((code) => `problem-${code}`),
     ...['authentication', 'conventions', 'errors'],
   ];
+}
+
+/** The codes that the operations of a document name, and those of no operation. */
+function codesOf({ paths = {} }: ApiDocument): Set<string> {
+  const responses = Object.values(paths)
+    .flatMap((item) => Object.values(item))
+    .flatMap((operation) => Object.entries(operation.responses ?? {}));
+  const named = responses
+    .filter(([status]) => Number(status) >= 400)
+    .flatMap(([, { description = '' }]) =>
+      [...description.matchAll(/`([a-z_]+)`: /g)].map(([, code]) => code!),
+    );
+  return new Set([...named, 'malformed_request', 'method_not_allowed', 'not_found']);
 }
 
 describe.each(['publicUrl', 'platformUrl'] as const)('the API reference on %s', (listener) => {
@@ -43,13 +58,45 @@ describe.each(['publicUrl', 'platformUrl'] as const)('the API reference on %s', 
     expect(again.text).toBe('');
   });
 
-  it('has an anchor for every operation, event type and problem code, and no link that leads nowhere', async () => {
+  it('has an anchor for every operation and event type, and no link that leads nowhere', async () => {
     const { body } = await ask(`${service[listener]}/openapi.json`);
     const { text } = await ask(`${service[listener]}/docs`);
     const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toEqual(expect.arrayContaining(anchorsOf(body)));
     for (const [, target] of text.matchAll(/ href="#([^"]*)"/g)) expect(ids).toContain(target);
+  });
+
+  it('lists the problems that its own operations can answer, with what to do, and no others', async () => {
+    const { body } = await ask(`${service[listener]}/openapi.json`);
+    const { text } = await ask(`${service[listener]}/docs`);
+    const rows = [...text.matchAll(/<tr id="problem-([a-z_]+)">([\s\S]*?)<\/tr>/g)];
+    expect(new Set(rows.map(([, code]) => code))).toEqual(codesOf(body));
+    for (const [, code, row = ''] of rows) {
+      const { title, advice } = problems[code as ProblemCode];
+      expect(row).toContain(`<p>${title}.</p>`);
+      expect(row).toContain(`<p class="advice">${inline(advice).text}</p>`);
+    }
+  });
+
+  it('names only guides that are in the repository', async () => {
+    const { text } = await ask(`${service[listener]}/docs`);
+    const named = new Set([...text.matchAll(/docs\/[a-zA-Z-]+\.md/g)].map(([path]) => path));
+    expect(named.size).toBeGreaterThan(4);
+    expect([...named].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it('says of every field and parameter what it is, without a pattern that only machines read', async () => {
+    const { text } = await ask(`${service[listener]}/docs`);
+    const rows = text.matchAll(
+      /<tr><th scope="row"><code>(.*?)<\/code> <span class="kind">[\s\S]*?<td>([\s\S]*?)<\/td><\/tr>/g,
+    );
+    const silent = [...rows]
+      .filter(([, , meaning = '']) => !/^<p>\S/.test(meaning.trim()))
+      .map(([, name = '']) => name.replaceAll(/<[^>]*>/g, ''));
+    // What is only around the others needs no words.
+    expect(silent.filter((name) => !['data', 'meta', 'event'].includes(name))).toEqual([]);
+    expect(text).not.toMatch(/matches <code>|at least 1 characters/i);
   });
 
   it('serves the assets it names, also to HEAD, and nothing else', async () => {
@@ -64,6 +111,28 @@ describe.each(['publicUrl', 'platformUrl'] as const)('the API reference on %s', 
     expect((await ask(`${service[listener]}/docs`, { method: 'POST' })).status).toBe(405);
     expect((await ask(`${service[listener]}/docs/`)).status).toBe(404);
     expect((await ask(`${service[listener]}/docs/package.json`)).status).toBe(404);
+  });
+});
+
+describe('what the reference tells receivers', () => {
+  it('has the headers, the fields and the waits of the guide', async () => {
+    const { text } = await ask(`${service.publicUrl}/docs`);
+    const guide = readPage('docs/receive-webhooks.md');
+    const told = text.slice(text.indexOf('id="received"'), text.indexOf('class="domain"'));
+    const namesBelow = (heading: string) => {
+      const [, table = ''] = guide.split(`\n${heading}\n`)[1]!.split(/((?:^\|.*\n)+)/m);
+      return [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => cell.split(', '));
+    };
+    const headers = namesBelow('The bytes of the body are the same on every attempt.');
+    expect(headers).toContain('`X-Service-Attempt`');
+    // OpenAPI has its own place for the type of a body.
+    const names = [...namesBelow('## What arrives'), ...headers].filter((name) => name !== '`Content-Type`');
+    for (const name of names) expect(told).toContain(`${name.slice(1, -1)}</code>`);
+    const waits = [...guide.matchAll(/^\| \d \| (\d+ \w+) \|$/gm)].map(([, wait]) => wait);
+    expect(waits).toHaveLength(4);
+    for (const wait of waits) expect(told).toContain(`<td>${wait}</td>`);
+    for (const said of ['requireTimestamp: true', 'exactly 200', '410', '&quot;test&quot;: true'])
+      expect(told).toContain(said);
   });
 });
 
@@ -123,6 +192,16 @@ describe('the API reference in a browser', () => {
     const { page } = await open(`${service.publicUrl}/docs#event-invoice.paid`);
     expect(await page.locator('[id="event-invoice.paid"] pre').isVisible()).toBe(true);
     expect(await page.locator('[id="event-invoice.voided"] pre').isVisible()).toBe(false);
+    await page.context().close();
+  });
+
+  it.runIf(hasChromium)('leads to an operation that is folded away, and unfolds it', async () => {
+    const { page, faults } = await open(`${service.platformUrl}/docs`);
+    expect(await page.locator('#pauseServiceLine pre').first().isVisible()).toBe(false);
+    await page.locator('.moves a[href="#pauseServiceLine"]').click();
+    await page.locator('#pauseServiceLine pre').first().waitFor();
+    expect(await page.locator('#closeServiceLine pre').first().isVisible()).toBe(false);
+    expect(faults).toEqual([]);
     await page.context().close();
   });
 

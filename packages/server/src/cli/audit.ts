@@ -8,7 +8,10 @@ import {
 } from '../storage/audit-chain.js';
 import type { Database } from '../storage/database.js';
 import { type Command, CommandFailure } from './command.js';
+import { organizationOf, workspaceOf } from './identifier-option.js';
 import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
+import { shortTime } from './short-time.js';
+import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
@@ -31,20 +34,20 @@ export const auditList: Command = {
   run: async ({ options, config, terminal }) => {
     const limit = limitOf(options);
     const filter = {
-      workspace_id: options.workspace,
+      workspace_id: workspaceOf(options),
       actor_id: options.actor,
       action: options.action,
       target_id: options.target,
       ...rangeOf(options, oldestAuditMs(Date.now())),
     };
-    const organization_id = options.organization;
+    const organization_id = organizationOf(options);
     const page = await visit(config, (database) =>
       organization_id === undefined
         ? readNewestAudit(database, filter, limit)
         : readAuditPage(database, { ...filter, organization_id }, 'desc', undefined, limit),
     );
     if (options.json) for (const entry of page.rows) terminal.line(oneLine(entry));
-    else terminal.table(headings, page.rows.map(cells));
+    else terminal.table(columns, page.rows);
     if (terminal.isInteractive && !options.json) {
       if (page.rows.length === 0) terminal.line('No entries.');
       if (page.hasMore)
@@ -58,19 +61,23 @@ export const auditVerify: Command = {
   summary: 'Check that no entry of the audit log was altered or removed, and print the hash of the last.',
   options: { organization, json: { description: 'One JSON object a line.' } },
   run: async ({ options, config, terminal }) => {
-    const broken = await visit(config, async (database) => {
-      let broken = 0;
-      for await (const id of organizationsOf(database, options.organization)) {
+    const only = organizationOf(options);
+    const isTable = terminal.isInteractive && !options.json;
+    const reports: ChainReport[] = [];
+    await visit(config, async (database) => {
+      for await (const id of organizationsOf(database, only)) {
         const report = await verifyChain(database, id, (seen, of) =>
           terminal.status(terminal.paint('dim', `${id}: ${seen} of ${of}`)),
         );
-        if (report.fault) broken += 1;
-        terminal.line(options.json ? JSON.stringify(reportBody(report)) : reportLine(report, terminal));
+        if (only !== undefined && isUnknown(report)) throw new CommandFailure(noEntries(only));
+        reports.push(report);
+        if (!isTable) terminal.line(options.json ? JSON.stringify(reportBody(report)) : reportLine(report));
       }
-      return broken;
     });
-    if (broken === 0) return;
-    const whose = broken === 1 ? 'one organization' : `${broken} organizations`;
+    const broken = reports.filter(({ fault }) => fault);
+    if (isTable) showReports(reports, terminal);
+    if (broken.length === 0) return;
+    const whose = broken.length === 1 ? 'one organization' : `${broken.length} organizations`;
     throw new CommandFailure(`The audit log of ${whose} is not as it was written.`);
   },
 };
@@ -89,20 +96,20 @@ async function* organizationsOf(database: Database, only: string | undefined): A
   }
 }
 
-const headings = ['time', 'action', 'target', 'actor', 'organization', 'workspace', 'from', 'id'];
-
-function cells(entry: StoredAuditEntry): string[] {
-  return [
-    entry.created_at.toISOString(),
-    entry.action,
-    entry.target_id,
-    `${entry.actor_type} ${entry.actor_id}`,
-    entry.organization_id,
-    entry.workspace_id ?? '-',
-    entry.source_address ?? '-',
-    entry.id,
-  ];
-}
+const columns: readonly Column<StoredAuditEntry>[] = [
+  {
+    title: 'time',
+    of: ({ created_at }) => created_at.toISOString(),
+    short: ({ created_at }) => shortTime(created_at),
+  },
+  { title: 'action', of: ({ action }) => action },
+  { title: 'target', of: ({ target_id }) => target_id },
+  { title: 'actor', of: ({ actor_type, actor_id }) => `${actor_type} ${actor_id}` },
+  { title: 'organization', of: ({ organization_id }) => organization_id, spare: 1 },
+  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
+  { title: 'address', of: ({ source_address }) => source_address ?? '-', spare: 3 },
+  { title: 'id', of: ({ id }) => id, spare: 4 },
+];
 
 /** Whoever wrote the entry may have broken lines between the tokens of its changes. */
 function oneLine(entry: StoredAuditEntry): string {
@@ -115,15 +122,40 @@ function reportBody({ organization_id, entries, position, head, fault }: ChainRe
     : { organization_id, intact: true, entries, position, head };
 }
 
-function reportLine(report: ChainReport, terminal: Terminal): string {
-  const { organization_id, entries, position, head, fault } = report;
-  if (fault) return [organization_id, terminal.paint('red', describe(fault))].join('\t');
+function reportLine({ organization_id, entries, position, head, fault }: ChainReport): string {
+  if (fault) return [organization_id, describe(fault)].join('\t');
   return [
     organization_id,
     `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
     `last at position ${position}`,
     head,
   ].join('\t');
+}
+
+const reportColumns: readonly Column<ChainReport>[] = [
+  { title: 'organization', of: ({ organization_id }) => organization_id },
+  { title: 'entries', of: ({ entries }) => String(entries) },
+  { title: 'position', of: ({ position }) => String(position) },
+  { title: 'hash of the last', of: ({ head }) => head },
+];
+
+/** What is in order in a table, and below it what is not. */
+function showReports(reports: readonly ChainReport[], terminal: Terminal): void {
+  const intact = reports.filter(({ fault }) => !fault);
+  if (intact.length > 0) terminal.table(reportColumns, intact);
+  if (reports.length === 0) terminal.line('No entries.');
+  for (const { organization_id, fault } of reports) {
+    if (fault) terminal.line(`${organization_id}  ${terminal.paint('red', describe(fault))}`);
+  }
+}
+
+/** Neither entries nor a chain that retention has shortened: most likely a slip of the pen. */
+function isUnknown({ position, fault }: ChainReport): boolean {
+  return position === 0 && !fault;
+}
+
+function noEntries(organization: string): string {
+  return `There is no audit log of ${organization}. posthorn audit verify without --organization shows whose there are.`;
 }
 
 function describe({ kind, position, id }: ChainFault): string {

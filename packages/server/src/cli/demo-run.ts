@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import type { Config } from '../config.js';
+import { type Config, settings, unknownSettings } from '../config.js';
 import { dashboard } from '../demo/dashboard.js';
 import { isExpected, type RunningDemo, runDemo } from '../demo/demo.js';
 import { parseRate, rateAccepts } from '../demo/rate.js';
@@ -25,6 +25,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
   const isDashboard = terminal.isInteractive && env.TERM !== 'dumb';
   const isTold = !options.json || isDashboard;
   let view: View | undefined;
+  for (const warning of unknownSettings(env)) console.error(warning);
   if (terminal.isInteractive) terminal.line('Starting …');
   try {
     const summary = await runDemo({
@@ -44,6 +45,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
   } finally {
     view?.close();
     log.release();
+    if (stop.isHungUp) terminal.hangUp();
   }
 }
 
@@ -54,9 +56,14 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
 class Stop {
   readonly #controller = new AbortController();
   #askedMs = 0;
+  /** The terminal was closed. */
+  isHungUp = false;
 
   constructor() {
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => this.insist());
+    process.on('SIGHUP', () => {
+      this.isHungUp = true;
+    });
   }
 
   get signal(): AbortSignal {
@@ -188,9 +195,19 @@ function timeOf(text: string): number {
 }
 
 function farewell({ databaseUrl, dataDir }: Config): string[] {
-  const place = databaseUrl === undefined ? dataDir : 'the database';
+  const isEmbedded = databaseUrl === undefined;
+  const place = isEmbedded ? dataDir : 'the database';
+  const same = isEmbedded ? '' : ' with the same DATABASE_URL';
+  const variable =
+    isEmbedded && dataDir !== settings.dataDir.fallback ? `POSTHORN_DATA_DIR=${quoted(dataDir)} ` : '';
   return [
-    `Everything is kept in ${place}; the webhooks are switched off. Look at it with:`,
-    '  npx posthorn events list --organization ORG-demo',
+    `Everything is kept in ${place}; the webhooks are switched off.`,
+    `Look at it${same}:`,
+    `  ${variable}npx posthorn events list --organization ORG-demo`,
   ];
+}
+
+/** As a shell takes it. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -4,8 +4,11 @@ import { idTimeMs } from '../domain/identifier.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
+import { organizationOf, workspaceOf } from './identifier-option.js';
 import { indentedJson } from './indented-json.js';
 import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
+import { shortTime } from './short-time.js';
+import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
@@ -38,7 +41,7 @@ export const eventsList: Command = {
     const filter = filterOf(options);
     const page = await visit(config, (database) => readEventPage(database, filter, order, undefined, limit));
     if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
-    else terminal.table(['time', 'type', 'subject', 'actor', 'workspace', 'id'], page.rows.map(cells));
+    else terminal.table(columns, page.rows);
     if (terminal.isInteractive && !options.json) {
       if (page.rows.length === 0) terminal.line('No events.');
       if (page.hasMore)
@@ -53,6 +56,7 @@ export const eventsGet: Command = {
   argument: { name: 'id', description: 'EVT-…' },
   options: { organization, json },
   run: async ({ argument: id, options, config, terminal }) => {
+    const organization_id = organizationOf(options) ?? '';
     const createdMs = idTimeMs('EVT', id);
     const event =
       createdMs === undefined
@@ -60,16 +64,14 @@ export const eventsGet: Command = {
         : await visit(config, (database) =>
             readEvent(database, {
               id,
-              organization_id: options.organization ?? '',
+              organization_id,
               workspace_id: undefined,
               createdMs,
               oldestMs: oldestReadableMs(Date.now()),
             }),
           );
     if (!event)
-      throw new CommandFailure(
-        `There is no event ${id} in ${options.organization}, or it is older than 90 days.`,
-      );
+      throw new CommandFailure(`There is no event ${id} in ${organization_id}, or it is older than 90 days.`);
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },
 };
@@ -81,7 +83,7 @@ export const eventsTail: Command = {
   run: async ({ options, config, terminal }) => {
     const filter = filterOf(options);
     const stop = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
     await visit(config, async (database) => {
       let position = await presentPosition(database);
       if (terminal.isInteractive)
@@ -99,8 +101,8 @@ export const eventsTail: Command = {
 
 function filterOf(options: Readonly<Record<string, string | undefined>>): EventFilter {
   return {
-    organization_id: options.organization ?? '',
-    workspace_id: options.workspace,
+    organization_id: organizationOf(options) ?? '',
+    workspace_id: workspaceOf(options),
     type: options.type,
     subject_type: options['subject-type'],
     subject_id: options.subject,
@@ -113,16 +115,18 @@ function oneLine(event: StoredEvent): string {
   return eventJson(event).replace(/[\r\n]+/g, ' ');
 }
 
-function cells(event: StoredEvent): string[] {
-  return [
-    event.created_at.toISOString(),
-    event.type,
-    event.subject_id,
-    event.actor_id,
-    event.workspace_id ?? '-',
-    event.id,
-  ];
-}
+const columns: readonly Column<StoredEvent>[] = [
+  {
+    title: 'time',
+    of: ({ created_at }) => created_at.toISOString(),
+    short: ({ created_at }) => shortTime(created_at),
+  },
+  { title: 'type', of: ({ type }) => type },
+  { title: 'subject', of: ({ subject_id }) => subject_id, spare: 1 },
+  { title: 'actor', of: ({ actor_id }) => actor_id, spare: 2 },
+  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 3 },
+  { title: 'id', of: ({ id }) => id },
+];
 
 function tailLine(event: StoredEvent, terminal: Terminal): string {
   const time = terminal.paint('dim', event.created_at.toISOString());

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-import type { Config } from '../config.js';
+import { type Config, unknownSettings } from '../config.js';
 import type { Service } from '../service.js';
 import { demoOrganization, prepareDemo } from '../welcome.js';
 import type { Command } from './command.js';
@@ -18,28 +18,31 @@ export const serve: Command = {
     },
   },
   showsSettings: true,
-  run: async ({ config, terminal }) => {
+  run: async ({ config, env, terminal }) => {
     terminal.endsWithItsReader = false;
     const logger = createLogger(config, terminal);
+    for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);
     // Loaded here, as no other command needs it: they start in 0.15 s instead of 0.45 s.
     const { startService } = await import('../service.js');
     const service = await startService(config, logger);
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
-    await stopped;
+    const signal = await stopped;
     // Whatever hangs must not keep the process: what is not finished by then is taken up after the start.
     setTimeout(() => process.exit(0), drainMsMax).unref();
     await service.stop();
     logger.info('stopped');
+    if (signal === 'SIGHUP') terminal.hangUp();
   },
 };
 
-function stopSignal(logger: Logger): Promise<void> {
+/** SIGHUP comes where the terminal is closed. The embedded database must not outlive us then, either. */
+function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
   return new Promise((stop) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       process.on(name, () => {
         logger.info({ signal: name }, 'stopping');
-        stop();
+        stop(name);
       });
     }
   });

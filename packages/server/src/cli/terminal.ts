@@ -1,4 +1,5 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
+import { type Column, layTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -23,6 +24,16 @@ export class Terminal {
     });
   }
 
+  /**
+   * The last thing to do where the terminal was closed. Node would abort, as it cannot give it its settings
+   * back; so we end by the signal, as programs usually do then.
+   */
+  hangUp(): void {
+    if (!this.isInteractive) return;
+    process.removeAllListeners('SIGHUP');
+    process.kill(process.pid, 'SIGHUP');
+  }
+
   line(text = ''): void {
     this.status('');
     this.#out.write(`${text}\n`);
@@ -39,24 +50,20 @@ export class Terminal {
     return this.#colours ? styleText(style, text, { validateStream: false }) : text;
   }
 
-  table(headings: readonly string[], rows: readonly (readonly string[])[]): void {
+  /** Aligned, as far as there is room; in a pipe everything, in full. */
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.isInteractive) {
-      for (const row of rows) this.line(row.join('\t'));
+      for (const row of rows) this.line(columns.map(({ of }) => of(row)).join('\t'));
       return;
     }
-    const widths = headings.map((heading, column) =>
-      Math.max(heading.length, ...rows.map((row) => printedLength(row[column] ?? ''))),
+    const { heading, lines, leftOut } = layTable(
+      columns,
+      rows,
+      this.#out.columns || Number.POSITIVE_INFINITY,
     );
-    const render = (cells: readonly string[]) =>
-      cells
-        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - printedLength(cell)))
-        .join('  ')
-        .trimEnd();
-    this.line(this.paint('bold', render(headings)));
-    for (const row of rows) this.line(render(row));
+    this.line(this.paint('bold', heading));
+    for (const line of lines) this.line(line);
+    if (leftOut.length > 0)
+      this.line(this.paint('dim', `No room for: ${leftOut.join(', ')}. --json shows everything.`));
   }
-}
-
-function printedLength(text: string): number {
-  return stripVTControlCharacters(text).length;
 }

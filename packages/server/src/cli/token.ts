@@ -12,6 +12,9 @@ import {
 import { issueToken, withdrawToken } from '../operator.js';
 import { listTokens } from '../storage/tokens.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
+import { matching, organizationOf, workspaceOf } from './identifier-option.js';
+import { day } from './short-time.js';
+import type { Column } from './table.js';
 import { visit } from './visit.js';
 
 const json = { description: 'Print JSON.' };
@@ -40,9 +43,7 @@ export const tokenCreate: Command = {
       );
     } else if (terminal.isInteractive) {
       terminal.line(terminal.paint('bold', text));
-      terminal.line(
-        `${token.id} for ${token.organization_id}, until ${token.expires_at.toISOString().slice(0, 10)}.`,
-      );
+      terminal.line(`${token.id} for ${token.organization_id}, until ${day(token.expires_at)}.`);
       terminal.line('It is not shown again: keep it now.');
     } else terminal.line(text);
   },
@@ -53,26 +54,41 @@ export const tokenList: Command = {
   summary: 'List access tokens, newest first. The tokens themselves are not kept and cannot be shown.',
   options: { organization: { value: 'ORG-x', description: 'Only of this organization.' }, json },
   run: async ({ options, config, terminal }) => {
-    const tokens = await visit(config, (database) => listTokens(database, options.organization));
+    const organizationId = organizationOf(options);
+    const tokens = await visit(config, (database) => listTokens(database, organizationId));
     if (options.json) {
       terminal.line(JSON.stringify(tokens));
       return;
     }
-    terminal.table(
-      ['id', 'organization', 'workspace', 'scopes', 'actor', 'expires', 'last used', 'state'],
-      tokens.map((token) => [
-        token.id,
-        token.organization_id,
-        token.workspace_id ?? '-',
-        token.scopes.join(','),
-        `${token.actor.type} ${token.actor.id}`,
-        token.expires_at.toISOString().slice(0, 10),
-        token.last_used_at?.toISOString() ?? 'never',
-        stateOf(token, Date.now()),
-      ]),
-    );
+    terminal.table(columns, tokens);
   },
 };
+
+const columns: readonly Column<Token>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'organization', of: ({ organization_id }) => organization_id },
+  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
+  {
+    title: 'scopes',
+    of: ({ scopes }) => scopes.join(','),
+    short: ({ scopes }) => shortScopes(scopes),
+    spare: 1,
+  },
+  {
+    title: 'actor',
+    of: ({ actor }) => `${actor.type} ${actor.id}`,
+    short: ({ actor, id }) => (actor.id === id ? 'the token' : `${actor.type} ${actor.id}`),
+    spare: 4,
+  },
+  { title: 'expires', of: ({ expires_at }) => day(expires_at) },
+  {
+    title: 'last used',
+    of: ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
+    short: ({ last_used_at }) => (last_used_at ? day(last_used_at) : 'never'),
+    spare: 3,
+  },
+  { title: 'state', of: (token) => stateOf(token, Date.now()) },
+];
 
 export const tokenRevoke: Command = {
   name: 'token revoke',
@@ -101,11 +117,8 @@ function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: 
   const id = newId('TOK', nowMs);
   return {
     id,
-    organization_id: matching('organization', options.organization ?? '', identifierPattern.organization),
-    workspace_id:
-      options.workspace === undefined
-        ? null
-        : matching('workspace', options.workspace, identifierPattern.workspace),
+    organization_id: organizationOf(options) ?? '',
+    workspace_id: workspaceOf(options) ?? null,
     scopes: parseScopes(options.scopes),
     actor: {
       type: matching('actor-type', actorType, kindPattern),
@@ -118,11 +131,6 @@ function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: 
   };
 }
 
-function matching(option: string, text: string, pattern: string): string {
-  if (new RegExp(pattern).test(text)) return text;
-  throw new UsageError(`--${option}: '${text}' does not match ${pattern}.`);
-}
-
 function parseScopes(text: string | undefined): readonly Scope[] {
   if (text === undefined) return defaultScopes;
   const named = [...new Set(text.split(',').map((part) => part.trim()))];
@@ -130,6 +138,16 @@ function parseScopes(text: string | undefined): readonly Scope[] {
   if (unknown !== undefined)
     throw new UsageError(`--scopes: there is no scope '${unknown}'; known: ${scopes.join(', ')}.`);
   return named as Scope[];
+}
+
+/** `events:r,webhooks:rw`: everything is named once, with the first letters of what may be done with it. */
+function shortScopes(granted: readonly Scope[]): string {
+  const letters = new Map<string, string>();
+  for (const scope of granted) {
+    const [what = '', verb = ''] = scope.split(':');
+    letters.set(what, `${letters.get(what) ?? ''}${verb.charAt(0)}`);
+  }
+  return [...letters].map((parts) => parts.join(':')).join(',');
 }
 
 function stateOf(token: Token, nowMs: number): string {

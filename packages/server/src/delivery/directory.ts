@@ -110,17 +110,19 @@ export class WebhookDirectory {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
-    const standing = known && known.revision === revision ? known.standing : this.#standingOf(webhook);
+    // Sealed may be over at any time: the secret is encrypted anew without any other change.
+    const stands = known?.revision === revision && known.standing.kind !== 'sealed';
+    const standing = stands ? known.standing : this.#standingOf(webhook, known?.standing.kind === 'sealed');
     this.#entries.set(id, { organizationId, standing, revision, readAtMs, usedAtMs });
   }
 
-  #standingOf(webhook: Webhook | undefined): Standing {
+  #standingOf(webhook: Webhook | undefined, wasSealed: boolean): Standing {
     if (!webhook) return { kind: 'deleted', target: undefined };
     if (webhook.status !== 'active') return { kind: webhook.status, target: undefined };
     try {
       return { kind: 'active', target: targetOf(webhook, this.#secrets) };
     } catch (error) {
-      this.#onSealed(webhook.id, error as Error);
+      if (!wasSealed) this.#onSealed(webhook.id, error as Error);
       return { kind: 'sealed', target: undefined };
     }
   }

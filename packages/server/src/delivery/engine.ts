@@ -34,7 +34,7 @@ export interface EngineOptions {
 
 /** A retry can be claimed once its settlement is written. */
 const settledWithinMs = 40;
-const heldBackMs = 60_000;
+const heldBackMs = 5_000;
 /** How long deliveries wait for a machine that has no file or memory left to open a connection. */
 const exhaustedMs = 2_000;
 const endAtOnce = 1_000;
@@ -70,7 +70,8 @@ export class DeliveryEngine {
       onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
-      beforeWriting: () => this.#health.catchUp(),
+      beforeWriting: (outcomes) => this.#health.catchUp(outcomes),
+      afterWriting: () => this.#health.giveUpFailing(),
       placement: () => this.placement(),
       onRecorded: (batch) => {
         this.accept(batch);
@@ -102,7 +103,6 @@ export class DeliveryEngine {
     this.#lease.onReleased = () => this.#claimer.wake();
     this.#lease.onRenewed = () => this.#dispatcher.pump();
     this.#lease.onLost = () => void this.#dispatcher.takeQueued();
-    database.onLeaseInDoubt = () => this.#lease.abandon();
   }
 
   async start(): Promise<void> {
@@ -118,6 +118,11 @@ export class DeliveryEngine {
   /** Where deliveries of events that are about to be recorded go. */
   placement(): Placement {
     return this.#dispatcher.placement(this.#lease.id);
+  }
+
+  /** Something may be leased to this node without its knowledge. */
+  abandonLeases(): void {
+    this.#lease.abandon();
   }
 
   /** Takes over what was born leased to this node: straight from the commit, no claim, no second read. */

@@ -1,4 +1,6 @@
+import { open } from 'node:fs/promises';
 import { isIP, type Socket } from 'node:net';
+import { devNull } from 'node:os';
 import { buildConnector, errors } from 'undici';
 import type { AddressPolicy, Verdict } from '../domain/address.js';
 import { createResolver, type ResolveName } from './resolver.js';
@@ -9,6 +11,8 @@ export interface GuardOptions {
   timeoutMs: number;
   resolve?: ResolveName | undefined;
   connect?: buildConnector.connector | undefined;
+  /** Rejects where this process can open nothing more. */
+  openSomething?: (() => Promise<void>) | undefined;
 }
 
 export class BlockedAddressError extends Error {
@@ -35,10 +39,15 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
   const { policy, timeoutMs } = options;
   const resolve = options.resolve ?? createResolver();
   const connect = options.connect ?? createVerifiedConnect(timeoutMs);
+  const openSomething = options.openSomething ?? openNothing;
 
-  async function open(target: buildConnector.Options): Promise<Socket> {
+  async function dialAll(target: buildConnector.Options): Promise<Socket> {
     const deadline = performance.now() + timeoutMs;
-    const addresses = await addressesOf(target.hostname, resolve, timeoutMs);
+    const addresses = await addressesOf(target.hostname, resolve, timeoutMs).catch(async (error) => {
+      // A resolver that could not open a socket says that the name is not known.
+      await openSomething();
+      throw error;
+    });
     refuseBlocked(target, addresses, policy);
 
     const tried = addresses.slice(0, ADDRESSES_TRIED_MAX);
@@ -60,7 +69,7 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
   }
 
   return (target, callback) => {
-    open(target).then(
+    dialAll(target).then(
       (socket) => callback(null, socket),
       (error: Error) => callback(error, null),
     );
@@ -129,4 +138,13 @@ function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
     minVersion: 'TLSv1.2',
     allowH2: false,
   });
+}
+
+/** Fails only where no further file can be opened. */
+async function openNothing(): Promise<void> {
+  try {
+    await (await open(devNull)).close();
+  } catch (error) {
+    if (['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
 }

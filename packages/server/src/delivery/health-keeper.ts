@@ -17,11 +17,13 @@ export interface HealthKeeperOptions {
 
 /** Seldom enough to cost nothing under load. */
 const reportEveryMs = 100;
+const manyOutcomes = 50;
 
 /** Writes how webhooks are doing, and gives up on those that have done nothing but fail for days. */
 export class HealthKeeper {
   readonly #options: HealthKeeperOptions;
   readonly #book = new HealthBook();
+  #failing: FailingWebhook[] = [];
   #timer: NodeJS.Timeout | undefined;
   #reporting: Promise<void> | undefined;
   #reportedAtMs = Number.NEGATIVE_INFINITY;
@@ -36,11 +38,13 @@ export class HealthKeeper {
   }
 
   /**
-   * Called before outcomes are written: unless there are many of them, a webhook tells of an attempt no
-   * later than the list of its deliveries does.
+   * Called before so many outcomes are written: unless there are many of them, a webhook tells of an attempt
+   * no later than the list of its deliveries does.
    */
-  async catchUp(): Promise<void> {
-    if (performance.now() - this.#reportedAtMs >= reportEveryMs) this.#reportNow();
+  async catchUp(outcomes: number): Promise<void> {
+    await this.#reporting;
+    const isDue = performance.now() - this.#reportedAtMs >= reportEveryMs;
+    if (outcomes < manyOutcomes || isDue) this.#reportNow();
     await this.#reporting;
   }
 
@@ -52,15 +56,30 @@ export class HealthKeeper {
   }
 
   async #report(): Promise<void> {
-    const { database, logger, now } = this.#options;
+    const { database, logger } = this.#options;
     try {
       const reports = this.#book.take();
-      if (reports.length === 0) return;
-      for (const webhook of await reportHealth(database, reports)) {
+      if (reports.length > 0) this.#failing.push(...(await reportHealth(database, reports)));
+    } catch (error) {
+      logger.warn({ reason: (error as Error).message }, 'how webhooks are doing could not be written');
+    }
+  }
+
+  /**
+   * Disables those that have done nothing but fail for days. Called once what was reported is settled, so
+   * that the deliveries whose failures decided it are among those that end with it.
+   */
+  async giveUpFailing(): Promise<void> {
+    const { logger, now } = this.#options;
+    try {
+      for (const webhook of this.#failing.splice(0)) {
         if (isGivenUp(webhook.failing_since, webhook.last_failure_at, now())) await this.#giveUp(webhook);
       }
     } catch (error) {
-      logger.warn({ reason: (error as Error).message }, 'how webhooks are doing could not be written');
+      logger.warn(
+        { reason: (error as Error).message },
+        'a webhook that only fails could not be disabled yet',
+      );
     }
   }
 
@@ -77,5 +96,6 @@ export class HealthKeeper {
     clearTimeout(this.#timer);
     await this.#reporting;
     await this.#report();
+    await this.giveUpFailing();
   }
 }

@@ -32,6 +32,7 @@ export class Prober {
       reason: answered ? 'unexpected_status' : outcome.error,
       http_status: answered ? outcome.httpStatus : null,
       duration_ms: outcome.durationMs,
+      response: answered ? outcome.response : null,
     };
   }
 

@@ -25,7 +25,10 @@ export async function resealSecrets(database: Database, secrets: SecretBox, logg
   }
   if (resealed > 0) logger.info({ webhooks: resealed }, 'secrets are now encrypted with the first key');
   if (unreadable > 0)
-    logger.error({ webhooks: unreadable }, 'secrets that no key of POSTHORN_SECRET_KEY opens');
+    logger.error(
+      { webhooks: unreadable },
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not hold: add it, or rotate them with the grace 0s',
+    );
 }
 
 function resealedOf({ id, secret, previous_secret: previous }: SealedSecrets, secrets: SecretBox) {

@@ -16,8 +16,9 @@ export interface Entry {
 }
 
 export interface SettlerOptions {
-  /** Awaited before outcomes are written. */
-  beforeWriting: () => Promise<void>;
+  /** Awaited before outcomes are written, and after. */
+  beforeWriting: (outcomes: number) => Promise<void>;
+  afterWriting: () => Promise<void>;
   placement: () => Placement;
   onRecorded: (batch: RecordedBatch) => void;
   onDisabled: (webhookId: string) => void;
@@ -90,7 +91,7 @@ export class Settler {
   }
 
   async #write(batch: readonly Entry[]): Promise<void> {
-    await this.#options.beforeWriting();
+    await this.#options.beforeWriting(batch.length);
     const byNode = new Map<number, Entry[]>();
     for (const entry of batch) {
       const entries = byNode.get(entry.node);
@@ -102,6 +103,7 @@ export class Settler {
       if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
       else await settleDeliveries(this.#database, node, settlements, false);
     }
+    await this.#options.afterWriting();
   }
 
   async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {

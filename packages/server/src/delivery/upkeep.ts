@@ -3,7 +3,7 @@ import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
 import type { Placement, RecordedBatch } from '../storage/events.js';
-import { advanceReplay } from '../storage/replays.js';
+import { advanceReplay, nextReplay } from '../storage/replays.js';
 import { settleVerification } from '../storage/verifications.js';
 import { takeDueVerifications } from '../storage/webhooks.js';
 
@@ -26,6 +26,8 @@ const replayPage = 500;
 export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #repeating: Repeating[];
+  /** How many events of a replay are looked at in one step, where not as many as usual. */
+  readonly #pages = new Map<string, number>();
   #stopping = false;
 
   constructor(options: UpkeepOptions) {
@@ -53,8 +55,18 @@ export class Upkeep {
   }
 
   async #replay(): Promise<void> {
-    const step = () => this.#options.database.transaction((client) => advanceReplay(client, replayPage));
-    while (!this.#stopping && (await step()));
+    const { database } = this.#options;
+    while (!this.#stopping) {
+      const replay = await nextReplay(database);
+      if (!replay) return;
+      const page = this.#pages.get(replay.id) ?? replayPage;
+      // A page that is too much, because its events are large, is tried smaller when it is its turn again.
+      this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
+      const advanced = await database.transaction((client) => advanceReplay(client, replay, page));
+      if (advanced?.status === 'running') this.#pages.set(replay.id, page);
+      else this.#pages.delete(replay.id);
+      if (!advanced) return;
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,14 +1,7 @@
-import type { styleText } from 'node:util';
-import { createCatalogue } from '../domain/catalogue.js';
+import { eventLines } from './event-grid.js';
 import { type Figures, isOwn, type ReceiverFigures, type StreamEvent } from './figures.js';
+import { fitted, type Line, type Paint, type Piece, printed, spread } from './line.js';
 import { clock, compact, milliseconds, perSecond, wait, whole } from './wording.js';
-
-type Style = Parameters<typeof styleText>[0];
-export type Paint = (style: Style, text: string) => string;
-
-/** A piece of a line, painted or plain; its width is that of its text. */
-type Piece = string | readonly [Style, string];
-type Line = readonly Piece[];
 
 export interface Size {
   columns: number;
@@ -27,197 +20,144 @@ export interface Situation {
 }
 
 const tailRowsMin = 3;
-const wideFrom = 112;
-const bars = ' ▁▂▃▄▅▆▇█';
 
-/** One frame: at most `rows` lines of at most `columns` characters. The less room, the shorter the tail. */
+/** One frame: at most `rows` lines of at most `columns` characters. The less room, the less detail. */
 export function dashboard(figures: Figures, situation: Situation, size: Size, paint: Paint): string[] {
   const { columns, rows } = size;
-  const isWide = columns >= wideFrom;
-  const above: Line[] = [
-    titleLine(figures, situation, columns),
-    contextLine(figures, situation, columns),
-    ...receiverLines(figures, columns),
-    eventsHeading(figures, situation, columns),
-    ...(isWide ? typeGrid(figures, columns) : domainLines(figures)),
-  ];
   const troubles = troubleLines(figures);
-  const tailRows = Math.max(tailRowsMin, rows - above.length - 1 - troubles.length);
-  const lines = [...above, tailHeading(columns), ...tailLines(figures.latest, tailRows, isWide)];
+  const top = [
+    titleLine(figures, situation, columns),
+    contextLine(situation, columns),
+    ...receiverLines(figures, columns),
+  ];
+  const tailTitle: Line = [['underline', 'GET /v1/events/tail'.padEnd(columns)]];
+  const room = rows - top.length - troubles.length - 1;
+  const events = eventLines(figures, situation.nowMs, { columns, rows: room });
+  const tailRows = Math.max(tailRowsMin, room - events.length);
+  const lines = [...top, ...events, tailTitle, ...tailLines(figures.latest, tailRows, columns)];
   return [...lines.slice(0, rows - troubles.length), ...troubles].map((line) =>
     printed(line, columns, paint),
   );
 }
 
 function titleLine(figures: Figures, { nowMs, phase, wantedPerSecond }: Situation, columns: number): Line {
-  const left: Piece[] = [
-    ['bold', 'Posthorn demo'],
-    `  ${clock(nowMs - figures.startedMs)}  `,
-    ['bold', whole(figures.recorded)],
-    ' events, ',
-    ['bold', perSecond(figures.recording.perSecond(nowMs))],
-    ` a second of ${perSecond(wantedPerSecond)} wanted`,
+  const left: Line[] = [
+    [['bold', 'Posthorn demo']],
+    [`  ${clock(nowMs - figures.startedMs)}`],
+    ['  ', ['bold', whole(figures.recorded)], ' events'],
+    [', ', ['bold', perSecond(figures.recording.perSecond(nowMs))], ' a second'],
+    [` of ${perSecond(wantedPerSecond)} wanted`],
   ];
   const right: Piece = phase === 'running' ? ['bold', 'q ends it'] : ['yellow', 'ending …'];
   return spread(left, [right], columns);
 }
 
-function contextLine(figures: Figures, situation: Situation, columns: number): Line {
-  const { retryScheduleMs, publicUrl, organizationId } = situation;
-  const left: Piece[] = [
-    ['bold', whole(figures.retriesWaiting)],
-    ' retries wait ',
-    ['dim', `(after ${retryScheduleMs.map(wait).join(', ')})`],
+function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, columns: number): Line {
+  const left: Line[] = [
+    [organizationId],
+    ['  ', ['cyan', publicUrl]],
+    [['dim', `  retries after ${retryScheduleMs.map(wait).join(', ')}`]],
   ];
-  const place: Piece[] = [['cyan', publicUrl]];
-  if (columns >= 100) place.push(['dim', `  ${organizationId}  +/- change the pace`]);
-  return spread(left, place, columns);
+  return spread(left, [['bold', '+/- pace']], columns);
 }
 
-const receiverColumns = [
+const figureColumns = [
   { title: 'delivered', width: 11 },
-  { title: 'retrying', width: 10 },
-  { title: 'failed', width: 9 },
-  { title: 'p50', width: 9 },
-  { title: 'p99', width: 9 },
+  { title: 'pending', width: 10 },
+  { title: 'failed', width: 8 },
+  { title: 'p50', width: 8 },
+  { title: 'p99', width: 8 },
 ] as const;
 const nameWidth = 11;
+const manners = { title: 'what it does', widthMin: 24, widthMax: 40 };
 
+/** What p50 and p99 are of stands above them: the time of the first arrival, not that of the answer. */
 function receiverLines(figures: Figures, columns: number): Line[] {
-  const figuresWidth = receiverColumns.reduce((sum, { width }) => sum + width, 0);
-  const mannerWidth = Math.max(0, Math.min(34, columns - nameWidth - figuresWidth));
-  const titles = receiverColumns.map(({ title, width }) => title.padStart(width)).join('');
-  const heading: Line = [['underline', `${'receiver'.padEnd(nameWidth + mannerWidth)}${titles}`]];
-  const row = (name: Piece, manner: string, cells: readonly Piece[]): Line => [
-    padded(name, nameWidth),
-    ['dim', manner.slice(0, mannerWidth).padEnd(mannerWidth)],
-    ...cells.map((cell, index) => padded(cell, -(receiverColumns[index]?.width ?? 0))),
+  const figuresWidth = figureColumns.reduce((sum, { width }) => sum + width, 0);
+  const left = columns - nameWidth - figuresWidth;
+  const mannerWidth = left < manners.widthMin ? 0 : Math.min(manners.widthMax, left);
+  const width = nameWidth + mannerWidth + figuresWidth;
+  const row = (name: Piece, manner: Piece, cells: readonly Piece[]): Line => [
+    fitted(name, nameWidth),
+    fitted(manner, mannerWidth),
+    ...cells.map((cell, index) => fitted(cell, -(figureColumns[index]?.width ?? 0))),
   ];
-  const { total } = figures;
+  const titles = row(
+    'receiver',
+    manners.title,
+    figureColumns.map(({ title }) => title),
+  );
   return [
-    heading,
-    ...figures.receivers.map((receiver) => row(receiver.name, mannerOf(receiver), cellsOf(receiver))),
-    row(['bold', 'all'], '', cellsOf(total)),
+    [['dim', 'first arrival after'.padStart(width)]],
+    [['underline', titles.join('').padEnd(columns)]],
+    ...figures.receivers.map((receiver) =>
+      row(receiver.name, ['dim', mannerOf(receiver)], cellsOf(receiver)),
+    ),
+    row(['bold', 'all'], '', cellsOf(figures.total)),
   ];
 }
 
 function mannerOf({ manner, signatures }: ReceiverFigures): string {
-  return signatures ? `${compact(signatures.verified)} ok, ${compact(signatures.refused)} refused` : manner;
+  return signatures
+    ? `${compact(signatures.verified)} signed, ${compact(signatures.refused)} forged`
+    : manner;
 }
 
-function cellsOf(figures: Pick<ReceiverFigures, 'delivered' | 'retrying' | 'failed' | 'latencies'>): Piece[] {
-  const { delivered, retrying, failed, latencies } = figures;
+function cellsOf(figures: Pick<ReceiverFigures, 'delivered' | 'pending' | 'failed' | 'latencies'>): Piece[] {
+  const { delivered, pending, failed, latencies } = figures;
   return [
-    ['green', whole(delivered)],
-    retrying > 0 ? ['yellow', whole(retrying)] : '0',
+    delivered > 0 ? ['green', whole(delivered)] : '0',
+    pending > 0 ? ['yellow', whole(pending)] : '0',
     failed > 0 ? ['red', whole(failed)] : '0',
     milliseconds(latencies.percentile(0.5)),
     milliseconds(latencies.percentile(0.99)),
   ];
 }
 
-function eventsHeading(figures: Figures, { nowMs }: Situation, columns: number): Line {
-  const title = 'events by type  ';
-  const history = figures.recording.history(nowMs, Math.min(60, columns - title.length));
-  const most = Math.max(1, ...history);
-  const picture = history.map((count) => bars[Math.ceil((count / most) * (bars.length - 1))]).join('');
-  const rest = ' '.repeat(Math.max(0, columns - title.length - picture.length));
-  return [
-    ['underline', title],
-    [['underline', 'cyan'], picture],
-    ['underline', rest],
-  ];
+interface TailColumn {
+  width: number;
+  /** The lowest come first where there is not room for all. */
+  rank: number;
+  of: (event: StreamEvent) => Piece;
 }
 
-const types = createCatalogue().list();
-const domains = createCatalogue().domains();
+/** As wide as our ids are; those of others may be longer. */
+const tailColumns: readonly TailColumn[] = [
+  { width: 12, rank: 3, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
+  { width: 28, rank: 1, of: ({ type }) => [colourOf(type), type] },
+  { width: 30, rank: 2, of: ({ subject }) => subject.id },
+  { width: 33, rank: 4, of: ({ actor }) => `by ${actor.id}` },
+  {
+    width: 12,
+    rank: 5,
+    of: ({ workspace_id }) => ['dim', workspace_id ? `in ${workspace_id}` : ''],
+  },
+  { width: 30, rank: 6, of: ({ id }) => ['dim', id] },
+];
+const tailGap = '  ';
 
-/** One line a domain: `invoice  finalized 12  paid 9 …`, in columns as far as the names let us. */
-function domainLines({ byType }: Figures): Line[] {
-  return domains.map((domain) => {
-    const actions = types.filter(({ type }) => type.startsWith(`${domain}.`));
-    return [
-      ['cyan', domain.padEnd(13)],
-      ...actions.flatMap(({ type }): Piece[] => {
-        const action = type.slice(domain.length + 1).replace('run.', '');
-        const count = byType.get(type) ?? 0;
-        const text = compact(count);
-        const gap = Math.max(2, 14 - action.length - text.length);
-        return [['dim', `${action} `], count > 0 ? text : ['dim', text], ' '.repeat(gap)];
-      }),
-    ];
+function tailLines(latest: readonly StreamEvent[], rows: number, columns: number): Line[] {
+  const shown = tailColumns.filter(({ rank }) => {
+    const before = tailColumns.filter((column) => column.rank <= rank);
+    const width = before.reduce((sum, column) => sum + column.width + tailGap.length, -tailGap.length);
+    return rank === 1 || width <= columns;
   });
+  return latest
+    .slice(-rows)
+    .map((event) =>
+      shown.flatMap(({ width, of }, index): Piece[] => [
+        index === 0 ? '' : tailGap,
+        fitted(of(event), width),
+      ]),
+    );
 }
 
-/** The types in full, in as many columns as there is room for. */
-function typeGrid({ byType }: Figures, columns: number): Line[] {
-  const across = Math.floor(columns / 37);
-  const cell = Math.floor(columns / across);
-  const rows = Math.ceil(types.length / across);
-  return Array.from({ length: rows }, (_, row) =>
-    Array.from({ length: across }, (_, column): Piece[] => {
-      const type = types[column * rows + row]?.type;
-      if (type === undefined) return [];
-      const count = byType.get(type) ?? 0;
-      const text = whole(count).padStart(7);
-      return [
-        ['cyan', type.padEnd(28)],
-        count > 0 ? text : ['dim', text],
-        ' '.repeat(Math.max(0, cell - 35)),
-      ];
-    }).flat(),
-  );
-}
-
-function tailHeading(columns: number): Line {
-  return [['underline', 'GET /v1/events/tail'.padEnd(columns)]];
-}
-
-function tailLines(latest: readonly StreamEvent[], rows: number, isWide: boolean): Line[] {
-  return latest.slice(-rows).map(({ created_at, type, subject, actor, workspace_id, id }) => {
-    const line: Piece[] = [
-      ['dim', `${created_at.slice(11, 23)}  `],
-      [isOwn(type) ? 'yellow' : 'cyan', type.padEnd(29)],
-      subject.id,
-    ];
-    if (isWide) line.push(` by ${actor.id}`, ['dim', `${workspace_id ? ` in ${workspace_id}` : ''}  ${id}`]);
-    return line;
-  });
+function colourOf(type: string): 'red' | 'yellow' | 'cyan' {
+  if (type.endsWith('failed')) return 'red';
+  return isOwn(type) ? 'yellow' : 'cyan';
 }
 
 function troubleLines({ trouble }: Figures): Line[] {
   if (trouble.count === 0) return [];
   return [[['red', `${whole(trouble.count)} went wrong, the latest: ${trouble.latest}`]]];
-}
-
-const textOf = (piece: Piece) => (typeof piece === 'string' ? piece : piece[1]);
-const widthOf = (line: Line) => line.reduce((sum, piece) => sum + textOf(piece).length, 0);
-
-/** Puts the right side at the right edge where there is room; where there is not, the left is cut. */
-function spread(left: Line, right: Line, columns: number): Line {
-  const room = columns - widthOf(right) - 1;
-  const kept = cut(left, room);
-  return [...kept, ' '.repeat(Math.max(1, columns - widthOf(kept) - widthOf(right))), ...right];
-}
-
-function padded(piece: Piece, width: number): Piece {
-  const text = textOf(piece);
-  const full = width < 0 ? text.padStart(-width) : text.padEnd(width);
-  return typeof piece === 'string' ? full : [piece[0], full];
-}
-
-function cut(line: Line, columns: number): Line {
-  let room = Math.max(0, columns);
-  return line.flatMap((piece): Piece[] => {
-    const text = textOf(piece).slice(0, room);
-    room -= text.length;
-    if (text === '') return [];
-    return [typeof piece === 'string' ? text : [piece[0], text]];
-  });
-}
-
-function printed(line: Line, columns: number, paint: Paint): string {
-  return cut(line, columns)
-    .map((piece) => (typeof piece === 'string' ? piece : paint(piece[0], piece[1])))
-    .join('');
 }

@@ -18,6 +18,7 @@ import { seededRandom } from './random.js';
 import { perSecondMax, perSecondMin } from './rate.js';
 import { manners, Receiver } from './receivers.js';
 import { type Summary, summarise } from './summary.js';
+import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
 import { Webhooks } from './webhooks.js';
 
@@ -79,13 +80,13 @@ class Demo {
   readonly #closers: Closers;
   readonly #figures = new Figures(manners);
   #phase: Situation['phase'] = 'running';
-  #wantedPerSecond: number;
+  #wanted: WantedRate;
 
   constructor(options: DemoOptions, service: Service, closers: Closers) {
     this.#options = options;
     this.#service = service;
     this.#closers = closers;
-    this.#wantedPerSecond = options.perSecond;
+    this.#wanted = new WantedRate(options.perSecond, Date.now());
   }
 
   async run(): Promise<Summary> {
@@ -113,7 +114,7 @@ class Demo {
     const givenUp = await this.#settle(watch, webhooks, tail);
     return summarise(this.#figures, {
       ...{ endedMs, givenUp },
-      wantedPerSecond: this.#wantedPerSecond,
+      wantedPerSecond: this.#wanted.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),
     });
   }
@@ -150,6 +151,7 @@ class Demo {
     setMaxListeners(0, ended);
     const timer = forMs === undefined ? undefined : setTimeout(() => over.abort(), forMs);
     this.#figures.begin(Date.now());
+    this.#wanted = new WantedRate(perSecond, this.#figures.startedMs);
     const pacer = new Pacer({
       ...{ perSecond, inFlightMax },
       work: () => this.#act(company, platform, ended),
@@ -164,9 +166,9 @@ class Demo {
       figures: this.#figures,
       situation: () => this.#situation(),
       changePace: (factor) => {
-        const wanted = Math.min(perSecondMax, Math.max(perSecondMin, this.#wantedPerSecond * factor));
-        this.#wantedPerSecond = wanted;
-        pacer.pace.change(wanted);
+        const perSecond = Math.min(perSecondMax, Math.max(perSecondMin, this.#wanted.perSecond * factor));
+        this.#wanted.change(perSecond, Date.now());
+        pacer.pace.change(perSecond);
       },
     });
     if (!ended.aborted) await once(ended, 'abort');
@@ -211,7 +213,7 @@ class Demo {
     await until(settleMsMax, async () => {
       await webhooks.disable();
       await watch.look();
-      return this.#figures.total.retrying === 0;
+      return this.#figures.total.pending === 0;
     });
     await until(catchUpMsMax, () => tail.isUpToDate());
     return new Map(
@@ -224,7 +226,7 @@ class Demo {
     return {
       nowMs: Date.now(),
       phase: this.#phase,
-      wantedPerSecond: this.#wantedPerSecond,
+      wantedPerSecond: this.#wanted.perSecond,
       publicUrl: this.#service.publicUrl ?? '',
       organizationId: demoOrganization,
       retryScheduleMs: config.retryScheduleMs,

@@ -15,7 +15,8 @@ export interface StreamEvent {
 /** What the service says became of a webhook's deliveries. */
 export interface DeliveryCounts {
   delivered: number;
-  retrying: number;
+  /** Being sent, or waiting for the next attempt. */
+  pending: number;
   failed: number;
 }
 
@@ -48,13 +49,11 @@ export class Figures {
   /** The newest of the stream, newest last. */
   readonly latest: StreamEvent[] = [];
   recorded = 0;
-  /** Deliveries that wait for their next attempt. */
-  retriesWaiting = 0;
   trouble: Trouble = { count: 0, latest: '' };
 
   constructor(receivers: readonly { name: string; manner: string; checksSignatures: boolean }[]) {
     this.receivers = receivers.map(({ name, manner, checksSignatures }) => ({
-      ...{ name, manner, delivered: 0, retrying: 0, failed: 0, accepted: 0 },
+      ...{ name, manner, delivered: 0, pending: 0, failed: 0, accepted: 0 },
       latencies: new Latencies(),
       signatures: checksSignatures ? { verified: 0, refused: 0 } : undefined,
     }));
@@ -112,10 +111,10 @@ export class Figures {
   }
 
   get total(): DeliveryCounts & { latencies: Latencies } {
-    const total = { delivered: 0, retrying: 0, failed: 0, latencies: new Latencies() };
-    for (const { delivered, retrying, failed, latencies } of this.receivers) {
+    const total = { delivered: 0, pending: 0, failed: 0, latencies: new Latencies() };
+    for (const { delivered, pending, failed, latencies } of this.receivers) {
       total.delivered += delivered;
-      total.retrying += retrying;
+      total.pending += pending;
       total.failed += failed;
       total.latencies.include(latencies);
     }

@@ -32,7 +32,7 @@ export const manners: readonly Manner[] = [
   },
   {
     name: 'slow',
-    manner: 'takes 0.2 to 0.8 s',
+    manner: 'answers in 0.2 to 0.8 s',
     eventTypes: ['incident.*', 'invoice.*'],
     checksSignatures: false,
     answer: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),

@@ -4,7 +4,7 @@ import { clock, milliseconds, perSecond, whole } from './wording.js';
 /** What a demo came to, once everything has settled. */
 export interface Summary {
   duration_ms: number;
-  /** Events a second. */
+  /** Events a second, on average: the pace may have been changed meanwhile. */
   rate: { wanted: number; achieved: number };
   events: {
     /** What the platform listener said it recorded for the company. */
@@ -52,7 +52,7 @@ export function summarise(figures: Figures, ending: Ending): Summary {
   return {
     duration_ms: duration,
     rate: {
-      wanted: wantedPerSecond,
+      wanted: Math.round(wantedPerSecond * 100) / 100,
       achieved: duration > 0 ? Math.round((recorded / duration) * 100_000) / 100 : 0,
     },
     events: {
@@ -68,7 +68,7 @@ export function summarise(figures: Figures, ending: Ending): Summary {
       delivered: receiver.delivered,
       failed: receiver.failed,
       given_up: givenUp.get(receiver.name) ?? 0,
-      unsettled: receiver.retrying,
+      unsettled: receiver.pending,
       accepted: receiver.accepted,
       latency_ms: { p50: receiver.latencies.percentile(0.5), p99: receiver.latencies.percentile(0.99) },
       ...(receiver.signatures && { signatures: { ...receiver.signatures } }),
@@ -79,53 +79,75 @@ export function summarise(figures: Figures, ending: Ending): Summary {
 
 /** How it stands, in one line. */
 export function progressLine(figures: Figures, nowMs: number): string {
-  const { delivered, retrying, failed, latencies } = figures.total;
+  const { delivered, pending, failed, latencies } = figures.total;
   const { startedMs, recorded, recording, trouble } = figures;
   return [
     `${clock(nowMs - startedMs)}  ${whole(recorded)} events, ${perSecond(recording.perSecond(nowMs))} a second`,
-    `${whole(delivered)} delivered, ${whole(retrying)} retrying, ${whole(failed)} failed`,
-    `p50 ${milliseconds(latencies.percentile(0.5))}, p99 ${milliseconds(latencies.percentile(0.99))}`,
+    `${whole(delivered)} delivered, ${whole(pending)} pending, ${whole(failed)} failed`,
+    `first arrival p50 ${milliseconds(latencies.percentile(0.5))}, p99 ${milliseconds(latencies.percentile(0.99))}`,
     ...(trouble.count > 0 ? [`${whole(trouble.count)} went wrong, the latest: ${trouble.latest}`] : []),
   ].join('; ');
 }
 
-/** The same for people. */
+/** The same for people, on 80 columns. */
 export function summaryLines(summary: Summary): string[] {
-  const { events, rate, receivers } = summary;
+  const { events, rate } = summary;
   const missing = events.recorded - events.in_stream;
   const found = missing === 0 ? 'all of them in the stream' : `${whole(missing)} of them NOT in the stream`;
   const lines = [
-    `${clock(summary.duration_ms)} at work: ${whole(events.recorded)} events recorded, ${found}; ` +
-      `${perSecond(rate.achieved)} a second of ${perSecond(rate.wanted)} wanted.`,
+    `${clock(summary.duration_ms)} at work: ${whole(events.recorded)} events recorded, ${found}.`,
+    `On average ${perSecond(rate.achieved)} a second; ${perSecond(rate.wanted)} were wanted.`,
     `${whole(events.own)} more are the service's own (webhook.*).`,
     '',
-    ['receiver'.padEnd(11), ...['delivered', 'failed', 'p50', 'p99'].map((title) => title.padStart(11))].join(
-      '',
-    ),
-    ...receivers.map(({ name, delivered, failed, latency_ms, ...rest }) => {
-      const cells = [
-        whole(delivered),
-        whole(failed),
-        milliseconds(latency_ms.p50),
-        milliseconds(latency_ms.p99),
-      ];
-      return [name.padEnd(11), ...cells.map((cell) => cell.padStart(11)), remark(rest)].join('');
-    }),
+    ...receiverTable(summary.receivers),
   ];
-  if (events.by_others > 0) lines.push('', `${whole(events.by_others)} events came from somebody else.`);
-  if (summary.troubles > 0) lines.push('', `${whole(summary.troubles)} requests went wrong.`);
-  return lines;
+  const remarks = remarksOf(summary);
+  return remarks.length === 0 ? lines : [...lines, '', ...remarks];
 }
 
-function remark({
-  given_up,
-  unsettled,
-  signatures,
-}: Pick<ReceiverSummary, 'given_up' | 'unsettled' | 'signatures'>) {
-  const parts = [
-    given_up > 0 && `${whole(given_up)} still waited at the end`,
-    unsettled > 0 && `${whole(unsettled)} not settled`,
-    signatures && `signatures: ${whole(signatures.verified)} verified, ${whole(signatures.refused)} refused`,
-  ].filter(Boolean);
-  return parts.length === 0 ? '' : `   ${parts.join(', ')}`;
+const nameWidth = 11;
+const columns: readonly { title: string; width: number; of: (receiver: ReceiverSummary) => string }[] = [
+  { title: 'delivered', width: 11, of: ({ delivered }) => whole(delivered) },
+  // As on the dashboard: what was still to be tried when the demo ended did not fail by itself.
+  { title: 'failed', width: 9, of: ({ failed, given_up }) => whole(failed - given_up) },
+  { title: 'at the end', width: 12, of: ({ given_up }) => whole(given_up) },
+  { title: 'p50', width: 11, of: ({ latency_ms }) => milliseconds(latency_ms.p50) },
+  { title: 'p99', width: 11, of: ({ latency_ms }) => milliseconds(latency_ms.p99) },
+];
+const above = `${'given up'.padStart(43)}${'first arrival after'.padStart(22)}`;
+
+function receiverTable(receivers: readonly ReceiverSummary[]): string[] {
+  const row = (name: string, cells: readonly string[]) =>
+    name.padEnd(nameWidth) + cells.map((cell, index) => cell.padStart(columns[index]?.width ?? 0)).join('');
+  return [
+    above,
+    row(
+      'receiver',
+      columns.map(({ title }) => title),
+    ),
+    ...receivers.map((receiver) =>
+      row(
+        receiver.name,
+        columns.map(({ of }) => of(receiver)),
+      ),
+    ),
+  ];
+}
+
+function remarksOf({ receivers, events, troubles }: Summary): string[] {
+  const signed = receivers.flatMap(({ name, signatures }) =>
+    signatures
+      ? [
+          `The ${name} receiver found ${whole(signatures.verified)} signatures in order and refused ` +
+            `${whole(signatures.refused)}.`,
+        ]
+      : [],
+  );
+  const unsettled = receivers.reduce((sum, receiver) => sum + receiver.unsettled, 0);
+  return [
+    ...signed,
+    ...(unsettled > 0 ? [`${whole(unsettled)} deliveries are not settled; the next start goes on.`] : []),
+    ...(events.by_others > 0 ? [`${whole(events.by_others)} events came from somebody else.`] : []),
+    ...(troubles > 0 ? [`${whole(troubles)} requests went wrong.`] : []),
+  ];
 }

@@ -27,9 +27,7 @@ export class Watch {
 
   async look(): Promise<void> {
     const { webhooks, figures } = this.#options;
-    const [counts, inMemory] = await Promise.all([webhooks.count(), this.inMemory()]);
-    for (const [name, count] of counts) figures.deliveriesCounted(name, count);
-    figures.retriesWaiting = Math.max(0, figures.total.retrying - inMemory);
+    for (const [name, count] of await webhooks.count()) figures.deliveriesCounted(name, count);
   }
 
   /** Deliveries that are being sent, or are about to be. */

@@ -53,7 +53,7 @@ export class Webhooks {
         `/v1/webhooks/${id}/stats`,
       );
       const { success, failed, pending } = data;
-      return [name, { delivered: success, retrying: pending, failed }] as const;
+      return [name, { delivered: success, pending, failed }] as const;
     });
     return new Map(await Promise.all(counts));
   }

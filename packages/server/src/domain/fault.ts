@@ -1,4 +1,5 @@
 import type { DefinedError } from 'ajv';
+import { patternInWords } from './pattern.js';
 
 /** One thing wrong with a value: where, in words for machines, in words for people. */
 export interface Fault {
@@ -175,7 +176,7 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
     case 'maxLength':
       return fault('too_long', `must have at most ${countOf(error.params.limit, 'character')}`);
     case 'pattern':
-      return fault('pattern_mismatch', `must match the pattern ${error.params.pattern}`);
+      return fault('pattern_mismatch', `must ${patternPhrase(error.params.pattern)}`);
     case 'format':
       return fault(
         'invalid_format',
@@ -213,6 +214,11 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
     default:
       return fault('invalid', raw.message ?? 'is not valid');
   }
+}
+
+function patternPhrase(pattern: string): string {
+  const words = patternInWords(pattern);
+  return words === undefined ? `match the pattern ${pattern}` : `be ${words}`;
 }
 
 function unknownField(pointer: string, schema: unknown): Fault {

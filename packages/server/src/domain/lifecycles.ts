@@ -1,7 +1,9 @@
 import Type from 'typebox';
 import type { Lifecycle } from './lifecycle.js';
 
-const name = { schema: Type.String({ maxLength: 256, description: 'What people call it.' }) };
+const name = (example: string) => ({
+  schema: Type.String({ maxLength: 256, description: 'What people call it.', examples: [example] }),
+});
 
 /**
  * The resources whose events the catalogue lists, by their name in paths: what they are, and every move there
@@ -13,7 +15,7 @@ export const lifecycles = {
     kind: 'service_line',
     prefix: 'LIN',
     attributes: {
-      name,
+      name: name('Customer support'),
       execution_model: { of: 'service_line.activated', fallback: { value: 'managed' } },
       product_line: { of: 'service_line.activated', fallback: { value: 'general' } },
     },
@@ -78,7 +80,7 @@ export const lifecycles = {
   agents: {
     kind: 'agent',
     prefix: 'AGT',
-    attributes: { name },
+    attributes: { name: name('Invoice reader') },
     creation: { to: 'active' },
     moves: {
       'report-violation': { takes: { active: 'active' }, event: 'agent.policy_violated' },
@@ -107,7 +109,7 @@ export const lifecycles = {
     kind: 'user',
     prefix: 'USR',
     attributes: {
-      name,
+      name: name('Ada Lovelace'),
       email: { of: 'user.invited' },
       role: { of: 'user.invited', fallback: { value: 'member' } },
       invited_by: { of: 'user.invited', fallback: { actor: 'user' } },
@@ -159,7 +161,7 @@ export const lifecycles = {
     kind: 'capacity',
     prefix: 'CAP',
     attributes: {
-      name,
+      name: name('Support team'),
       service_line_id: { of: 'capacity.gap_detected' },
       skill: { of: 'capacity.gap_detected' },
     },

@@ -3,14 +3,15 @@ import Type from 'typebox';
 import type { Catalogue } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
 import { identifierPattern, kindPattern } from './identifier.js';
+import { textPattern } from './pattern.js';
 import type { PayloadValidator } from './payload.js';
 import { unstorableFaults } from './storable.js';
 
 const reference = (description: string, example: { type: string; id: string }) =>
   Type.Object(
     {
-      type: Type.String({ pattern: kindPattern }),
-      id: Type.String({ pattern: identifierPattern.resource }),
+      type: Type.String({ pattern: kindPattern, description: 'The kind: `user`, `invoice`, …' }),
+      id: Type.String({ pattern: identifierPattern.resource, description: 'Its id.' }),
     },
     { additionalProperties: false, description, examples: [example] },
   );
@@ -22,9 +23,14 @@ export const NewEventSchema = Type.Object(
       description: 'A type of the catalogue; not `webhook.*`.',
       examples: ['invoice.finalized'],
     }),
-    organization_id: Type.String({ pattern: identifierPattern.organization, examples: ['ORG-demo'] }),
+    organization_id: Type.String({
+      pattern: identifierPattern.organization,
+      description: 'The organization it belongs to.',
+      examples: ['ORG-demo'],
+    }),
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
+        description: 'The workspace it belongs to. Left out or null: the whole organization.',
         examples: ['WS-berlin'],
       }),
     ),
@@ -35,13 +41,14 @@ export const NewEventSchema = Type.Object(
       {
         additionalProperties: true,
         description: 'As the schema of the type says; further fields are allowed.',
+        examples: [{ id: 'INV-2041', number: '2026-000418', amount_minor: 1249900, currency: 'EUR' }],
       },
     ),
     idempotency_key: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 255,
-        pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+        pattern: textPattern.plain,
         description:
           'The same key again in the organization within 24 h answers the first event and records nothing.',
       }),

@@ -44,8 +44,12 @@ export function deliveryFailed(webhook: About, exhausted: Exhausted): OwnEvent {
   return exhausted.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
+/** Without the receiver's own words: those are for whoever manages the webhook. */
 export function verificationFailed(webhook: About, failure: VerificationFailure): OwnEvent {
-  return own('webhook.verification_failed', webhook, { webhook_id: webhook.id, ...failure });
+  const { reason, http_status, duration_ms } = failure;
+  return own('webhook.verification_failed', webhook, {
+    ...{ webhook_id: webhook.id, reason, http_status, duration_ms },
+  });
 }
 
 export function webhookDisabled(webhook: About, reason: DisabledReason): OwnEvent {

@@ -6,7 +6,7 @@ import { unstorableFaults } from './storable.js';
 
 export type InputChecker = (input: unknown) => readonly Fault[];
 
-const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
+const ajv = new Ajv2020({ allErrors: true, strict: false, strictNumbers: true, verbose: true });
 addFormats.default(ajv);
 
 /** Finds all that is wrong with a request. The schema is compiled when first needed: there are many of them. */

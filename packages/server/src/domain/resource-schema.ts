@@ -50,7 +50,8 @@ export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
     const attribute = lifecycle.attributes[field];
     // Where an attribute may be null, the move's own event knows better whether it may be here.
     const own = attribute && attributeSchema(field, attribute);
-    const accepted = own && !isNullable(own) ? own : schema;
+    const { examples } = schema as { examples?: readonly unknown[] };
+    const accepted = own && !isNullable(own) ? { ...own, examples } : schema;
     fields[field] = move.needs?.includes(field) ? accepted : Type.Optional(accepted);
   }
   return Type.Object({ actor, ...fields }, { additionalProperties: false });
@@ -79,11 +80,14 @@ export function resourceSchema(lifecycle: Lifecycle): TObject {
   });
   return Type.Object(
     {
-      id: Type.String({ pattern: `^${prefix}-` }),
+      id: Type.String({ pattern: `^${prefix}-`, description: 'Its id.' }),
       type: Type.Enum([kind], { description: 'As in the subject of its events.' }),
       organization_id,
-      workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], { examples: ['WS-berlin'] }),
-      status: Type.Enum([...statusesOf(lifecycle)]),
+      workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
+        description: 'Null where it belongs to the whole organization.',
+        examples: ['WS-berlin'],
+      }),
+      status: Type.Enum([...statusesOf(lifecycle)], { description: 'Only moves change it.' }),
       ...Object.fromEntries(shown),
       created_at: instant('When it was created.'),
       updated_at: instant('When the latest move was made.'),

@@ -6,6 +6,15 @@ const keyIdLength = 4;
 const ivLength = 12;
 const tagLength = 16;
 
+/** No key fits. The operator has to bring back the one that does, or rotate the webhook's secret. */
+export class SecretNotOpened extends Error {
+  override name = 'SecretNotOpened';
+
+  constructor() {
+    super('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer holds');
+  }
+}
+
 /**
  * Encrypts secrets at rest. The first key encrypts, all decrypt, so keys can be rotated without downtime.
  * What a secret belongs to is bound in as associated data: moved to another row it does not open.
@@ -39,7 +48,7 @@ export class SecretBox {
     const keyId = sealed.subarray(1, 1 + keyIdLength);
     const known = this.#keys.find(({ id }) => id.equals(keyId));
     if (sealed[0] !== version || !known) {
-      throw new Error('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer holds');
+      throw new SecretNotOpened();
     }
     const iv = sealed.subarray(5, 5 + ivLength);
     const tag = sealed.subarray(5 + ivLength, 5 + ivLength + tagLength);

@@ -18,6 +18,8 @@ export interface Webhook {
   created_at: Date;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
+  /** Of the latest verification, where that failed. */
+  verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;
   previous_secret: Buffer | null;
   previous_secret_until: Date | null;
@@ -29,6 +31,8 @@ export interface VerificationFailure {
   reason: string;
   http_status: number | null;
   duration_ms: number;
+  /** The beginning of the response body, as text. */
+  response: string | null;
 }
 
 export const webhooksPerOrganizationMax = 100;

@@ -63,14 +63,31 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     version: options.version,
     description:
       'The event stream and webhooks of an operations platform. Everything significant that happens is an ' +
-      'immutable event: read events here, or have them sent to your own endpoints.',
+      'immutable event: read events here, or have them sent to your own endpoints.\n\n' +
+      'Guides, in the repository: `docs/receive-webhooks.md`, `docs/manage-webhooks.md`, `docs/read-events.md`, ' +
+      '`docs/audit-log.md`, `docs/event-types.md`; `docs/README.md` lists them all.',
     securityName: 'accessToken',
     securityDescription: 'An access token, made by `posthorn token create`.',
+    tokenVariable: 'POSTHORN_TOKEN',
     tags: [
-      { name: 'Events', description: 'What happened, newest first, for 90 days.' },
-      { name: 'Webhooks', description: 'Where events are sent.' },
-      { name: 'Deliveries', description: 'What was sent, every attempt, and how to send it again.' },
-      { name: 'Audit log', description: 'Who changed what, for 12 months.' },
+      {
+        name: 'Events',
+        description:
+          'What happened, newest first, for 90 days. Guide: `docs/read-events.md` in the repository.',
+      },
+      {
+        name: 'Webhooks',
+        description: 'Where events are sent. Guide: `docs/manage-webhooks.md` in the repository.',
+      },
+      {
+        name: 'Deliveries',
+        description:
+          'What was sent, every attempt, and how to send it again. Guide: `docs/manage-webhooks.md` in the repository.',
+      },
+      {
+        name: 'Audit log',
+        description: 'Who changed what, for 12 months. Guide: `docs/audit-log.md` in the repository.',
+      },
       { name: 'Operations', description: 'Health.' },
       { name: 'Received webhooks', description: 'What your endpoint gets.' },
     ],

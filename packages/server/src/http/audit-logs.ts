@@ -21,7 +21,7 @@ const AuditQuery = Type.Object(
     workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
     actor_id: nonEmpty('Only what this actor did.', ['USR-ada']),
     action: nonEmpty('Only this exact action.', ['webhook.created']),
-    target_id: nonEmpty('Only what was done to this: the history of one webhook or token.', [
+    target_id: nonEmpty('Only what was done to this: the history of one webhook, token or resource.', [
       'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     ]),
     ...timeRange,
@@ -38,21 +38,33 @@ const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOption
 
 const AuditEntrySchema = Type.Object(
   {
-    id: Type.String({ pattern: '^AUD-', examples: ['AUD-01JAB3C4D50000000G9J0K1M2N'] }),
-    organization_id: Type.String({ pattern: '^ORG-', examples: ['ORG-demo'] }),
+    id: Type.String({
+      pattern: '^AUD-',
+      description: 'The entry.',
+      examples: ['AUD-01JAB3C4D50000000G9J0K1M2N'],
+    }),
+    organization_id: Type.String({
+      pattern: '^ORG-',
+      description: 'Where it was done.',
+      examples: ['ORG-demo'],
+    }),
     workspace_id: nullable(Type.String({ pattern: '^WS-' }), {
       description: 'Null for what concerns the whole organization.',
       examples: ['WS-berlin'],
     }),
-    actor: IdAndKind('Who did it: `user`, `agent`, `token`, or `operator` on the command line.', {
-      type: 'user',
-      id: 'USR-ada',
-    }),
+    actor: IdAndKind(
+      'Who did it.',
+      'The kind: `user`, `agent`, `token`, or `operator` on the command line.',
+      {
+        type: 'user',
+        id: 'USR-ada',
+      },
+    ),
     action: Type.String({
       description: 'What was done, named like an event.',
       examples: ['webhook.updated'],
     }),
-    target: IdAndKind('What it was done to: `webhook`, `token`, `service_line`, …', {
+    target: IdAndKind('What it was done to.', 'The kind: `webhook`, `token`, `service_line`, …', {
       type: 'webhook',
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),

@@ -22,30 +22,48 @@ import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { NoBody, webhookParams } from './webhook-schemas.js';
 
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const instant = Type.String({ format: 'date-time' });
+const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
+  Type.Union([schema, Type.Null()], options);
+const instant = (description: string, examples?: string[]) =>
+  Type.String({ format: 'date-time', description, ...(examples && { examples }) });
+
+const deliveredAt = '2026-11-15T09:30:00.041Z';
 
 const deliveryFields = {
-  id: Type.String({ pattern: '^WDLV-', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
-  event_id: Type.String({ pattern: '^EVT-' }),
-  event_type: Type.String({ examples: ['invoice.finalized'] }),
+  id: Type.String({
+    pattern: '^WDLV-',
+    description: '`X-Service-Delivery` of its requests.',
+    examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+  }),
+  event_id: Type.String({ pattern: '^EVT-', description: 'What is delivered.' }),
+  event_type: Type.String({ description: 'The type of the event.', examples: ['invoice.finalized'] }),
   status: Type.Enum(['success', 'failed', 'pending'], {
+    examples: ['success'],
     description:
       'Between attempts `failed`, with `next_attempt_at`. `pending` only where no attempt was made yet.',
   }),
-  http_status: nullable(Type.Integer({ examples: [200] })),
-  error: nullable(
-    Type.String({
-      description:
-        'Why no status came: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol`, `blocked_address`; `disabled` where it was given up with its webhook.',
+  http_status: nullable(Type.Integer(), {
+    description: 'What the receiver answered to the latest attempt; null where no status came.',
+    examples: [200],
+  }),
+  error: nullable(Type.String(), {
+    description:
+      'Why no status came: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol`, `blocked_address`; `disabled` where it was given up with its webhook.',
+    examples: [null],
+  }),
+  duration_ms: nullable(Type.Integer(), {
+    description: 'How long the latest attempt took.',
+    examples: [41],
+  }),
+  attempts: Type.Integer({ description: 'How many were made.', examples: [1] }),
+  created_at: instant('When the delivery was queued.'),
+  delivered_at: Type.Optional(instant('Only with `success`: when the answer came.', [deliveredAt])),
+  last_attempt_at: Type.Optional(instant('Without success: when the latest attempt was made.')),
+  next_attempt_at: Type.Optional(
+    nullable(Type.String({ format: 'date-time' }), {
+      description: 'Without success: when the next attempt is due; null where none follows.',
     }),
   ),
-  duration_ms: nullable(Type.Integer({ examples: [41] })),
-  attempts: Type.Integer({ examples: [1] }),
-  created_at: instant,
-  delivered_at: Type.Optional(instant),
-  last_attempt_at: Type.Optional(instant),
-  next_attempt_at: Type.Optional(nullable(instant)),
 };
 const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' });
 const DeliveryDetailSchema = Type.Object(
@@ -53,16 +71,36 @@ const DeliveryDetailSchema = Type.Object(
     ...deliveryFields,
     attempt_log: Type.Array(
       Type.Object({
-        attempt: Type.Integer(),
-        attempted_at: instant,
-        http_status: nullable(Type.Integer()),
-        error: nullable(Type.String()),
-        duration_ms: nullable(Type.Integer()),
-        response: nullable(Type.String({ description: 'The first 1 KiB of the body, as text.' })),
+        attempt: Type.Integer({ description: '1 for the first.', examples: [1] }),
+        attempted_at: instant('When it was made.'),
+        http_status: nullable(Type.Integer(), {
+          description: 'What the receiver answered; null where no status came.',
+          examples: [200],
+        }),
+        error: nullable(Type.String(), { description: 'Why no status came.', examples: [null] }),
+        duration_ms: nullable(Type.Integer(), { description: 'How long it took.', examples: [41] }),
+        response: nullable(Type.String(), {
+          description: 'The first 1 KiB of the body, as text.',
+          examples: ['ok'],
+        }),
       }),
+      { description: 'Every attempt, the first one first.' },
     ),
   },
   { title: 'DeliveryDetail' },
+);
+
+const notYet = Type.Null({ description: 'Null until the first attempt.' });
+const QueuedSchema = Type.Object(
+  {
+    ...{ id: deliveryFields.id, event_id: deliveryFields.event_id, event_type: deliveryFields.event_type },
+    status: Type.Enum(['pending'], { description: 'It waits for its first attempt.' }),
+    ...{ http_status: notYet, error: notYet, duration_ms: notYet },
+    attempts: Type.Integer({ description: 'None yet.', examples: [0] }),
+    created_at: deliveryFields.created_at,
+    next_attempt_at: instant('When the first attempt is due.'),
+  },
+  { title: 'Delivery' },
 );
 
 const ListQuery = Type.Object(
@@ -82,7 +120,7 @@ type ListQuery = Static<typeof ListQuery>;
 
 const deliveryParams = Type.Object({
   ...webhookParams.properties,
-  delivery_id: Type.String({ examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  delivery_id: Type.String({ description: 'The delivery.', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
 });
 type DeliveryParams = { webhook_id: string; delivery_id: string };
 
@@ -161,7 +199,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
         description: 'Makes a new delivery of the same event, with attempts of its own.',
         params: deliveryParams,
         body: NoBody,
-        response: { 202: Type.Object({ data: DeliverySchema }) },
+        response: { 202: Type.Object({ data: QueuedSchema }) },
       },
     },
     async (request, reply) => {

@@ -50,7 +50,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
           'has the event id as `id` and the Event as `data`. A comment every 15 s keeps the connection open.',
         querystring: TailQuery,
         headers: Type.Object({
-          'last-event-id': Type.Optional(
+          'Last-Event-ID': Type.Optional(
             Type.String({
               description: 'Go on after this event.',
               examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],

@@ -4,30 +4,19 @@ import type { Catalogue } from '../domain/catalogue.js';
 
 const EventTypeSchema = Type.Object(
   {
-    type: Type.String({ examples: ['invoice.finalized'] }),
-    description: Type.String({ examples: ['An invoice moved from draft to open and is now owed.'] }),
-    schema: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        description: 'JSON Schema of the payload.',
-        examples: [{ type: 'object', properties: { currency: { type: 'string' } } }],
-      },
-    ),
-    sample: Type.Object(
-      {},
-      { additionalProperties: true, description: 'A payload of this type.', examples: [{ currency: 'EUR' }] },
-    ),
+    type: Type.String({ description: 'As events and webhooks name it.' }),
+    description: Type.String({ description: 'What happened.' }),
+    schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
+    sample: Type.Object({}, { additionalProperties: true, description: 'A payload of this type.' }),
   },
   { title: 'EventType' },
 );
 
 export function eventTypeRoutes(app: FastifyInstance, catalogue: Catalogue): void {
-  const body = JSON.stringify({
-    data: catalogue
-      .list()
-      .map(({ type, description, schema, sample }) => ({ type, description, schema, sample })),
-  });
+  const data = catalogue
+    .list()
+    .map(({ type, description, schema, sample }) => ({ type, description, schema, sample }));
+  const body = JSON.stringify({ data });
   app.get(
     '/v1/event-types',
     {
@@ -37,7 +26,9 @@ export function eventTypeRoutes(app: FastifyInstance, catalogue: Catalogue): voi
         tags: ['Events'],
         summary: 'What can happen',
         description: 'Every event type with the JSON Schema of its payload and a sample.',
-        response: { 200: Type.Object({ data: Type.Array(EventTypeSchema) }) },
+        response: {
+          200: Type.Object({ data: Type.Array(EventTypeSchema) }, { examples: [{ data: data.slice(0, 1) }] }),
+        },
       },
     },
     async (_request, reply) => reply.type('application/json; charset=utf-8').send(body),

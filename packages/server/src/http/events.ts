@@ -74,9 +74,11 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
         tags: ['Events'],
         summary: 'Read one event',
         description: 'With a strong `ETag`; a matching `If-None-Match` is answered 304.',
-        params: Type.Object({ event_id: Type.String({ examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }) }),
+        params: Type.Object({
+          event_id: Type.String({ description: 'The event.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+        }),
         headers: Type.Object({
-          'if-none-match': Type.Optional(
+          'If-None-Match': Type.Optional(
             Type.String({
               description: 'The `ETag` of what the client has.',
               examples: ['"h1Nq0dJ3v0m7T2yWc5kZbA"'],

@@ -17,14 +17,17 @@ import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-sche
 
 const ReplaySchema = Type.Object(
   {
-    id: Type.String({ pattern: '^RPL-' }),
-    status: Type.Enum(['running', 'done', 'cancelled'], { examples: ['running'] }),
+    id: Type.String({ pattern: '^RPL-', description: 'The replay.' }),
+    status: Type.Enum(['running', 'done', 'cancelled'], {
+      description: '`cancelled` where the webhook stopped being active.',
+      examples: ['running'],
+    }),
     total: Type.Integer({
       description: 'Events it sends. Of very many only the first are counted before it is done.',
       examples: [120],
     }),
     done: Type.Integer({ description: 'Events whose delivery is queued.', examples: [0] }),
-    created_at: Type.String({ format: 'date-time' }),
+    created_at: Type.String({ format: 'date-time', description: 'When it was asked for.' }),
   },
   { title: 'Replay' },
 );
@@ -91,6 +94,8 @@ export function replayRoutes(
         created_at: new Date(now()),
       };
       const replay = await database.transaction(async (client) => {
+        // Of two requests at once the second counts what the first has started.
+        await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.replayed', changesOf(asked))]);
@@ -113,7 +118,10 @@ export function replayRoutes(
         summary: 'How far a replay is',
         params: Type.Object({
           ...webhookParams.properties,
-          replay_id: Type.String({ examples: ['RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+          replay_id: Type.String({
+            description: 'The replay.',
+            examples: ['RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+          }),
         }),
         response: { 200: Type.Object({ data: ReplaySchema }) },
       },

@@ -28,8 +28,24 @@ export function noWebhook(): Problem {
   return new Problem('not_found', 'There is no such webhook.');
 }
 
-/** The Webhook of the API. Secrets never leave by this way. */
+/** One webhook, with why it is not verified. */
 export function webhookBody(webhook: Webhook) {
+  const { status, verification_failure: failure } = webhook;
+  return {
+    ...listedBody(webhook),
+    verification_failure: status === 'unverified' && failure ? failureBody(failure) : null,
+  };
+}
+
+type Failure = NonNullable<Webhook['verification_failure']>;
+
+/** In this order, which the database does not keep. */
+function failureBody({ at, reason, http_status, duration_ms, response }: Failure): Failure {
+  return { at, reason, http_status, duration_ms, response };
+}
+
+/** The Webhook of the API. Secrets never leave by this way. */
+export function listedBody(webhook: Webhook) {
   return {
     id: webhook.id,
     organization_id: webhook.organization_id,

@@ -1,37 +1,83 @@
 import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
+import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
 
-export const WebhookSchema = Type.Object(
-  {
-    id: Type.String({ pattern: '^WHK-', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
-    organization_id: Type.String({ examples: ['ORG-demo'] }),
-    workspace_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'Null where it gets the events of the whole organization.',
-      examples: [null],
-    }),
-    url: Type.String({ examples: ['https://example.com/webhooks'] }),
-    status: Type.Enum(['active', 'unverified', 'disabled'], { examples: ['active'] }),
-    disabled_reason: Type.Optional(
-      Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], { examples: [null] }),
-    ),
-    event_types: Type.Array(Type.String(), { examples: [['invoice.*', 'incident.opened']] }),
-    created_at: Type.String({ format: 'date-time' }),
-    last_delivery_at: Type.Optional(
-      Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-        description: 'Of the latest attempt.',
-      }),
-    ),
-    last_delivery_status: Type.Optional(
-      Type.Union([Type.Enum(['success', 'failed']), Type.Null()], { examples: ['success'] }),
-    ),
-    secret: Type.Optional(
-      Type.String({ description: 'Only in the answer that made it, and only where it was generated.' }),
-    ),
-  },
+const VerificationFailure = Type.Object({
+  at: Type.String({ format: 'date-time', description: 'When it was tried.' }),
+  reason: Type.String({ description: 'An error kind, or `unexpected_status`.', examples: ['connect'] }),
+  http_status: Type.Union([Type.Integer(), Type.Null()], { description: 'Null where none came.' }),
+  duration_ms: Type.Integer({ description: 'How long it took.' }),
+  response: Type.Union([Type.String(), Type.Null()], {
+    description: 'The first 1 KiB of what the receiver answered.',
+  }),
+});
+
+/** What every answer tells of a webhook. */
+const identity = {
+  id: Type.String({
+    pattern: '^WHK-',
+    description: 'The webhook.',
+    examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+  }),
+  organization_id: Type.String({ description: 'Whose events it gets.', examples: ['ORG-demo'] }),
+  workspace_id: Type.Union([Type.String(), Type.Null()], {
+    description: 'Null where it gets the events of the whole organization.',
+    examples: [null],
+  }),
+  url: Type.String({ description: 'Where they are sent.', examples: ['https://example.com/webhooks'] }),
+  status: Type.Enum(['active', 'unverified', 'disabled'], {
+    description: 'Only an `active` one gets events.',
+    examples: ['active'],
+  }),
+};
+
+const subscription = {
+  event_types: Type.Array(Type.String(), {
+    description: 'What it subscribes to.',
+    examples: [['invoice.*', 'incident.opened']],
+  }),
+  created_at: Type.String({ format: 'date-time', description: 'When it was created.' }),
+};
+
+const secret = Type.Optional(
+  Type.String({ description: 'Only where the request gave none: the generated one, shown this once.' }),
+);
+
+const listed = {
+  ...identity,
+  disabled_reason: Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], {
+    description:
+      'Why it is `disabled`: it answered 410, it failed for days, or somebody did it. Null otherwise.',
+    examples: [null],
+  }),
+  ...subscription,
+  last_delivery_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'When the latest attempt was made; null before the first.',
+  }),
+  last_delivery_status: Type.Union([Type.Enum(['success', 'failed']), Type.Null()], {
+    description: 'What came of the latest attempt; null before the first.',
+    examples: ['success'],
+  }),
+};
+
+const one = {
+  ...listed,
+  verification_failure: Type.Union([VerificationFailure, Type.Null()], {
+    description: 'Why it is `unverified`: what came of the latest verification. Null otherwise.',
+    examples: [null],
+  }),
+};
+
+/** One webhook; no read ever shows its secret. */
+export const WebhookSchema = Type.Object(one, { title: 'Webhook' });
+export const ListedWebhookSchema = Type.Object(listed, { title: 'Webhook' });
+export const CreatedWebhookSchema = Type.Object(
+  { ...identity, ...subscription, secret },
   { title: 'Webhook' },
 );
+export const RotatedWebhookSchema = Type.Object({ ...one, secret }, { title: 'Webhook' });
 
 export const EventTypesField = Type.Union(
   [
@@ -60,8 +106,7 @@ function isTypeList(value: unknown): value is string[] {
 export const SecretField = Type.String({
   minLength: 16,
   maxLength: 256,
-  // Half a surrogate pair has no UTF-8 bytes: the key would not be what its author gave.
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+  pattern: textPattern.signing,
   description:
     'Signs requests. 16 to 256 characters, no control characters. Left out, one is generated and shown once.',
   examples: ['a-secret-of-16-characters-or-more'],
@@ -76,5 +121,5 @@ export const UrlField = Type.String({
 });
 
 export const webhookParams = Type.Object({
-  webhook_id: Type.String({ examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  webhook_id: Type.String({ description: 'The webhook.', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
 });

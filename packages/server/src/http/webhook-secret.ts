@@ -11,7 +11,7 @@ import { changeWebhook } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
-import { SecretField, WebhookSchema, webhookParams } from './webhook-schemas.js';
+import { RotatedWebhookSchema, SecretField, webhookParams } from './webhook-schemas.js';
 
 const graceMsMax = 30 * 86_400_000;
 
@@ -55,7 +55,7 @@ export function webhookSecretRoute(
           'with the old one, and `webhook-signature` carries both.',
         params: webhookParams,
         body: RotateBody,
-        response: { 200: Type.Object({ data: WebhookSchema }) },
+        response: { 200: Type.Object({ data: RotatedWebhookSchema }) },
       },
     },
     async (request) => {

@@ -9,28 +9,49 @@ const hours = 48;
 
 const StatsSchema = Type.Object(
   {
-    since: Type.String({ format: 'date-time' }),
-    success: Type.Integer(),
-    failed: Type.Integer(),
-    pending: Type.Integer({ description: 'Not delivered yet: waiting for an attempt or a retry.' }),
+    since: Type.String({
+      format: 'date-time',
+      description: 'When the 48 hours began.',
+      examples: ['2026-11-13T09:30:00.000Z'],
+    }),
+    success: Type.Integer({ description: 'Delivered.', examples: [998] }),
+    failed: Type.Integer({ description: 'Given up.', examples: [2] }),
+    pending: Type.Integer({
+      description: 'Not delivered yet: waiting for an attempt or a retry.',
+      examples: [0],
+    }),
     success_rate: Type.Union([Type.Number(), Type.Null()], {
       description: 'Of what has ended; null where nothing has.',
       examples: [0.998],
     }),
     duration_ms: Type.Object(
       {
-        p50: Type.Union([Type.Integer(), Type.Null()]),
-        p95: Type.Union([Type.Integer(), Type.Null()]),
+        p50: Type.Union([Type.Integer(), Type.Null()], {
+          description: 'Half of them were faster; null where there are none.',
+          examples: [41],
+        }),
+        p95: Type.Union([Type.Integer(), Type.Null()], {
+          description: '95 % of them were faster; null where there are none.',
+          examples: [180],
+        }),
       },
       { description: 'Of the latest 10,000 successes.' },
     ),
-    oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+      description: 'Since when the oldest of the pending ones waits; null where none does.',
+      examples: [null],
+    }),
     hours: Type.Array(
       Type.Object({
-        hour: Type.String({ format: 'date-time' }),
-        success: Type.Integer(),
-        failed: Type.Integer(),
+        hour: Type.String({
+          format: 'date-time',
+          description: 'When the hour began.',
+          examples: ['2026-11-15T09:00:00.000Z'],
+        }),
+        success: Type.Integer({ description: 'Delivered.', examples: [23] }),
+        failed: Type.Integer({ description: 'Given up.', examples: [0] }),
       }),
+      { description: 'The same for each hour, by when the deliveries were created.' },
     ),
   },
   { title: 'WebhookStats' },

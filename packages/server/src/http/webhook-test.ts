@@ -14,21 +14,37 @@ import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
 const TestBody = Type.Object(
-  { event_type: Type.String({ minLength: 1, maxLength: 200, examples: ['invoice.finalized'] }) },
+  {
+    event_type: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'The type whose sample is sent.',
+      examples: ['invoice.finalized'],
+    }),
+  },
   { additionalProperties: false },
 );
 
 const ReceiptSchema = Type.Object(
   {
-    id: Type.String(),
-    webhook_id: Type.String(),
-    event_id: Type.String(),
-    event_type: Type.String({ examples: ['invoice.finalized'] }),
-    status: Type.Enum(['success', 'failed'], { examples: ['success'] }),
-    http_status: Type.Union([Type.Integer(), Type.Null()], { examples: [200] }),
-    response_time_ms: Type.Integer({ examples: [41] }),
-    error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], { examples: [null] }),
-    attempted_at: Type.String({ format: 'date-time' }),
+    id: Type.String({ pattern: '^WDLV-', description: '`X-Service-Delivery` of the request.' }),
+    webhook_id: Type.String({ pattern: '^WHK-', description: 'The webhook.' }),
+    event_id: Type.String({ pattern: '^EVT-', description: 'The `id` in the body that was sent.' }),
+    event_type: Type.String({ description: 'The type that was sent.', examples: ['invoice.finalized'] }),
+    status: Type.Enum(['success', 'failed'], {
+      description: 'Whether a 2xx came in time.',
+      examples: ['success'],
+    }),
+    http_status: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'What the receiver answered; null where no status came.',
+      examples: [200],
+    }),
+    response_time_ms: Type.Integer({ description: 'How long the attempt took.', examples: [41] }),
+    error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], {
+      description: 'Why no status came; null where one did.',
+      examples: [null],
+    }),
+    attempted_at: Type.String({ format: 'date-time', description: 'When it was sent.' }),
   },
   { title: 'Receipt' },
 );

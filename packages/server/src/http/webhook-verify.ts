@@ -35,7 +35,9 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
         operationId: 'verifyWebhook',
         tags: ['Webhooks'],
         summary: 'Verify a webhook again',
-        description: 'Answers the webhook, whatever came of it.',
+        description:
+          'Sends the verification request again and waits for the answer, 5 s at most. The webhook in the answer is ' +
+          '`active` where that was 200, otherwise `unverified`, and `verification_failure` says why.',
         params: webhookParams,
         body: NoBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },

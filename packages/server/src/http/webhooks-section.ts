@@ -1,6 +1,36 @@
 import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
 
+const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
+  ...{ name, in: 'header', required: true, description, schema: { type: 'string' }, ...more },
+});
+
+/** What every delivery has; those of docs/receive-webhooks.md. */
+const headers = [
+  header('User-Agent', '`Posthorn/` and the version.'),
+  header('X-Service-Signature', '`sha256=` and the HMAC-SHA256 of the raw body in hexadecimal.'),
+  header(
+    'X-Service-Signature-Previous',
+    'The same with the secret before, while the grace of a rotation lasts.',
+    { required: false },
+  ),
+  header('webhook-id', "The event's id, the same on every attempt.", {
+    example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+  }),
+  header('webhook-timestamp', 'The time of sending, in seconds since 1970.', { example: '1794735000' }),
+  header(
+    'webhook-signature',
+    '`v1,` and a signature over id, time and body, as [Standard Webhooks](https://www.standardwebhooks.com) defines ' +
+      'it; two of them during a grace. Check this one: it also covers the time.',
+  ),
+  header(
+    'X-Service-Delivery',
+    'The delivery; look it up with [Read one delivery](#getDelivery). The verification request has none.',
+    { example: 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3' },
+  ),
+  header('X-Service-Attempt', '1 to 5. The verification request has none.', { example: '1' }),
+];
+
 /** The OpenAPI `webhooks` section: what a receiver gets for each event type. */
 export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
   return Object.fromEntries(
@@ -12,16 +42,7 @@ export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
           tags: ['Received webhooks'],
           summary: description,
           security: [],
-          parameters: [
-            {
-              name: 'X-Service-Signature',
-              in: 'header',
-              required: true,
-              description:
-                '`sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret of the webhook.',
-              schema: { type: 'string' },
-            },
-          ],
+          parameters: headers,
           requestBody: {
             content: {
               'application/json': { schema: envelope(type, schema), example: example(type, sample) },
@@ -36,12 +57,19 @@ export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
 
 function envelope(type: string, schema: object) {
   return Type.Object({
-    id: Type.String({ description: 'The same on every attempt: deduplicate by it.' }),
+    id: Type.String({ description: 'The event, `EVT-*`. The same on every attempt: deduplicate by it.' }),
     type: Type.Literal(type),
-    created_at: Type.String({ format: 'date-time' }),
-    organization_id: Type.String(),
-    workspace_id: Type.Union([Type.String(), Type.Null()]),
+    created_at: Type.String({ format: 'date-time', description: 'When the event was recorded, UTC.' }),
+    organization_id: Type.String({ description: 'Where it happened.' }),
+    workspace_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'Null for events of the whole organization.',
+    }),
     data: Type.Unsafe(placed(schema, dataOf(type)) as object),
+    test: Type.Optional(
+      Type.Literal(true, {
+        description: 'On test events alone, otherwise absent. Act on no test event in earnest.',
+      }),
+    ),
   });
 }
 

@@ -23,8 +23,9 @@ import {
 import type { Courier } from './courier.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
-import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
+import { findWebhook, listedBody, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
+  CreatedWebhookSchema,
   EventTypesField,
   eventTypesFaults,
   SecretField,
@@ -49,7 +50,12 @@ const endAtOnce = 1_000;
 
 const CreateBody = Type.Object(
   {
-    organization_id: Type.String({ minLength: 1, maxLength: 256, examples: ['ORG-demo'] }),
+    organization_id: Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'The organization. The token must be for it.',
+      examples: ['ORG-demo'],
+    }),
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
         description: 'Only events of this workspace. Left out: of the whole organization.',
@@ -72,7 +78,7 @@ const PatchBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { additionalProperties: false, minProperties: 1, examples: [{ event_types: ['invoice.*'] }] },
 );
 
 export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
@@ -96,7 +102,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
           'webhook is `active`; otherwise it is created `unverified` and tried again later. A receiver that checks ' +
           'signatures needs the secret before that request: give your own.',
         body: CreateBody,
-        response: { 201: Type.Object({ data: WebhookSchema }) },
+        response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
       },
     },
     async (request, reply) => {
@@ -122,7 +128,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       });
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
       const verified = (await verifyAndSettle(options, unverified)) ?? unverified;
-      const { disabled_reason, last_delivery_at, last_delivery_status, ...data } = webhookBody(verified);
+      const { disabled_reason, last_delivery_at, last_delivery_status, ...data } = listedBody(verified);
       return reply
         .status(201)
         .header('Location', `/v1/webhooks/${id}`)
@@ -255,6 +261,7 @@ const neverUsed = {
   disabled_reason: null,
   last_delivery_at: null,
   last_delivery_status: null,
+  verification_failure: null,
   previous_secret: null,
   previous_secret_until: null,
   revision: 1,

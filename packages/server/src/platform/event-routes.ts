@@ -10,7 +10,10 @@ const eventsMax = 1_000;
 
 const Recorded = Type.Object({
   data: Type.Array(
-    Type.Object({ id: Type.String({ pattern: '^EVT-' }), created_at: Type.String({ format: 'date-time' }) }),
+    Type.Object({
+      id: Type.String({ pattern: '^EVT-', description: 'The event.' }),
+      created_at: Type.String({ format: 'date-time', description: 'When it was recorded.' }),
+    }),
   ),
 });
 

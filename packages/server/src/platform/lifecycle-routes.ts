@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import type { EventTypeName } from '../domain/catalogue.js';
 import { eventJson } from '../domain/event.js';
-import { type Lifecycle, refusalOf } from '../domain/lifecycle.js';
+import { type Lifecycle, refusalOf, statusesOf } from '../domain/lifecycle.js';
+import { creationSample, moveSample, sampleId } from '../domain/lifecycle-sample.js';
 import { lifecycles } from '../domain/lifecycles.js';
 import { Problem } from '../domain/problem.js';
 import { resourceBody } from '../domain/resource.js';
@@ -16,6 +17,7 @@ import {
 } from '../domain/resource-schema.js';
 import type { Database } from '../storage/database.js';
 import { readResource } from '../storage/resources.js';
+import type { MoveRow, Tag, TagGroup } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
 import {
   type CreationRequest,
@@ -27,14 +29,17 @@ import {
 } from './lifecycle.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-export const lifecycleTag = {
+/** A tag for each resource, with its table of moves. */
+export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
+
+export const lifecycleTagGroup: TagGroup = {
   name: 'Lifecycles',
   description:
-    'Resources with a status. A move writes the status, the event and the audit entry in one transaction; one that ' +
-    'the status does not allow is 409 and leaves nothing.',
+    'Resources with a status. A move writes the status, the event and the audit entry in one transaction. A move ' +
+    'that the status does not allow is answered 409 and leaves nothing behind.\n\n' +
+    'Guide: `docs/lifecycles.md` in the repository, with a diagram of each.',
+  tags: lifecycleTags.map(({ name }) => name),
 };
-
-const tags = [lifecycleTag.name];
 
 /** Creates, moves and reads each resource of the table: every path is there by itself, for the reference. */
 export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): void {
@@ -51,17 +56,18 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
   const body = creationSchema(lifecycle);
   const check = createInputChecker(body);
   const noun = nounOf(lifecycle);
+  const sample = creationSample(lifecycle);
   app.post<{ Body: CreationRequest }>(
     `/platform/${path}`,
     {
       config: { bodyIsChecked: true, check: (request) => check(request.body) },
       schema: {
         operationId: `create${titleOf(lifecycle.kind)}`,
-        tags,
+        tags: [tagName(lifecycle)],
         summary: `Create ${article(noun)}`,
         description: `It is \`${to}\` then. ${event ? `Records \`${event}\`.` : 'No event tells of it.'}`,
-        body,
-        response: { 201: answerSchema(lifecycle, event) },
+        body: { ...body, examples: [sample.request] },
+        response: { 201: answerSchema(lifecycle, undefined, event, sample.answer) },
       },
     },
     async (request, reply) => {
@@ -86,6 +92,7 @@ function moveRoute(
   const [verb = '', object = ''] = name.split('-');
   const body = moveSchema(lifecycle, move);
   const check = createInputChecker(body);
+  const sample = moveSample(lifecycle, name);
   const steps = Object.entries(move.takes).map(([from, to]) => `\`${from}\` to \`${to}\``);
   app.post<{ Params: { id: string }; Body: LifecycleRequest }>(
     `/platform/${path}/:id/${name}`,
@@ -96,13 +103,13 @@ function moveRoute(
         refusals: ['move_not_allowed'],
       },
       schema: {
-        operationId: `${verb}${titleOf(lifecycle.kind)}${titleOf(object)}`,
-        tags,
+        operationId: moveOperation(lifecycle, name),
+        tags: [tagName(lifecycle)],
         summary: `${titleOf(verb)} ${article(nounOf(lifecycle))}${object && `'s ${object}`}`,
         description: `From ${steps.join(', ')}. Records \`${move.event}\`.`,
         params: paramsOf(lifecycle),
-        body,
-        response: { 200: answerSchema(lifecycle, move.event) },
+        body: { ...body, examples: [sample.request] },
+        response: { 200: answerSchema(lifecycle, name, move.event, sample.answer) },
       },
     },
     async (request, reply) => {
@@ -123,10 +130,15 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
     {
       schema: {
         operationId: `get${titleOf(lifecycle.kind)}`,
-        tags,
+        tags: [tagName(lifecycle)],
         summary: `Read ${article(nounOf(lifecycle))}`,
         params: paramsOf(lifecycle),
-        response: { 200: Type.Object({ data: resourceSchema(lifecycle) }) },
+        response: {
+          200: Type.Object(
+            { data: resourceSchema(lifecycle) },
+            { examples: [{ data: creationSample(lifecycle).answer.data }] },
+          ),
+        },
       },
     },
     async (request) => {
@@ -144,29 +156,73 @@ function answer(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded 
   return reply.type('application/json; charset=utf-8').send(`{"data":${data}${event}}`);
 }
 
-function answerSchema(lifecycle: Lifecycle, event: EventTypeName | undefined): TSchema {
+function answerSchema(
+  lifecycle: Lifecycle,
+  move: string | undefined,
+  event: EventTypeName | undefined,
+  sample: unknown,
+): TSchema {
   const data = resourceSchema(lifecycle);
   return event === undefined
-    ? Type.Object({ data })
-    : Type.Object({ data, event: eventSchema(lifecycle, event) });
+    ? Type.Object({ data }, { examples: [sample] })
+    : Type.Object({ data, event: eventSchema(lifecycle, move, event) }, { examples: [sample] });
 }
 
-function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
+function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type: EventTypeName): TSchema {
   const { properties, ...rest } = EventSchema;
-  const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
+  const fields = Object.entries(payloadFields(type))
+    // Before a creation there was nothing to tell of.
+    .filter(([name]) => move !== undefined || !name.startsWith('previous_'))
+    .map(([name, field]) => [name, Type.Optional(field)]);
   return Type.Object(
     {
       ...properties,
-      type: Type.Enum([type]),
-      subject: Type.Object({ type: Type.Enum([kind]), id: Type.String({ pattern: `^${prefix}-` }) }),
-      payload: Type.Object(Object.fromEntries(fields)),
+      type: Type.Enum([type], { description: 'The event type.' }),
+      subject: Type.Object(
+        {
+          type: Type.Enum([kind], { description: 'The kind of resource.' }),
+          id: Type.String({ pattern: `^${prefix}-`, description: 'The resource.' }),
+        },
+        { description: 'What it happened to.' },
+      ),
+      payload: Type.Object(Object.fromEntries(fields), { description: 'What the event tells.' }),
     },
     rest,
   );
 }
 
-function paramsOf({ prefix }: Lifecycle) {
-  return Type.Object({ id: Type.String({ examples: [`${prefix}-01JAB3C4D5E6F7G8H9J0K1M2N3`] }) });
+function paramsOf(lifecycle: Lifecycle) {
+  const description = `The ${nounOf(lifecycle)}.`;
+  return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
+}
+
+function tagOf(lifecycle: Lifecycle): Tag {
+  const { prefix, creation, moves } = lifecycle;
+  const statuses = statusesOf(lifecycle).map((status) => `\`${status}\``);
+  const rows = Object.entries(moves).map(([name, { takes, event }]): MoveRow => {
+    return { move: name, takes, event, operationId: moveOperation(lifecycle, name) };
+  });
+  return {
+    name: tagName(lifecycle),
+    description: `Ids are \`${prefix}-*\`. Statuses: ${statuses.join(', ')}; a new one is \`${creation.to}\`.`,
+    'x-moves': rows,
+  };
+}
+
+/** `service_line` as `Service lines` */
+function tagName(lifecycle: Lifecycle): string {
+  const noun = nounOf(lifecycle);
+  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+function nounOf({ kind }: Lifecycle): string {
+  return kind.replaceAll('_', ' ');
+}
+
+function moveOperation({ kind }: Lifecycle, move: string): string {
+  const [verb = '', object = ''] = move.split('-');
+  return `${verb}${titleOf(kind)}${titleOf(object)}`;
 }
 
 function noSuch(lifecycle: Lifecycle): Problem {
@@ -183,5 +239,4 @@ function notAllowed(
 }
 
 const originOf = ({ id, ip }: FastifyRequest) => ({ request_id: id, source_address: ip });
-const nounOf = ({ kind }: Lifecycle) => kind.replaceAll('_', ' ');
 const article = (noun: string) => `${/^[aeiou](?!ser)/.test(noun) ? 'an' : 'a'} ${noun}`;

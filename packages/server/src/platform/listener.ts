@@ -10,7 +10,7 @@ import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { platformEventRoutes } from './event-routes.js';
-import { lifecycleRoutes, lifecycleTag } from './lifecycle-routes.js';
+import { lifecycleRoutes, lifecycleTagGroup, lifecycleTags } from './lifecycle-routes.js';
 import type { MoverOptions } from './mover.js';
 import type { Recorder } from './recorder.js';
 
@@ -53,14 +53,28 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     title: 'Posthorn platform listener',
     version: options.version,
     description:
-      "The producer's side: record events. Keep this listener inside your network; integrators use the public API.",
+      "The producer's side: record events, and keep resources whose moves record events by themselves. Keep this " +
+      'listener inside your network; integrators use the public API.\n\n' +
+      'Guides, in the repository: `docs/record-events.md`, `docs/lifecycles.md`, `docs/event-types.md`, ' +
+      '`docs/operate.md`; `docs/README.md` lists them all.',
     securityName: 'platformToken',
-    securityDescription: 'The value of `POSTHORN_PLATFORM_TOKEN`.',
+    securityDescription:
+      'The platform token is the value of `POSTHORN_PLATFORM_TOKEN`. Where that is not set, the service makes one at ' +
+      'its first start and keeps it in the file `platform-token` of its data directory: `.posthorn/platform-token`, ' +
+      'unless `POSTHORN_DATA_DIR` says otherwise.',
+    tokenVariable: 'POSTHORN_PLATFORM_TOKEN',
     tags: [
-      { name: 'Recording', description: 'Events are created here and nowhere else.' },
-      lifecycleTag,
-      { name: 'Operations', description: 'Health and metrics.' },
+      {
+        name: 'Recording',
+        description:
+          'For what happened in your own systems. Moves of the lifecycles record their events themselves, and code ' +
+          'that shares the database can record events in its own transaction.\n\n' +
+          'Guide: `docs/record-events.md` in the repository.',
+      },
+      ...lifecycleTags,
+      { name: 'Operations', description: 'Health and metrics. Guide: `docs/operate.md` in the repository.' },
     ],
+    tagGroups: [lifecycleTagGroup],
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);

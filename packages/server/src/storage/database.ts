@@ -81,7 +81,7 @@ export class Database implements Queryable {
   /** Runs `work` in one transaction; what it throws rolls everything back. `unhurried`: without a time limit. */
   async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
     const limit = unhurried ? {} : { query_timeout: queryMsMax };
-    let leases = false;
+    let [leases, committing] = [false, false];
     const run = async (pooled: pg.PoolClient) => {
       const client: Queryable = {
         query: <Row extends object>(statement: Statement) => {
@@ -92,6 +92,7 @@ export class Database implements Queryable {
       await client.query({ text: 'begin' });
       try {
         const result = await work(client);
+        committing = true;
         await client.query({ text: 'commit' });
         return result;
       } catch (error) {
@@ -99,7 +100,8 @@ export class Database implements Queryable {
         throw error;
       }
     };
-    return this.#use(run, () => leases);
+    // Before that nothing can have come of it: the connection is closed, and the transaction with it.
+    return this.#use(run, () => leases && committing);
   }
 
   async #use<T>(work: (client: pg.PoolClient) => Promise<T>, leases: () => boolean): Promise<T> {

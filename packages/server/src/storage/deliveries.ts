@@ -52,7 +52,7 @@ export async function claimDeliveries(
 ): Promise<{ deliveries: readonly LeasedDelivery[]; cut: boolean }> {
   const { rows } = await database.query<LeasedDelivery & { cut: boolean }>({
     name: 'claim deliveries',
-    text: 'select * from posthorn.claim_deliveries($1, $2, $3, $4, $5, $6)',
+    text: 'select * from posthorn.claim_due($1, $2, $3, $4, $5, $6)',
     values: [claim.node, claim.busy, claim.perWebhook, claim.webhooksMax, claim.bytesMax, claim.notBefore],
     leases: true,
   });
@@ -72,7 +72,7 @@ export async function settleDeliveries(
     name: 'settle deliveries',
     text: `
   select delivery_id
-    from posthorn.settle_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+    from posthorn.settle_outcomes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     values: [
       node,
       daysOf(settlements),
@@ -131,11 +131,17 @@ export async function readLongestWaitSeconds(database: Queryable): Promise<numbe
   const { rows } = await database.query<{ seconds: number }>({
     name: 'longest wait',
     text: `
-  select coalesce(greatest(0, extract(epoch from clock_timestamp() - min(due_at))), 0)::float8 as seconds
-    from posthorn.deliveries
-   where status = 'pending' and leased_by is null`,
+  select extract(epoch from clock_timestamp() - d.due_at)::float8 as seconds
+    from posthorn.deliveries d
+   where d.status = 'pending' and d.leased_by is null and d.due_at <= clock_timestamp()
+     -- What waits for a webhook to be verified waits on purpose.
+     and not exists (select from posthorn.webhooks w
+                      where w.organization_id = d.organization_id and w.id = d.webhook_id
+                        and w.status = 'unverified')
+   order by d.due_at
+   limit 1`,
   });
-  return rows[0]!.seconds;
+  return rows[0]?.seconds ?? 0;
 }
 
 /** Ends deliveries that wait for a webhook which no longer takes any: `limit` at a time. */

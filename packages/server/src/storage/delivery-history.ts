@@ -148,7 +148,7 @@ export async function queueRedelivery(
     text: `
   insert into posthorn.deliveries
          (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes)
-  select $1, $2, $3, $4, e.id, e.type, e.created_at, $3, octet_length(e.payload::text)
+  select $1, $2, $3, $4, e.id, e.type, e.created_at, $3, e.bytes
     from posthorn.events e
    where e.organization_id = $1 and e.created_at = $6 and e.id = $5`,
     values: [

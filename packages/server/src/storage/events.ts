@@ -49,7 +49,7 @@ export async function recordBatch(
 ): Promise<RecordedBatch> {
   const { rows } = await client.query<BatchRow>({
     name: 'record batch',
-    text: 'select * from posthorn.record_batch($1, $2, $3)',
+    text: 'select * from posthorn.record_and_lease($1, $2, $3)',
     values: [events, placement.node, placement.saturated],
     leases: placement.node !== null,
   });

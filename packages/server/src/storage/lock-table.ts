@@ -2,7 +2,7 @@ import type { Queryable } from './database.js';
 
 /**
  * A statement that is planned over 90 days of partitions holds a lock for each of them and its indexes, some
- * 700 for a moment. A node's ten connections may do so at once.
+ * 700 for a moment. Most of a node's connections may do so at once.
  */
 const locksPerNode = 10 * 700;
 

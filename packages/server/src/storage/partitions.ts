@@ -1,5 +1,5 @@
 import { dayMs } from '../domain/duration.js';
-import type { Queryable } from './database.js';
+import type { Database, Queryable } from './database.js';
 
 /** Parents whose partitions are made ahead; whoever writes makes a missing one himself. */
 const partitioned = ['events', 'deliveries', 'audit_log'] as const;
@@ -22,14 +22,17 @@ const isoDate = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 /** Drops whole partitions that hold nothing from `keepFrom` on; answers the names of what went. */
 export async function dropPartitions(
-  database: Queryable,
+  database: Database,
   parent: Partitioned,
   keepFrom: Date,
   present: Date,
 ): Promise<readonly string[]> {
-  const { rows } = await database.query<{ name: string }>({
-    text: 'select name from posthorn.drop_partitions($1, $2, $3) as name',
-    values: [parent, keepFrom, present],
-  });
-  return rows.map(({ name }) => name);
+  // However long it takes: finding the last entry of many chains may.
+  return database.transaction(async (client) => {
+    const { rows } = await client.query<{ name: string }>({
+      text: 'select name from posthorn.drop_partitions($1, $2, $3) as name',
+      values: [parent, keepFrom, present],
+    });
+    return rows.map(({ name }) => name);
+  }, true);
 }

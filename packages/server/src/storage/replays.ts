@@ -110,22 +110,50 @@ export async function readReplay(
   return rows[0];
 }
 
+export interface ReplayKey {
+  organization_id: string;
+  webhook_id: string;
+  id: string;
+}
+
 /**
- * Takes one running replay a page of events further, in the transaction of `client`; undefined where none
- * runs or others are at it. A crash repeats nothing: position and deliveries are written together.
+ * Whose turn it is; it goes to the end of the line at once, whatever comes of its step. Undefined where none
+ * runs or others are at it.
  */
-export async function advanceReplay(client: Queryable, pageSize: number): Promise<Replay | undefined> {
-  const taken = await client.query<{ organization_id: string; id: string; webhook_id: string }>({
+export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {
+  const { rows } = await database.query<ReplayKey>({
     text: `
-  select organization_id, webhook_id, id
-    from posthorn.replays
-   where status = 'running'
-   order by advanced_at, created_at
-   limit 1
-     for update skip locked`,
+  update posthorn.replays
+     set advanced_at = clock_timestamp()
+   where (organization_id, webhook_id, id) = (
+           select organization_id, webhook_id, id
+             from posthorn.replays
+            where status = 'running'
+            order by advanced_at, created_at
+            limit 1
+              for update skip locked)
+  returning organization_id, webhook_id, id`,
   });
-  const replay = taken.rows[0];
-  if (!replay) return undefined;
+  return rows[0];
+}
+
+/**
+ * Takes a running replay a page of events further, in the transaction of `client`; undefined where another
+ * is at it. A crash repeats nothing: position and deliveries are written together.
+ */
+export async function advanceReplay(
+  client: Queryable,
+  replay: ReplayKey,
+  pageSize: number,
+): Promise<Replay | undefined> {
+  const taken = await client.query({
+    text: `
+  select from posthorn.replays
+   where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running'
+     for update skip locked`,
+    values: [replay.organization_id, replay.webhook_id, replay.id],
+  });
+  if (taken.rowCount !== 1) return undefined;
   await client.query({
     text: "select posthorn.ensure_partition('deliveries', (clock_timestamp() at time zone 'UTC')::date)",
   });
@@ -157,7 +185,7 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
     select c.organization_id, c.webhook_id, s.at,
            'WDLV-' || posthorn.ulid_head(posthorn.epoch_ms(s.at), ('x' || left(s.entropy, 10))::bit(40)::bigint)
                    || posthorn.base32((('x' || right(s.entropy, 10))::bit(40)::bigint & ((1::bigint << 39) - 1)) + c.n),
-           c.id, c.type, c.created_at, s.at, octet_length(c.payload::text)
+           c.id, c.type, c.created_at, s.at, c.bytes
       from chosen c
      cross join seed s
     returning 1
@@ -171,7 +199,6 @@ export async function advanceReplay(client: Queryable, pageSize: number): Promis
   )
   update posthorn.replays u
      set done = u.done + s.queued,
-         advanced_at = clock_timestamp(),
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,

@@ -35,6 +35,7 @@ export async function settleVerification(
           last_failure_at: null,
         }),
     disabled_reason: null,
+    verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
   };
   const changed = await changeWebhook(client, current, change);
   if (!changed) return undefined;

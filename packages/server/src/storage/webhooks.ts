@@ -5,7 +5,8 @@ import type { Queryable } from './database.js';
 import { endWaiting } from './deliveries.js';
 
 const columns = `id, organization_id, workspace_id, url, status, disabled_reason, event_types, created_at,
-         last_delivery_at, last_delivery_status, secret, previous_secret, previous_secret_until, revision`;
+         last_delivery_at, last_delivery_status, verification_failure, secret, previous_secret,
+         previous_secret_until, revision`;
 
 export interface WebhookKey {
   organization_id: string;
@@ -124,6 +125,7 @@ export interface WebhookChange {
   verify_at?: Date | null;
   failing_since?: null;
   last_failure_at?: null;
+  verification_failure?: Webhook['verification_failure'];
 }
 
 const changeable = [
@@ -138,6 +140,7 @@ const changeable = [
   'verify_at',
   'failing_since',
   'last_failure_at',
+  'verification_failure',
 ] as const satisfies readonly (keyof WebhookChange)[];
 
 /** Changes the given fields; answers the webhook as it is then. */

@@ -1,14 +1,43 @@
 /** The parts of an OpenAPI 3.1 document that ours has. */
 export interface ApiDocument {
   info: { title: string; version: string; description?: string };
-  tags?: readonly { name: string; description?: string }[];
+  tags?: readonly Tag[];
+  'x-tagGroups'?: readonly TagGroup[];
   security?: readonly SecurityRequirement[];
   paths?: Record<string, PathItem>;
   webhooks?: Record<string, PathItem>;
   components?: {
     schemas?: Record<string, Schema>;
-    securitySchemes?: Record<string, { description?: string }>;
+    securitySchemes?: Record<string, SecurityScheme>;
   };
+}
+
+export interface Tag {
+  name: string;
+  description?: string;
+  /** What can be done to the resource that the tag is about. */
+  'x-moves'?: readonly MoveRow[];
+}
+
+export interface MoveRow {
+  move: string;
+  /** Where it leads from each status that allows it. */
+  takes: Readonly<Record<string, string>>;
+  event: string;
+  operationId: string;
+}
+
+/** Tags that belong together, under one heading. */
+export interface TagGroup {
+  name: string;
+  description?: string;
+  tags: readonly string[];
+}
+
+interface SecurityScheme {
+  description?: string;
+  /** The variable that stands for the token in examples. */
+  'x-variable'?: string;
 }
 
 /** Operations by their method in lower case. */
@@ -90,6 +119,12 @@ export function scopesOf(operation: Operation): readonly string[] {
 /** Whether an operation is for everyone; one that says nothing needs what the whole document needs. */
 export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
+}
+
+/** How the examples call the token. */
+export function tokenVariable({ components }: ApiDocument): string {
+  const [scheme] = Object.values(components?.securitySchemes ?? {});
+  return scheme?.['x-variable'] ?? 'POSTHORN_TOKEN';
 }
 
 /** The first way a body is described, which is the one to show. */

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { Problem } from '../domain/problem.js';
 
-const status = (value: string) => Type.Object({ status: Type.Literal(value) });
+const status = (value: string) =>
+  Type.Object({ status: Type.Literal(value, { description: 'All is well.' }) });
 
 /** `/healthz`: the process lives. `/readyz`: it can do its work. Neither needs a token. */
 export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolean>): void {

@@ -7,11 +7,25 @@ export function knownRoutes(app: FastifyInstance): {
 } {
   const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`);
-    const known = methodsByPath.get(url) ?? { pattern, methods: new Set() };
+    const known = methodsByPath.get(url) ?? { pattern: patternOf(url), methods: new Set() };
     for (const name of [method].flat()) known.methods.add(name.toUpperCase());
     methodsByPath.set(url, known);
   });
+
+  /** What the path could have ended with, where all of it but the end is that of a resource. */
+  function besides(path: string): string {
+    const known = [...methodsByPath.keys()];
+    const before = path.slice(0, path.lastIndexOf('/'));
+    const resource = known.find((url) => /\/:[^/]+$/.test(url) && patternOf(url).test(before));
+    if (resource === undefined) return '';
+    const ends = known
+      .filter((url) => url.startsWith(`${resource}/`))
+      .map((url) => url.slice(resource.length + 1))
+      .filter((end) => !end.includes('/'));
+    if (ends.length === 0) return '';
+    return `; below ${resource.replace(/:([^/]+)/g, '{$1}')} there are ${ends.join(', ')}`;
+  }
+
   return {
     missing(method: string, url: string): Problem {
       const path = pathOf(url);
@@ -19,13 +33,18 @@ export function knownRoutes(app: FastifyInstance): {
       for (const { pattern, methods } of methodsByPath.values()) {
         if (pattern.test(path)) for (const name of methods) allowed.add(name);
       }
-      if (allowed.size === 0) return new Problem('not_found', 'There is nothing at this path.');
+      if (allowed.size === 0)
+        return new Problem('not_found', `There is nothing at this path${besides(path)}.`);
       const allow = [...allowed].sort().join(', ');
       return new Problem('method_not_allowed', `${method} is not available here; use ${allow}.`, {
         headers: { Allow: allow },
       });
     },
   };
+}
+
+function patternOf(url: string): RegExp {
+  return new RegExp(`^${url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`);
 }
 
 /** The path as the router reads it: without an origin, without what follows it, decoded. */

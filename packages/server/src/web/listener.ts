@@ -161,7 +161,7 @@ export function parseJson(text: string): unknown {
     throw new Problem(
       'malformed_json',
       place
-        ? `JSON ends making sense at character ${place}.`
+        ? `The body is not valid JSON: reading it failed at character ${place}.`
         : 'The body is not valid JSON: it ends too early.',
     );
   }

@@ -3,8 +3,17 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { type ProblemCode, problems } from '../domain/problem.js';
-import { type ApiDocument, isOpen, type MediaType, type Operation, scopesOf } from './api-document.js';
+import {
+  type ApiDocument,
+  isOpen,
+  type MediaType,
+  type Operation,
+  scopesOf,
+  type Tag,
+  type TagGroup,
+} from './api-document.js';
 import { FixedText } from './fixed-text.js';
+import type { ProblemTable } from './reference-problems.js';
 import { exampleOf } from './reference-schema.js';
 
 declare module 'fastify' {
@@ -15,6 +24,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The OpenAPI document of this listener; known once all routes are. */
     apiDocument: () => ApiDocument;
+    /** The problems that this listener can answer with. */
+    apiProblems: () => ProblemTable;
   }
 }
 
@@ -24,14 +35,17 @@ export interface DocumentInfo {
   description: string;
   securityName: string;
   securityDescription: string;
-  tags: readonly { name: string; description: string }[];
+  /** The variable that stands for the token in examples. */
+  tokenVariable: string;
+  tags: readonly Tag[];
+  tagGroups?: readonly TagGroup[];
   webhooks?: Record<string, unknown>;
   /** The schema that every error response has. */
   problemSchema: object;
 }
 
 const IdempotencyHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
+  'Idempotency-Key': Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 255,
@@ -54,10 +68,14 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         description: info.description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } as never,
       },
-      tags: [...info.tags],
+      tags: [...info.tags] as never,
+      ...(info.tagGroups && { 'x-tagGroups': info.tagGroups }),
       components: {
         securitySchemes: {
-          [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
+          [securityName]: {
+            ...{ type: 'http', scheme: 'bearer', description: info.securityDescription },
+            ...({ 'x-variable': info.tokenVariable } as object),
+          },
         },
         schemas: { Problem: info.problemSchema as never },
       },
@@ -76,10 +94,15 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     },
   });
 
+  const codes = new Set<ProblemCode>(codesOfAnyPath);
   let document: ApiDocument | undefined;
   app.decorate('apiDocument', () => {
-    document ??= completed(app.swagger() as unknown as ApiDocument);
+    document ??= completed(app.swagger() as unknown as ApiDocument, codes);
     return document;
+  });
+  app.decorate('apiProblems', () => {
+    app.apiDocument();
+    return Object.fromEntries(Object.entries(problems).filter(([code]) => codes.has(code as ProblemCode)));
   });
   let text: FixedText | undefined;
   app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
@@ -87,6 +110,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     return text.send(request, reply);
   });
 }
+
+/** What is answered also where there is no operation. */
+const codesOfAnyPath: readonly ProblemCode[] = ['malformed_request', 'not_found', 'method_not_allowed'];
 
 /** Which codes an operation can answer with, beyond those every operation can. */
 function codesFor(method: string, operation: Operation): ProblemCode[] {
@@ -99,7 +125,7 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   if (has('cursor')) codes.push('invalid_cursor');
   if (has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
   if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
-  const isIdempotent = has('idempotency-key');
+  const isIdempotent = has('Idempotency-Key');
   if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (operation.requestBody || isIdempotent) codes.push('invalid_body');
   // Also where none is asked for: whoever sends one is told what is wrong with it.
@@ -107,19 +133,20 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   return codes;
 }
 
-/** Adds the error responses, which are the same everywhere, so that no route has to repeat them. */
-function completed(document: ApiDocument): ApiDocument {
+/** Adds the error responses, which are the same everywhere, so that no route has to repeat them; gathers their codes. */
+function completed(document: ApiDocument, gathered: Set<ProblemCode>): ApiDocument {
   for (const path of Object.values(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(path)) {
-      addExample(document, operation.requestBody?.content, 'request');
+      addExample(document, operation.requestBody?.content);
       const responses = operation.responses ?? {};
       operation.responses = responses;
       for (const [status, response] of Object.entries(responses)) {
         if (response.description === 'Default Response')
           response.description = STATUS_CODES[status] ?? 'The answer';
-        addExample(document, response.content, 'response');
+        addExample(document, response.content);
       }
       const codesOfOperation = codesFor(method, operation);
+      for (const code of codesOfOperation) gathered.add(code);
       delete (operation as { 'x-refusals'?: unknown })['x-refusals'];
       for (const status of new Set(codesOfOperation.map((code) => problems[code].status).sort())) {
         const codes = codesOfOperation.filter((code) => problems[code].status === status);
@@ -133,11 +160,7 @@ function completed(document: ApiDocument): ApiDocument {
   return document;
 }
 
-function addExample(
-  document: ApiDocument,
-  content: Record<string, MediaType> | undefined,
-  purpose: 'request' | 'response',
-): void {
+function addExample(document: ApiDocument, content: Record<string, MediaType> | undefined): void {
   const media = content?.['application/json'];
-  if (media?.schema && media.examples === undefined) media.example ??= exampleOf(document, media, purpose);
+  if (media?.schema && media.examples === undefined) media.example ??= exampleOf(document, media);
 }

@@ -1,6 +1,10 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
+import { SecretNotOpened } from '../domain/secret-box.js';
 import { isUnreachable } from '../storage/database.js';
+
+/** How PostgreSQL says that it waited long enough for somebody else's transaction. */
+const lockNotAvailable = '55P03';
 
 /** Turns whatever was thrown behind a listener into the one form all errors have. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
@@ -12,6 +16,20 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       {
         headers: { 'Retry-After': '2' },
       },
+    );
+  }
+  if ((error as { code?: string }).code === lockNotAvailable) {
+    return new Problem(
+      'unavailable',
+      'Another write of this organization has been under way for a while; nothing was changed. Try again.',
+      { headers: { 'Retry-After': '1' } },
+    );
+  }
+  if (error instanceof SecretNotOpened) {
+    return new Problem(
+      'unavailable',
+      "The webhook's secret was encrypted with a key that the service no longer has. Its operator must bring the key back; or give the webhook a new secret with rotate-secret and the grace 0s.",
+      { headers: { 'Retry-After': '60' } },
     );
   }
   switch ((error as FastifyError).code) {

@@ -1,4 +1,4 @@
-import { type ApiDocument, isOpen, mainContent, type Parameter } from './api-document.js';
+import { type ApiDocument, isOpen, mainContent, type Parameter, tokenVariable } from './api-document.js';
 import { type Content, type Html, html } from './markup.js';
 import type { Endpoint } from './reference-endpoint.js';
 import { exampleOf, parameterExample, shown } from './reference-schema.js';
@@ -27,13 +27,13 @@ export function curl(document: ApiDocument, { method, operation, path }: Endpoin
     html`curl${flags} "<span data-fill="address">$POSTHORN_URL</span><span data-curl-path>${address}</span>"`,
   ];
   if (!isOpen(operation))
-    lines.push(html`-H "Authorization: Bearer <span data-fill="token">$POSTHORN_TOKEN</span>"`);
+    lines.push(html`-H "Authorization: Bearer <span data-fill="token">$${tokenVariable(document)}</span>"`);
   for (const header of parameters.filter((parameter) => parameter.in === 'header' && parameter.required))
     lines.push(`-H ${quoted(`${header.name}: ${value(header)}`)}`);
   const [type, media] = mainContent(operation.requestBody?.content);
   if (media) {
     lines.push(`-H ${quoted(`Content-Type: ${type}`)}`);
-    lines.push(`-d ${quoted(JSON.stringify(exampleOf(document, media, 'request'), null, 2) ?? '')}`);
+    lines.push(`-d ${quoted(JSON.stringify(exampleOf(document, media), null, 2) ?? '')}`);
   }
   return html`${lines.map((line, index) => html`${index > 0 && ' \\\n  '}${line}`)}`;
 }

@@ -2,6 +2,7 @@ import type { ApiDocument, Operation, Parameter, Schema } from './api-document.j
 import { anchor, codeBlock, type Html, html, inline, jsonMarkup, paragraphs } from './markup.js';
 import { fieldTable } from './reference-fields.js';
 import { parameterSections } from './reference-operation.js';
+import { dutiesList, retryPart, verificationPart, verifyBlock } from './reference-receiving.js';
 import { exampleOf, resolved } from './reference-schema.js';
 
 /** What a receiver gets for one event type. */
@@ -30,18 +31,22 @@ export function receivedSection(document: ApiDocument, received: readonly Receiv
 <h2><a href="#received">Receiving webhooks</a></h2>
 <div class="columns"><div class="text">
 ${paragraphs(
-  'For each event that a webhook subscribes to, its URL gets a `POST` with the envelope: the same fields around ' +
-    'every event, and what is special to the type in `data`. The same event may arrive twice: deduplicate by `id`.',
+  'For each event that a webhook subscribes to, its URL gets a `POST` with JSON: the envelope, the same fields around ' +
+    'every event, and what is special to the type in `data`. Do four things:',
 )}
+${dutiesList}
 ${Object.entries(first.operation.responses ?? {}).map(
   ([status, { description }]) => html`<p><span class="status ok">${status}</span> ${inline(description)}</p>`,
 )}
-${parameterSections(document, shared)}
+${parameterSections(document, shared, 'response')}
 <h4>Envelope</h4>
 ${fieldTable(document, { ...envelope, properties: sharedFields(envelope) }, 'response')}
 </div><div class="samples">
-${codeBlock('Check a request (Node)', verifySample)}
+${verifyBlock}
 </div></div>
+${verificationPart}
+${retryPart}
+<h3 class="types">Every event type</h3>
 ${[...domains].map(
   (domain) => html`<h3 class="domain">${domain}</h3>
 ${received.filter((one) => domainOf(one) === domain).map((one) => receivedDetails(document, one, shared))}`,
@@ -58,12 +63,6 @@ function sharedFields({ properties = {} }: Schema): Record<string, Schema> {
   return { ...properties, type, data };
 }
 
-const verifySample = `import { verify } from '@posthorn/receiver';
-
-// rawBody: the bytes as they arrived, not parsed
-const result = verify(rawBody, request.headers, secret);
-if (!result.ok) return reply.code(401).send();`;
-
 function receivedDetails(
   document: ApiDocument,
   { type, operation }: Received,
@@ -77,10 +76,10 @@ function receivedDetails(
   return html`
 <details class="event" id="${receivedAnchor(type)}"><summary><code>${type}</code> <span>${inline(operation.summary)}</span></summary>
 <div class="columns"><div class="text">
-${paragraphs(operation.description)}${parameterSections(document, own)}
+${paragraphs(operation.description)}${parameterSections(document, own, 'response')}
 <h4>Fields of <code>data</code></h4>
 ${fieldTable(document, data, 'response')}
-</div><div class="samples">${media && codeBlock('Body', jsonMarkup(exampleOf(document, media, 'response')))}</div></div>
+</div><div class="samples">${media && codeBlock('Body', jsonMarkup(exampleOf(document, media)))}</div></div>
 </details>`;
 }
 

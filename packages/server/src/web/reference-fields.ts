@@ -23,13 +23,14 @@ export function parameterTable(
   document: ApiDocument,
   heading: string,
   parameters: readonly Parameter[],
+  purpose: 'request' | 'response',
 ): Html {
   const rows = parameters.map((parameter): Row => {
     const schema = resolved(document, parameter.schema);
     return {
       name: html`<code>${parameter.name}</code>`,
       type: typeText(document, schema),
-      label: parameter.required === true && 'required',
+      label: labelOf(parameter.required === true, purpose),
       schema,
       description: parameter.description ?? schema.description,
       example: parameterExample(document, parameter),
@@ -38,18 +39,22 @@ export function parameterTable(
   return table(document, heading, rows);
 }
 
-/** The fields of a body. What a request must hold is marked; in an answer, what may be missing is. */
+/** What a request must hold is marked; in what comes from the service, what may be missing is. */
+function labelOf(required: boolean, purpose: 'request' | 'response'): string | false {
+  return purpose === 'request' ? required && 'required' : !required && 'optional';
+}
+
+/** The fields of a body. */
 export function fieldTable(
   document: ApiDocument,
   schema: Schema | undefined,
   purpose: 'request' | 'response',
 ): Html {
   const rows = fieldsOf(document, schema).map((field): Row => {
-    const label = purpose === 'request' ? field.required && 'required' : !field.required && 'optional';
     return {
       name: fieldName(field),
       type: typeText(document, field.schema),
-      label,
+      label: labelOf(field.required, purpose),
       schema: field.schema,
       description: field.schema.description,
       example: purpose === 'request' ? (field.schema.example ?? field.schema.examples?.[0]) : undefined,

@@ -1,4 +1,4 @@
-import { type ApiDocument, type Parameter, scopesOf } from './api-document.js';
+import { type ApiDocument, type Parameter, scopesOf, tokenVariable } from './api-document.js';
 import { type Content, codeBlock, type Html, html, inline, jsonMarkup, paragraphs } from './markup.js';
 import { type Endpoint, endpointAnchor, endpointsOf, endpointTitle } from './reference-endpoint.js';
 
@@ -28,7 +28,7 @@ function authentication(document: ApiDocument, scoped: readonly Endpoint[]): Gui
   const schemes = Object.values(document.components?.securitySchemes ?? {});
   const scopes = [...new Set(scoped.flatMap(({ operation }) => scopesOf(operation)))].sort();
   const body = html`${paragraphs('Send the token with every request:')}
-${codeBlock('Header', html`Authorization: Bearer <span data-fill="token">$POSTHORN_TOKEN</span>`)}
+${codeBlock('Header', html`Authorization: Bearer <span data-fill="token">$${tokenVariable(document)}</span>`)}
 ${schemes.map(({ description }) => paragraphs(description))}
 ${
   scopes.length > 0 &&

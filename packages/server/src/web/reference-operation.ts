@@ -17,17 +17,36 @@ export function endpointArticle(
   document: ApiDocument,
   endpoint: Endpoint,
   hrefOfCode: (code: string) => string | undefined,
+  isFolded: boolean,
 ): Html {
   const { method, operation, path } = endpoint;
   const id = endpointAnchor(endpoint);
-  const responses = Object.entries(operation.responses ?? {});
-  const successes = responses.filter(([status]) => isSuccess(status));
-  const failures = responses.filter(([status]) => !isSuccess(status));
+  const route = html`${methodBadge(method)} <code>${path}</code>${operation.deprecated && html` <span class="deprecated">deprecated</span>`}`;
+  const body = endpointBody(document, endpoint, hrefOfCode);
+  if (isFolded)
+    return html`
+<article class="operation folded" id="${id}"><details>
+<summary class="folded-title"><h3>${endpointTitle(endpoint)}</h3> <span class="route">${route}</span></summary>
+${body}
+</details></article>`;
   return html`
 <article class="operation" id="${id}">
 <h3><a href="#${id}">${endpointTitle(endpoint)}</a></h3>
-<p class="route">${methodBadge(method)} <code>${path}</code>${operation.deprecated && html` <span class="deprecated">deprecated</span>`}</p>
-<div class="columns">
+<p class="route">${route}</p>
+${body}
+</article>`;
+}
+
+function endpointBody(
+  document: ApiDocument,
+  endpoint: Endpoint,
+  hrefOfCode: (code: string) => string | undefined,
+): Html {
+  const { operation } = endpoint;
+  const responses = Object.entries(operation.responses ?? {});
+  const successes = responses.filter(([status]) => isSuccess(status));
+  const failures = responses.filter(([status]) => !isSuccess(status));
+  return html`<div class="columns">
 <div class="text">
 ${paragraphs(operation.description)}
 <p class="needs">${needs(operation)}</p>
@@ -38,13 +57,12 @@ ${tryForm(document, endpoint)}
 ${successes.map(([status, response]) => answerSample(document, status, response))}
 </div>
 <div class="text">
-${parameterSections(document, operation.parameters ?? [])}
+${parameterSections(document, operation.parameters ?? [], 'request')}
 ${operation.requestBody && bodySection(document, operation.requestBody)}
 ${successes.map(([status, response]) => answerSection(document, status, response))}
 ${failures.length > 0 && failureSection(failures, hrefOfCode)}
 </div>
-</div>
-</article>`;
+</div>`;
 }
 
 const isSuccess = (status: string) => /^[123]/.test(status);
@@ -63,10 +81,14 @@ const places = {
   header: ['Headers', 'Header'],
 } as const;
 
-export function parameterSections(document: ApiDocument, parameters: readonly Parameter[]): Content {
+export function parameterSections(
+  document: ApiDocument,
+  parameters: readonly Parameter[],
+  purpose: 'request' | 'response',
+): Content {
   return Object.entries(places).map(([place, [title, column]]) => {
     const some = parameters.filter((parameter) => parameter.in === place);
-    return some.length > 0 && html`<h4>${title}</h4>${parameterTable(document, column, some)}`;
+    return some.length > 0 && html`<h4>${title}</h4>${parameterTable(document, column, some, purpose)}`;
   });
 }
 
@@ -88,7 +110,7 @@ function answerSection(document: ApiDocument, status: string, response: Response
     ([name, header]): Parameter => ({ ...header, name, in: 'header' }),
   );
   return html`<h4 class="answer">${heading}</h4>
-${headers.length > 0 && parameterTable(document, 'Header', headers)}
+${headers.length > 0 && parameterTable(document, 'Header', headers, 'request')}
 ${
   count > 0 &&
   html`<details class="more"><summary>${count} ${count === 1 ? 'field' : 'fields'} <span class="type">${type}</span></summary>
@@ -100,10 +122,11 @@ function failureSection(
   failures: readonly (readonly [string, Response])[],
   hrefOfCode: (code: string) => string | undefined,
 ): Html {
-  return html`<h4 class="answer">Errors</h4><table class="failures"><tbody>${failures.map(
+  const statuses = failures.map(([status]) => status).join(', ');
+  return html`<h4 class="answer">Errors</h4><details class="more"><summary>${statuses}</summary><table class="failures"><tbody>${failures.map(
     ([status, response]) =>
       html`<tr><th scope="row"><span class="status">${status}</span></th><td>${codesApart(response.description).map((text) => html`<p>${inline(text, hrefOfCode)}</p>`)}</td></tr>`,
-  )}</tbody></table>`;
+  )}</tbody></table></details>`;
 }
 
 /** One line for each code of a status, where the description tells of several. */
@@ -114,7 +137,7 @@ function codesApart(description = ''): string[] {
 function answerSample(document: ApiDocument, status: string, response: Response): Content {
   const [type, media] = mainContent(response.content);
   if (!media || !type.includes('json')) return undefined;
-  return codeBlock(html`Answer ${status}`, jsonMarkup(exampleOf(document, media, 'response')));
+  return codeBlock(html`Answer ${status}`, jsonMarkup(exampleOf(document, media)));
 }
 
 /** Only reading can be tried: a page of documentation should not be where something gets deleted. */

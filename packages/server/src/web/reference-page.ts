@@ -1,22 +1,11 @@
-import type { ApiDocument } from './api-document.js';
-import { anchor, type Content, codeBlock, type Html, html, paragraphs } from './markup.js';
-import {
-  type Endpoint,
-  endpointAnchor,
-  endpointsOf,
-  endpointTitle,
-  methodBadge,
-} from './reference-endpoint.js';
+import { type ApiDocument, tokenVariable } from './api-document.js';
+import { type Content, codeBlock, type Html, html, paragraphs } from './markup.js';
+import { type Endpoint, endpointAnchor, endpointTitle, methodBadge } from './reference-endpoint.js';
 import { receivedAnchor, receivedOf, receivedSection } from './reference-events.js';
 import { type Guide, guidesOf } from './reference-guides.js';
 import { endpointArticle } from './reference-operation.js';
 import { type ProblemTable, problemAnchor, problemSection } from './reference-problems.js';
-
-interface TagGroup {
-  name: string;
-  description: string | undefined;
-  endpoints: readonly Endpoint[];
-}
+import { type Chapter, chapterMarkup, chaptersOf, overviewTable, tagAnchor } from './reference-tags.js';
 
 /** One place of the navigation; `words` is what the filter looks through. */
 interface NavItem {
@@ -32,7 +21,7 @@ interface NavItem {
 export function referencePage(document: ApiDocument, problems: ProblemTable): string {
   const { info } = document;
   const guides = guidesOf(document);
-  const groups = tagGroups(document);
+  const chapters = chaptersOf(document);
   const received = receivedOf(document);
   const hrefOfCode = (code: string) =>
     Object.hasOwn(problems, code) ? `#${problemAnchor(code)}` : undefined;
@@ -46,7 +35,7 @@ export function referencePage(document: ApiDocument, problems: ProblemTable): st
         : []),
       { href: '#errors', label: 'Errors', words: 'errors problem' },
     ]),
-    ...groups.map(({ name, endpoints }) => navGroup(name, true, endpoints.map(endpointItem))),
+    ...chapters.map(navChapter),
     received.length > 0 &&
       navGroup(
         'Event types',
@@ -93,14 +82,10 @@ export function referencePage(document: ApiDocument, problems: ProblemTable): st
 ${navigation}
 </nav>
 <main id="content" tabindex="-1">
-${introduction(document, groups)}
+${introduction(document, chapters)}
 ${guides.map(guideSection)}
-${groups.map(
-  ({ name, description, endpoints }) => html`<section id="tag-${anchor(name)}">
-<h2><a href="#tag-${anchor(name)}">${name}</a></h2>
-<div class="text">${paragraphs(description)}</div>
-${endpoints.map((endpoint) => endpointArticle(document, endpoint, hrefOfCode))}
-</section>`,
+${chapters.map((chapter) =>
+  chapterMarkup(chapter, (endpoint, isFolded) => endpointArticle(document, endpoint, hrefOfCode, isFolded)),
 )}
 ${receivedSection(document, received)}
 ${problemSection(document, problems)}
@@ -110,19 +95,15 @@ ${problemSection(document, problems)}
 `.text;
 }
 
-/** Operations by their first tag, in the order of the document's own list; a tag it forgot comes last. */
-function tagGroups(document: ApiDocument): TagGroup[] {
-  const endpoints = endpointsOf(document);
-  const tagOf = ({ operation }: Endpoint) => operation.tags?.[0] ?? 'Other';
-  const listed = document.tags ?? [];
-  const names = new Set([...listed.map(({ name }) => name), ...endpoints.map(tagOf)]);
-  return [...names]
-    .map((name) => ({
-      name,
-      description: listed.find((tag) => tag.name === name)?.description,
-      endpoints: endpoints.filter((endpoint) => tagOf(endpoint) === name),
-    }))
-    .filter((group) => group.endpoints.length > 0);
+/** The tags of a chapter are folded: there are many of them, and each is found by its name. */
+function navChapter({ name, sections }: Chapter): Content {
+  const isOpen = name === undefined;
+  const groups = sections.map((section) =>
+    navGroup(section.name, isOpen, section.endpoints.map(endpointItem)),
+  );
+  if (isOpen) return groups;
+  return html`<p class="chapter-name"><a href="#${tagAnchor(name)}">${name}</a></p><div class="chapter-groups">${groups}</div>
+`;
 }
 
 function navGroup(title: string, open: boolean, items: readonly NavItem[]): Html {
@@ -143,13 +124,8 @@ function endpointItem(endpoint: Endpoint): NavItem {
   };
 }
 
-function introduction({ info }: ApiDocument, groups: readonly TagGroup[]): Html {
-  const rows = groups.flatMap(({ endpoints }) =>
-    endpoints.map(
-      (endpoint) => html`<tr><td>${methodBadge(endpoint.method)}</td><td><code>${endpoint.path}</code></td>
-<td><a href="#${endpointAnchor(endpoint)}">${endpointTitle(endpoint)}</a></td></tr>`,
-    ),
-  );
+function introduction(document: ApiDocument, chapters: readonly Chapter[]): Html {
+  const { info } = document;
   return html`<section class="introduction">
 <h1>${info.title}</h1>
 <div class="columns"><div class="text">
@@ -157,9 +133,9 @@ function introduction({ info }: ApiDocument, groups: readonly TagGroup[]): Html 
 <p>This page is made from the <a href="openapi.json">OpenAPI 3.1 document</a> of this very service, version ${info.version}.</p>
 </div><div class="samples">
 ${codeBlock('Base address', html`<span data-fill="address">$POSTHORN_URL</span>`)}
-<noscript><p class="hint">Set <code>POSTHORN_URL</code> and <code>POSTHORN_TOKEN</code> in your shell, and the examples below work when pasted.</p></noscript>
+<noscript><p class="hint">Set <code>POSTHORN_URL</code> and <code>${tokenVariable(document)}</code> in your shell, and the examples below work when pasted.</p></noscript>
 </div></div>
-<table class="overview"><caption>Every operation</caption><tbody>${rows}</tbody></table>
+${overviewTable(chapters)}
 </section>`;
 }
 

@@ -1,3 +1,4 @@
+import { patternInWords } from '../domain/pattern.js';
 import type { ApiDocument, MediaType, Parameter, Schema } from './api-document.js';
 
 /** A field of a body, `data[].actor.type` by its path. */
@@ -71,31 +72,43 @@ function oneTypeText(document: ApiDocument, schema: Schema): string {
 
 /** What a value is held to, as phrases of Markdown. */
 export function limits(document: ApiDocument, schema: Schema | undefined): string[] {
-  const phrases = variants(document, schema ?? {}).flatMap((variant) => [
-    ...choices(variant),
-    ...span(variant.minimum, variant.maximum, ''),
+  const all = variants(document, schema ?? {}).filter((variant) => variant.type !== 'null');
+  const phrases = all.flatMap((variant) => [
+    ...choices(variant, all.length === 1),
+    ...span(variant.minimum, variant.maximum, () => ''),
     ...(variant.exclusiveMinimum === undefined ? [] : [`above ${variant.exclusiveMinimum}`]),
     ...(variant.exclusiveMaximum === undefined ? [] : [`below ${variant.exclusiveMaximum}`]),
-    ...span(variant.minLength, variant.maxLength, ' characters'),
-    ...span(variant.minItems, variant.maxItems, ' items'),
-    ...(variant.pattern === undefined ? [] : [`matches \`${variant.pattern}\``]),
+    ...lengths(variant),
+    ...span(variant.minItems, variant.maxItems, plural(' item')),
+    ...(variant.pattern === undefined
+      ? []
+      : [patternInWords(variant.pattern) ?? `matches \`${variant.pattern}\``]),
   ]);
   return [...new Set(phrases)];
 }
 
-function choices({ const: only, enum: values }: Schema): string[] {
-  if (only !== undefined) return [`always \`${shown(only)}\``];
-  if (!values) return [];
+function choices({ const: only, enum: several }: Schema, isAlone: boolean): string[] {
+  const values = several ?? (only === undefined ? [] : [only]);
   const words = values.map((value) => `\`${shown(value)}\``).join(', ');
-  return [values.length === 1 ? `always ${words}` : `one of ${words}`];
+  if (values.length > 1) return [`one of ${words}`];
+  if (values.length === 0) return [];
+  return [isAlone ? `always ${words}` : `may be ${words}`];
 }
 
-function span(min: number | undefined, max: number | undefined, unit: string): string[] {
-  if (min !== undefined && max !== undefined) return [`${number(min)} to ${number(max)}${unit}`];
-  if (max !== undefined) return [`at most ${number(max)}${unit}`];
-  if (min !== undefined) return [`at least ${number(min)}${unit}`];
+/** That a text is not empty goes without saying. */
+function lengths({ minLength, maxLength }: Schema): string[] {
+  const min = minLength === 1 && maxLength === undefined ? undefined : minLength;
+  return span(min, maxLength, plural(' character'));
+}
+
+function span(min: number | undefined, max: number | undefined, unit: (count: number) => string): string[] {
+  if (min !== undefined && max !== undefined) return [`${number(min)} to ${number(max)}${unit(max)}`];
+  if (max !== undefined) return [`at most ${number(max)}${unit(max)}`];
+  if (min !== undefined) return [`at least ${number(min)}${unit(min)}`];
   return [];
 }
+
+const plural = (noun: string) => (count: number) => `${noun}${count === 1 ? '' : 's'}`;
 
 const number = (value: number) => value.toLocaleString('en-US');
 
@@ -128,8 +141,8 @@ export function fieldsOf(document: ApiDocument, schema: Schema | undefined, path
 }
 
 /** A value to show for a body: the one that is given, or one made from the schema. */
-export function exampleOf(document: ApiDocument, media: MediaType, purpose: 'request' | 'response'): unknown {
-  return given(media) ?? sample(document, media.schema, purpose);
+export function exampleOf(document: ApiDocument, media: MediaType): unknown {
+  return given(media) ?? sample(document, media.schema);
 }
 
 /** A value to show for a parameter; undefined where nothing is known of it. */
@@ -142,22 +155,17 @@ function given({ example, examples }: Pick<MediaType, 'example' | 'examples'>): 
   return example ?? Object.values(examples ?? {})[0]?.value;
 }
 
-function sample(
-  document: ApiDocument,
-  schema: Schema | undefined,
-  purpose: 'request' | 'response',
-  depth = 0,
-): unknown {
+function sample(document: ApiDocument, schema: Schema | undefined, depth = 0): unknown {
   const whole = resolved(document, schema);
   // Null is an example too.
   if (whole.examples?.[0] === null) return null;
   const known = whole.example ?? whole.examples?.[0] ?? whole.const ?? whole.default ?? whole.enum?.[0];
   if (known !== undefined || depth > depthMax) return known;
   const [first = {}] = variants(document, whole).filter((variant) => variant.type !== 'null');
-  if (first !== whole && !(first.anyOf ?? first.oneOf)) return sample(document, first, purpose, depth + 1);
+  if (first !== whole && !(first.anyOf ?? first.oneOf)) return sample(document, first, depth + 1);
   switch ([first.type].flat()[0]) {
     case 'array':
-      return [sample(document, first.items, purpose, depth + 1)];
+      return [sample(document, first.items, depth + 1)];
     case 'string':
       return sampleText(first);
     case 'integer':
@@ -168,12 +176,12 @@ function sample(
     case 'object':
       return Object.fromEntries(
         Object.entries(first.properties ?? {})
-          // What a request may leave out is left out, unless somebody thought of an example.
+          // What may be left out is left out, unless somebody thought of an example.
           .filter(([name, property]) => {
             const { example, examples } = resolved(document, property);
-            return purpose === 'response' || first.required?.includes(name) || (examples ?? example);
+            return first.required?.includes(name) || (examples ?? example);
           })
-          .map(([name, property]) => [name, sample(document, property, purpose, depth + 1)]),
+          .map(([name, property]) => [name, sample(document, property, depth + 1)]),
       );
     default:
       return null;

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { problems } from '../domain/problem.js';
 import { FixedText } from './fixed-text.js';
 import { referencePage } from './reference-page.js';
 
@@ -26,7 +25,7 @@ const contentSecurityPolicy = [
 export function referenceRoutes(app: FastifyInstance): void {
   let page: FixedText | undefined;
   app.get('/docs', { config: { open: true } }, async (request, reply) => {
-    page ??= new FixedText('text/html; charset=utf-8', referencePage(app.apiDocument(), problems));
+    page ??= new FixedText('text/html; charset=utf-8', referencePage(app.apiDocument(), app.apiProblems()));
     return page.send(request, guarded(reply));
   });
   for (const [name, type] of Object.entries(assets)) {

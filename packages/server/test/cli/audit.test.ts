@@ -142,6 +142,18 @@ describe('verify', () => {
     ]);
   });
 
+  test.each([[[]], [['--json']]])(
+    'fails for an organization that nothing is known of, which is most likely misspelt %j',
+    async (json: string[]) => {
+      expect(await posthorn(['audit', 'verify', '--organization', 'ORG-typo', ...json], env)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr:
+          'There is no audit log of ORG-typo. posthorn audit verify without --organization shows whose there are.\n',
+      });
+    },
+  );
+
   const tampering: [what: string, statement: string, said: (ids: string[]) => string, json: object][] = [
     [
       'was altered',
@@ -213,8 +225,14 @@ describe('verify', () => {
         encoding: 'utf8',
       });
       expect(stdout).toContain('ORG-long: 1000 of 1200');
-      const shown = stdout.split('\u001b[2K').at(-1);
-      expect(shown).toBe(`ORG-long\t1200 entries\tlast at position 1200\t${await headOf('ORG-long')}\r\n`);
+      const shown = stdout.split('\u001b[2K').at(-1)?.replaceAll('\r', '');
+      const head = (await headOf('ORG-long')) ?? '';
+      expect(shown).toBe(
+        [
+          'organization  entries  position  hash of the last\n',
+          `ORG-long      1200     1200      ${head}\n`,
+        ].join(''),
+      );
     },
   );
 });

@@ -84,7 +84,7 @@ describe('claiming', () => {
         const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Plan }] | string }>({
           text: `
   explain (analyze, buffers, format json)
-  select * from posthorn.claim_deliveries(${node}, '{}', 100, 100, 1000000, now() - interval '1 day')`,
+  select * from posthorn.claim_due(${node}, '{}', 100, 100, 1000000, now() - interval '1 day')`,
         });
         const text = rows[0]!['QUERY PLAN'];
         [{ Plan: plan }] = typeof text === 'string' ? JSON.parse(text) : text;

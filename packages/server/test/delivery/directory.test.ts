@@ -19,6 +19,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     created_at: new Date(0),
     last_delivery_at: null,
     last_delivery_status: null,
+    verification_failure: null,
     secret: secrets.seal('a secret of sixteen', id),
     previous_secret: null,
     previous_secret_until: null,
@@ -85,6 +86,19 @@ describe('what a node knows of a webhook', () => {
     await first;
     (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'), webhook('WHK-3'));
     for (const standing of later) expect(await standing).toMatchObject({ kind: 'active' });
+  });
+
+  test('is no longer that its secret cannot be opened once that was encrypted anew', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const lost = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
+    const before = directory.get('ORG-acme', 'WHK-1');
+    (await nextLookUp())(webhook('WHK-1', { secret: lost }));
+    expect(await before).toMatchObject({ kind: 'sealed' });
+    vi.advanceTimersByTime(1_500);
+    const after = directory.get('ORG-acme', 'WHK-1');
+    (await nextLookUp())(webhook('WHK-1'));
+    expect(await after).toMatchObject({ kind: 'active' });
   });
 
   test('is acted on for a second and no longer', async () => {

@@ -124,6 +124,15 @@ describe('addresses', () => {
 });
 
 describe('names', () => {
+  test('that cannot be asked for because no file can be opened are not taken for unknown', async () => {
+    const full = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    const resolve: ResolveName = async () => {
+      throw Object.assign(new Error('queryA ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    };
+    const attempt = open({ resolve, openSomething: () => Promise.reject(full) }, 'https://receiver.test');
+    await expect(attempt).rejects.toMatchObject({ code: 'EMFILE' });
+  });
+
   test('TLS speaks to the name of the URL, whatever a Host header made of it', async () => {
     const { connect, dialled } = recorder();
     await open({ resolve: answers(['8.8.8.8']), connect }, 'https://receiver.test.:8443', 'other.test');

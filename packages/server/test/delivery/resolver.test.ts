@@ -5,14 +5,17 @@ import { createResolver } from '../../src/delivery/resolver.js';
 
 const typeA = 1;
 
-/** A name server on loopback that answers 203.0.113.7 for every name but those it is silent about. */
-async function startNameServer(isSilent: (name: string) => boolean) {
+/** A name server on loopback that answers 203.0.113.7 for every name it knows and is not silent about. */
+async function startNameServer(
+  isSilent: (name: string) => boolean,
+  isKnown: (name: string) => boolean = () => true,
+) {
   const asked: string[] = [];
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
     const { name, end } = questionOf(query);
     asked.push(name);
-    if (!isSilent(name)) socket.send(answerTo(query, end), from.port, from.address);
+    if (!isSilent(name)) socket.send(answerTo(query, end, isKnown(name)), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
@@ -32,10 +35,10 @@ function questionOf(query: Buffer): { name: string; end: number } {
 }
 
 /** One address for a question about IPv4, an empty answer for every other. */
-function answerTo(query: Buffer, end: number): Buffer {
-  const wantsAddress = query.readUInt16BE(end - 4) === typeA;
+function answerTo(query: Buffer, end: number, isKnown: boolean): Buffer {
+  const wantsAddress = isKnown && query.readUInt16BE(end - 4) === typeA;
   const head = Buffer.from(query.subarray(0, 12));
-  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(isKnown ? 0x8180 : 0x8183, 2);
   head.writeUInt16BE(wantsAddress ? 1 : 0, 6);
   head.writeUInt16BE(0, 10);
   const address = Buffer.from([0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 60, 0, 4, 203, 0, 113, 7]);
@@ -45,7 +48,7 @@ function answerTo(query: Buffer, end: number): Buffer {
 describe('names', () => {
   test('whose server stays silent, however many, do not keep another from being resolved', async () => {
     const server = await startNameServer((name) => name.endsWith('silent.example'));
-    const resolve = createResolver({ servers: [server.address] });
+    const resolve = createResolver({ servers: [server.address], search: [] });
     let ended = 0;
     const silent = Array.from({ length: 40 }, (_, n) =>
       resolve(`n${n}.silent.example`).catch(() => {
@@ -60,15 +63,31 @@ describe('names', () => {
 
   test('that several connections want at once are asked for once', async () => {
     const server = await startNameServer(() => false);
-    const resolve = createResolver({ servers: [server.address] });
+    const resolve = createResolver({ servers: [server.address], search: [] });
     await Promise.all(Array.from({ length: 10 }, () => resolve('receiver.example')));
     // Once for each family of addresses.
     expect(server.asked).toEqual(['receiver.example', 'receiver.example']);
   });
 
+  test('that are not known as they stand are looked for in the domains of the machine', async () => {
+    const server = await startNameServer(
+      () => false,
+      (name) => name === 'hook.team.svc.cluster.example',
+    );
+    const resolve = createResolver({
+      servers: [server.address],
+      search: ['team.example', 'cluster.example'],
+    });
+    expect(await resolve('hook.team.svc')).toEqual(['203.0.113.7']);
+    expect([...new Set(server.asked)]).toEqual([
+      ...['hook.team.svc', 'hook.team.svc.team.example', 'hook.team.svc.cluster.example'],
+    ]);
+    await expect(resolve('hook.team.svc.')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+  });
+
   test('of the machine itself are not asked of a name server', async () => {
     const server = await startNameServer(() => false);
-    const resolve = createResolver({ servers: [server.address] });
+    const resolve = createResolver({ servers: [server.address], search: [] });
     const addresses = await resolve('localhost');
     expect(['127.0.0.1', '::1']).toEqual(expect.arrayContaining([...addresses]));
     expect(server.asked).toEqual([]);

@@ -1,8 +1,9 @@
 import { styleText } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dashboard, type Paint, type Situation } from '../../src/demo/dashboard.js';
+import { dashboard, type Situation } from '../../src/demo/dashboard.js';
 import { Figures } from '../../src/demo/figures.js';
+import type { Paint } from '../../src/demo/line.js';
 import { manners } from '../../src/demo/receivers.js';
 import { createCatalogue } from '../../src/domain/catalogue.js';
 
@@ -28,23 +29,33 @@ function busy(times = 12): Figures {
     const { type, subject } = types[n % types.length]!;
     figures.eventRecorded(`EVT-${n}`, 1_000 + ((n * 50) % 83_000));
     figures.eventShown({
-      ...{ id: `EVT-01M7EXF0268S43TJ0KADST${n % 1000}`, type, workspace_id: 'WS-berlin' },
+      ...{ id: `EVT-01M7EXF0268S43TJ0KADST${1_000 + (n % 1_000)}`, type, workspace_id: 'WS-berlin' },
       created_at: '2026-11-15T04:17:25.363Z',
       actor: { type: 'agent', id: 'AGT-01M7EXEZ9SY3P9497FHPC8RTEA' },
       subject: { type: subject, id: 'LIN-01M7EXEZQARZ6K2CTZHK0BS50K' },
     });
   }
-  figures.deliveriesCounted('healthy', { delivered: 12_345, retrying: 0, failed: 0 });
-  figures.deliveriesCounted('flaky', { delivered: 411, retrying: 23, failed: 4 });
-  figures.deliveriesCounted('dead', { delivered: 0, retrying: 57, failed: 102 });
+  figures.deliveriesCounted('healthy', { delivered: 12_345, pending: 0, failed: 0 });
+  figures.deliveriesCounted('flaky', { delivered: 411, pending: 23, failed: 4 });
+  figures.deliveriesCounted('dead', { delivered: 0, pending: 57, failed: 102 });
   for (let ms = 1; ms <= 100; ms++) figures.deliveryArrived('healthy', 1, ms);
   for (let n = 0; n < 12; n++) figures.signatureChecked('verifying', n !== 7);
-  figures.retriesWaiting = 80;
   return figures;
 }
 
 const frame = (columns: number, rows: number, figures = busy(), paint = plain) =>
   dashboard(figures, situation, { columns, rows }, paint);
+
+/** The columns that a title ends at, in every row below it. */
+function expectBelow(heading: string, rows: readonly string[], titles: readonly string[]): void {
+  for (const title of titles) {
+    const end = heading.indexOf(title) + title.length;
+    for (const row of rows) expect(row.slice(end - 2, end + 1)).toMatch(/\S( |$)/);
+  }
+}
+
+const tailStart = (lines: readonly string[]) =>
+  lines.findIndex((line) => line.startsWith('GET /v1/events/tail')) + 1;
 
 describe('the dashboard', () => {
   test('fits 80 by 24, with everything that is promised', () => {
@@ -53,24 +64,80 @@ describe('the dashboard', () => {
     expect(lines[0]).toMatch(
       /^Posthorn demo {2}1:23 {2}372 events, [\d.]+ a second of 20 wanted +q ends it$/,
     );
-    expect(lines[1]).toMatch(/^80 retries wait \(after 2s, 5s, 10s, 20s\) +http:\/\/127\.0\.0\.1:7400$/);
+    expect(lines[1]).toMatch(
+      /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/- pace$/,
+    );
+    expect(lines[2]).toMatch(/^ +first arrival after$/);
     const text = lines.join('\n');
-    expect(text).toMatch(/^receiver +delivered +retrying +failed +p50 +p99$/m);
+    expect(text).toMatch(/^receiver +what it does +delivered +pending +failed +p50 +p99$/m);
     expect(text).toMatch(/^healthy +answers at once +12,345 +0 +0 +5\d ms +\d+ ms$/m);
     expect(text).toMatch(/^dead +hangs up every time +0 +57 +102 +- +-$/m);
-    expect(text).toMatch(/^verifying +11 ok, 1 refused /m);
+    expect(text).toMatch(/^verifying +11 signed, 1 forged /m);
     expect(text).toMatch(/^all +12,756 +80 +106 /m);
-    expect(text).toMatch(/^agent +started 12 +completed 12 +failed 12 +policy_violated 12 *$/m);
-    expect(lines.slice(-3).every((line) => /^04:17:25\.363 {2}webhook\./.test(line))).toBe(true);
+    expect(text).toMatch(/^events by domain +events a second, last 30 s {2}[▁-█]{30}$/m);
+    expect(text).toMatch(/^service_line +48 +agent +48 +execution +24 +webhook +36 *$/m);
+    expect(lines.slice(-8).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
   });
 
-  test('has its columns of figures one below the other', () => {
-    const [heading = '', ...rows] = frame(80, 24).slice(2, 9);
-    for (const row of rows) expect(row).toHaveLength(heading.length);
-    for (const title of ['delivered', 'retrying', 'failed', 'p50', 'p99']) {
-      const end = heading.indexOf(title) + title.length;
-      for (const row of rows) expect(row.slice(end - 2, end + 1)).toMatch(/\S( |$)/);
+  test('has one number for what is pending, in the table', () => {
+    const figures = busy();
+    figures.deliveriesCounted('dead', { delivered: 0, pending: 777, failed: 0 });
+    figures.deliveriesCounted('flaky', { delivered: 0, pending: 0, failed: 0 });
+    const lines = frame(120, 40, figures).filter((line) => /\b777\b/.test(line));
+    expect(lines.map((line) => line.split(' ', 1)[0])).toEqual(['dead', 'all']);
+  });
+
+  test.each([60, 80, 120, 160])('has its figures one below the other in %i columns', (columns) => {
+    const lines = frame(columns, 40);
+    const [above = '', heading = '', ...rows] = lines.slice(2, 10);
+    expect(rows).toHaveLength(6);
+    expectBelow(heading, rows, ['delivered', 'pending', 'failed', 'p50', 'p99']);
+    expect(above.length).toBe(heading.trimEnd().length);
+    const grid = lines.slice(11, tailStart(lines) - 1);
+    const [first = '', ...others] = grid;
+    for (const { index } of first.matchAll(/[a-z]\S+/g))
+      for (const line of others)
+        expect(line.slice(Math.max(0, index - 1), index + 1)).toMatch(/^ ?[a-z]$|^ *$/);
+  });
+
+  test('is drawn over time from the right, so that it is no bar that fills', () => {
+    const young = new Figures(manners);
+    young.begin(0);
+    for (let ms = 0; ms < 5_000; ms += 50) young.eventRecorded(`EVT-${ms}`, ms);
+    const [line = ''] = dashboard(
+      young,
+      { ...situation, nowMs: 5_000 },
+      { columns: 80, rows: 24 },
+      plain,
+    ).filter((text) => text.startsWith('events by'));
+    expect(line).toMatch(/ last 30 s {27}[▂-▇]{5}$/);
+  });
+
+  test.each([60, 80, 100, 120, 140, 160])('shows whole ids or none in %i columns', (columns) => {
+    const lines = frame(columns, 40);
+    const tail = lines.slice(tailStart(lines));
+    expect(tail.length).toBeGreaterThan(0);
+    for (const line of tail) {
+      for (const [id] of line.matchAll(/\b[A-Z]+-\w*/g)) expect(id).toMatch(/^(WS-berlin|[A-Z]{3}-\w{26})$/);
+      expect(line).not.toContain('…');
     }
+  });
+
+  test('says what a receiver does in full, or not at all', () => {
+    for (let columns = 20; columns < 130; columns++) {
+      const text = frame(columns, 40).join('\n');
+      const told = manners.filter(({ checksSignatures }) => !checksSignatures).map(({ manner }) => manner);
+      const shown = told.filter((manner) => text.includes(manner));
+      expect([0, told.length]).toContain(shown.length);
+      if (shown.length === 0) expect(text).not.toMatch(/\b(answers|fails|hangs)\b/);
+    }
+  });
+
+  test('shows what failed in red', () => {
+    const red = (text: string) => styleText('red', text, { validateStream: false });
+    const text = frame(120, 40, busy(), coloured).join('\n');
+    expect(text).toContain(red('102'.padStart(8)));
+    expect(text).toContain(red('webhook.delivery_failed'.padEnd(28)));
   });
 
   test('never exceeds the terminal, whatever its size and however much there is to count', () => {
@@ -99,14 +166,18 @@ describe('the dashboard', () => {
   test('uses the width it has: whole names of types, actors and event ids', () => {
     const text = frame(160, 40).join('\n');
     expect(text).toMatch(/^service_line\.activated +12 +\S+ +12 +\S+ +12/m);
-    expect(text).toMatch(/ by AGT-01M7EXEZ9SY3P9497FHPC8RTEA in WS-berlin {2}EVT-/);
+    expect(text).toMatch(/ by AGT-01M7EXEZ9SY3P9497FHPC8RTEA {2}in WS-berlin {2}EVT-/);
     for (const { type } of createCatalogue().list()) expect(text).toContain(type);
   });
 
-  test('uses the height it has for the tail', () => {
+  test('uses the height it has: first for the tail, then for the single types', () => {
     const tail = (rows: number) => frame(80, rows).filter((line) => line.startsWith('04:17:25'));
-    expect(tail(24)).toHaveLength(3);
-    expect(tail(50)).toHaveLength(29);
+    expect(tail(24)).toHaveLength(9);
+    expect(tail(35)).toHaveLength(20);
+    expect(frame(80, 35).join('\n')).toContain('events by domain');
+    expect(tail(36)).toHaveLength(8);
+    expect(frame(80, 36).join('\n')).toMatch(/^events by type /m);
+    expect(tail(50)).toHaveLength(22);
   });
 
   test('tells of trouble in its last line, and that it is ending in its first', () => {

@@ -113,7 +113,8 @@ describe('posthorn demo', () => {
       expect(code).toBe(0);
       expect(withoutWarnings(stderr)).toEqual([]);
       expect(stdout).not.toContain(escapeCode);
-      expect(stdout).toMatch(/ events recorded, all of them in the stream; /);
+      expect(stdout).toMatch(/ events recorded, all of them in the stream\.$/m);
+      expect(stdout).toMatch(/^Look at it with the same DATABASE_URL:\n {2}npx posthorn events list /m);
       const { rows } = await database.query<{ count: number }>({
         text: 'select count(*)::int as count from posthorn.webhooks',
       });
@@ -131,6 +132,13 @@ describe('posthorn demo', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
+  test('tells of a misspelt setting in one line', async () => {
+    const { stderr } = await posthorn(['demo'], { POSTHORN_RATE_LIMT_READS: '5', POSTHORN_ROLES: 'api' });
+    expect(stderr.split('\n')[0]).toBe(
+      'POSTHORN_RATE_LIMT_READS is not a setting and is ignored; did you mean POSTHORN_RATE_LIMIT_READS?',
+    );
+  });
+
   test('does not run beside another one on the same data directory', async () => {
     const { env } = await settings();
     const { DATABASE_URL: _, ...embedded } = env;
@@ -138,9 +146,15 @@ describe('posthorn demo', () => {
     await first.until(/^The company works/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^Another posthorn serve runs on the data directory .*\n$/);
+    expect(stderr).toMatch(/^Another posthorn serve or demo runs on the data directory .*\n$/);
+    for (const name of ['POSTHORN_DATA_DIR', 'POSTHORN_PORT', 'POSTHORN_PLATFORM_PORT'])
+      expect(stderr).toContain(name);
     first.kill('SIGINT');
-    expect((await first.ended).code).toBe(0);
+    const ended = await first.ended;
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toContain(
+      `\n  POSTHORN_DATA_DIR=${env.POSTHORN_DATA_DIR} npx posthorn events list --organization ORG-demo\n`,
+    );
   });
 });
 

@@ -4,7 +4,9 @@ import { Figures, type StreamEvent } from '../../src/demo/figures.js';
 import { Latencies } from '../../src/demo/latencies.js';
 import { Ledger } from '../../src/demo/ledger.js';
 import { RateMeter } from '../../src/demo/rate-meter.js';
+import { manners } from '../../src/demo/receivers.js';
 import { progressLine, summarise, summaryLines } from '../../src/demo/summary.js';
+import { WantedRate } from '../../src/demo/wanted-rate.js';
 import { clock, compact, milliseconds, perSecond, wait, whole } from '../../src/demo/wording.js';
 
 function shown(id: string, type = 'invoice.paid'): StreamEvent {
@@ -134,7 +136,7 @@ describe('figures', () => {
     for (const id of ['EVT-1', 'EVT-2']) figures.eventRecorded(id, 1_500);
     figures.eventShown(shown('EVT-1'));
     figures.eventShown(shown('EVT-9', 'webhook.disabled'));
-    figures.deliveriesCounted('healthy', { delivered: 1, retrying: 0, failed: 3 });
+    figures.deliveriesCounted('healthy', { delivered: 1, pending: 0, failed: 3 });
     figures.deliveryAccepted('healthy');
     figures.signatureChecked('verifying', true);
     figures.signatureChecked('verifying', false);
@@ -154,12 +156,59 @@ describe('figures', () => {
       ],
     });
     const text = summaryLines(summary).join('\n');
-    expect(text).toContain('2 events recorded, 1 of them NOT in the stream; 1 a second of 20 wanted.');
-    expect(text).toMatch(/healthy +1 +3 +- +- +2 still waited at the end/);
-    expect(text).toContain('signatures: 1 verified, 1 refused');
+    expect(text).toContain('2 events recorded, 1 of them NOT in the stream.\n');
+    expect(text).toContain('On average 1 a second; 20 were wanted.\n');
+    expect(text).toContain('The verifying receiver found 1 signatures in order and refused 1.');
     expect(progressLine(figures, 3_000)).toBe(
-      '0:02  2 events, 1 a second; 1 delivered, 0 retrying, 3 failed; p50 -, p99 -',
+      '0:02  2 events, 1 a second; 1 delivered, 0 pending, 3 failed; first arrival p50 -, p99 -',
     );
+  });
+});
+
+describe('a summary for people', () => {
+  const lines = () => {
+    const figures = new Figures(manners);
+    figures.begin(0);
+    for (const { name, checksSignatures } of manners) {
+      figures.deliveriesCounted(name, { delivered: 1_234_567, pending: 12_345, failed: 98_765 });
+      figures.deliveryArrived(name, 1, 599_000);
+      if (checksSignatures) for (let n = 0; n < 1_000; n++) figures.signatureChecked(name, true);
+    }
+    figures.deliveriesCounted('dead', { delivered: 0, pending: 0, failed: 86 });
+    figures.troubled('something');
+    figures.eventShown(shown('EVT-others'));
+    return summaryLines(
+      summarise(figures, {
+        endedMs: 36_000_000,
+        wantedPerSecond: 27.4321,
+        webhookIdOf: () => undefined,
+        givenUp: new Map([['dead', 86]]),
+      }),
+    );
+  };
+
+  test('has what was given up at the end apart from what failed, as the dashboard had', () => {
+    const text = lines().join('\n');
+    expect(text).toMatch(/^ +given up +first arrival after$/m);
+    expect(text).toMatch(/^receiver +delivered +failed +at the end +p50 +p99$/m);
+    expect(text).toMatch(/^dead +0 +0 +86 /m);
+    expect(text).toMatch(/^healthy +1,234,567 +98,765 +0 /m);
+  });
+
+  test('fits 80 columns', () => {
+    for (const line of lines()) expect(line.length, line).toBeLessThanOrEqual(80);
+  });
+});
+
+describe('the wanted rate', () => {
+  test('is on average what was wanted over the time, however often it was changed', () => {
+    const wanted = new WantedRate(20, 1_000);
+    expect(wanted.average(1_000)).toBe(20);
+    wanted.change(40, 11_000);
+    expect(wanted.perSecond).toBe(40);
+    expect(wanted.average(11_000)).toBeCloseTo(20);
+    wanted.change(10, 21_000);
+    expect(wanted.average(31_000)).toBeCloseTo((20 + 40 + 10) / 3);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createCatalogue } from '../../src/domain/catalogue.js';
 import { possibleMoves, statusesOf, transitionsOf } from '../../src/domain/lifecycle.js';
+import { wayTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { createPayloadValidator } from '../../src/domain/payload.js';
 import {
@@ -10,7 +11,7 @@ import {
   payloadOf,
   type StoredResource,
 } from '../../src/domain/resource.js';
-import { actor, creationBody, moveBody, resources, transitions, wayTo } from '../support/lifecycle.js';
+import { actor, creationBody, moveBody, resources, transitions } from '../support/lifecycle.js';
 
 const catalogue = createCatalogue();
 const validate = createPayloadValidator(catalogue);

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { verify } from '@posthorn/receiver';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
+import { SecretBox } from '../../src/domain/secret-box.js';
 import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import {
   type Answering,
@@ -266,6 +267,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     expect(body.data).toEqual({
       ...webhook,
       ...{ status: 'active', disabled_reason: null, last_delivery_at: null, last_delivery_status: null },
+      verification_failure: null,
     });
     expect(receiver.verifications.count).toBe(2);
     await tenant.record();
@@ -276,6 +278,39 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     const { tenant, webhook } = await createWith(500);
     const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([status, body.data.status]).toEqual([200, 'unverified']);
+  });
+
+  it('tells why it failed, in the words of the receiver too, until it succeeds', async () => {
+    const refusal = { status: 401, body: 'Another secret, or another body than the one signed.' };
+    const { tenant, webhook, receiver } = await createWith(refusal);
+    expect(webhook).not.toHaveProperty('verification_failure');
+    const read = () => tenant.data('GET', `/v1/webhooks/${webhook.id}`);
+    expect((await read()).verification_failure).toEqual({
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      ...{ reason: 'unexpected_status', http_status: 401, duration_ms: expect.any(Number) },
+      response: refusal.body,
+    });
+    receiver.onVerification = resets;
+    const again = await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    expect(again.verification_failure).toMatchObject({ reason: 'reset', http_status: null, response: null });
+    receiver.onVerification = 200;
+    expect(await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`)).toMatchObject({
+      ...{ status: 'active', verification_failure: null },
+    });
+    expect((await failuresOf(tenant)).map(({ payload }) => Object.keys(payload))).toEqual([
+      ['webhook_id', 'reason', 'http_status', 'duration_ms'],
+      ['webhook_id', 'reason', 'http_status', 'duration_ms'],
+    ]);
+  });
+
+  it('is 503 and says what to do where the key of its secret is gone', async () => {
+    const { tenant, webhook } = await createWith(200);
+    await service.database.query({
+      text: 'update posthorn.webhooks set secret = $2 where id = $1',
+      values: [webhook.id, new SecretBox([Buffer.alloc(32, 9)]).seal(secret, webhook.id)],
+    });
+    const answer = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
+    expect([answer.status, answer.body.detail]).toEqual([503, expect.stringContaining('rotate-secret')]);
   });
 
   it('makes an active webhook unverified where it fails', async () => {

@@ -68,6 +68,14 @@ describe('a creation', () => {
     });
     expect(pointers(answer)).toEqual(['/amount_minor too_large']);
   });
+
+  test('with a number that is too large to be one is 422', async () => {
+    const answer = await ask(`${service.platformUrl}/platform/invoices`, {
+      ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
+      raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":1e400}`,
+    });
+    expect([answer.status, answer.body.errors[0].pointer]).toEqual([422, '/amount_minor']);
+  });
 });
 
 describe('a move', () => {
@@ -80,10 +88,15 @@ describe('a move', () => {
     expect((await platform.get(`service-lines/${id}`)).status).toBe(404);
   });
 
-  test('that no resource knows is no path', async () => {
+  test('that the resource does not know is no path, and the answer lists those it knows', async () => {
     const { id } = await platform.bring('service-lines');
     const { status, body } = await platform.post(`service-lines/${id}/explode`, { actor });
-    expect([status, body.detail]).toEqual([404, 'There is nothing at this path.']);
+    expect([status, body.code]).toEqual([404, 'not_found']);
+    expect(body.detail).toBe(
+      'There is nothing at this path; below /platform/service-lines/{id} there are activate, pause, resume, close.',
+    );
+    const elsewhere = await platform.post('service-lines/one/two/three', { actor });
+    expect(elsewhere.body.detail).toBe('There is nothing at this path.');
     expect((await platform.get(`service-lines/${id}/activate`)).status).toBe(405);
   });
 

@@ -90,3 +90,19 @@ test('a wrong statement is not taken for a database out of reach', async () => {
     .catch((thrown: unknown) => thrown);
   expect(isUnreachable(error)).toBe(false);
 });
+
+test('what a transaction leased is in doubt only once its commit was on the way', async () => {
+  const { database } = await freshDatabase();
+  let inDoubt = 0;
+  database.onLeaseInDoubt = () => {
+    inDoubt += 1;
+  };
+  const broken = database.transaction(async (client) => {
+    await client.query({ text: 'select 1', leases: true });
+    await client.query({ text: 'select pg_sleep(30)' });
+  });
+  await expect(broken).rejects.toThrow(/timeout/);
+  expect(inDoubt).toBe(0);
+  await expect(database.query({ text: 'select pg_sleep(30)', leases: true })).rejects.toThrow(/timeout/);
+  expect(inDoubt).toBe(1);
+});

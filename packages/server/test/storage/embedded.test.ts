@@ -219,7 +219,9 @@ describe('beside a running service', () => {
     expect(second).toEqual({
       code: 1,
       stdout: '',
-      stderr: `Another posthorn serve runs on the data directory ${directory}. Stop it first, or set POSTHORN_DATA_DIR to another directory.\n`,
+      stderr:
+        `Another posthorn serve or demo runs on the data directory ${directory}. Stop it first, or let this one run beside it: ` +
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any).\n',
     });
     expect(await serverPid(directory)).toBe(server);
     expect(await isReady()).toBe(true);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { recordBatch } from '../../src/storage/events.js';
-import { advanceReplay, createReplay, runningMax } from '../../src/storage/replays.js';
+import { advanceReplay, createReplay, nextReplay, runningMax } from '../../src/storage/replays.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
 import { event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
@@ -28,7 +28,10 @@ const start = (webhook: { organization_id: string; id: string }, id: string) =>
     ...{ from_at: new Date(Date.now() - 60_000), to_at: new Date(Date.now() + 60_000) },
   });
 
-const step = (pageSize: number) => database.transaction((client) => advanceReplay(client, pageSize));
+async function step(pageSize: number) {
+  const replay = await nextReplay(database);
+  return replay && database.transaction((client) => advanceReplay(client, replay, pageSize));
+}
 
 test('replays take turns, so that a long one does not keep the others waiting', async () => {
   const [long, short] = [await newWebhook(5), await newWebhook(2)];
@@ -42,6 +45,16 @@ test('replays take turns, so that a long one does not keep the others waiting', 
     ...['RPL-long', 'RPL-short'],
   ]);
   expect(turns.filter((id) => id === 'RPL-long')).toHaveLength(6);
+});
+
+test('one whose step fails does not keep the others from their turns', async () => {
+  const [stuck, other] = [await newWebhook(1), await newWebhook(1)];
+  await start(stuck, 'RPL-stuck');
+  await start(other, 'RPL-other');
+  expect((await nextReplay(database))?.id).toBe('RPL-stuck');
+  // Its step came to nothing; the next in line is another.
+  expect((await step(100))?.id).toBe('RPL-other');
+  while (await step(100));
 });
 
 test('a webhook has only so many replays running at once', async () => {

@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
-import { type Lifecycle, statusesOf, type Transition, transitionsOf } from '../../src/domain/lifecycle.js';
+import { type Lifecycle, statusesOf, transitionsOf } from '../../src/domain/lifecycle.js';
+import { wayTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
@@ -42,19 +43,6 @@ export function creationBody(lifecycle: Lifecycle, fields: 'required' | 'all' = 
 
 export function moveBody(lifecycle: Lifecycle, move: string, fields: 'required' | 'all' = 'required') {
   return { ...bodyOf(moveSchema(lifecycle, lifecycle.moves[move]!), fields), actor };
-}
-
-/** The moves that lead from the creation to a status; the fewest there are. */
-export function wayTo(lifecycle: Lifecycle, status: string): readonly string[] {
-  const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
-  const moves = transitionsOf(lifecycle).filter((each): each is Transition & { from: string } => !!each.from);
-  for (const [reached, way] of ways) {
-    for (const { move, from, to } of moves)
-      if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
-  }
-  const way = ways.get(status);
-  if (!way) throw new Error(`no way leads to ${status}`);
-  return way;
 }
 
 /** The lifecycles on the platform listener of a service, for one organization. */

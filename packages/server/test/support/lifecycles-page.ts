@@ -1,7 +1,6 @@
-import type { TObject } from 'typebox';
 import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/domain/lifecycle.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
-import { moveSchema, resourceSchema } from '../../src/domain/resource-schema.js';
+import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ApiDocument, Schema } from '../../src/web/api-document.js';
 import { typeText } from '../../src/web/reference-schema.js';
 import { table } from './markdown.js';
@@ -36,7 +35,7 @@ function section([name, lifecycle]: [string, Lifecycle]): string {
       ['Move', 'From', 'To', 'Event', 'Fields beside `actor`'],
       [creationRow(lifecycle), ...moveRows(lifecycle)],
     ),
-    table(['Attribute', 'Type', 'Left out at the creation'], attributeRows(lifecycle)),
+    table(['Attribute', 'A creation takes', 'Left out'], attributeRows(lifecycle)),
   ].join('\n\n');
 }
 
@@ -75,12 +74,11 @@ function fieldsOf(lifecycle: Lifecycle, move: Move): string {
 }
 
 function attributeRows(lifecycle: Lifecycle): string[][] {
-  const shown = resourceSchema(lifecycle) as TObject;
-  return Object.entries(lifecycle.attributes).map(([name, attribute]) => [
-    `\`${name}\``,
-    typeText(nowhere, shown.properties[name] as Schema),
-    leftOut(attribute),
-  ]);
+  const { properties } = creationSchema(lifecycle);
+  return Object.entries(lifecycle.attributes).map(([name, attribute]) => {
+    const given = properties[name] as Schema | undefined;
+    return [`\`${name}\``, given ? typeText(nowhere, given) : 'nothing', leftOut(attribute)];
+  });
 }
 
 function leftOut({ required, counts, fallback }: Attribute): string {

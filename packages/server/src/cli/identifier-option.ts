@@ -1,0 +1,20 @@
+import { identifierPattern } from '../domain/identifier.js';
+import { UsageError } from './command.js';
+
+type Options = Readonly<Record<string, string | undefined>>;
+
+/** The organization that was asked for. One that cannot exist is a slip, not an empty answer. */
+export function organizationOf({ organization }: Options): string | undefined {
+  return organization === undefined
+    ? undefined
+    : matching('organization', organization, identifierPattern.organization);
+}
+
+export function workspaceOf({ workspace }: Options): string | undefined {
+  return workspace === undefined ? undefined : matching('workspace', workspace, identifierPattern.workspace);
+}
+
+export function matching(option: string, text: string, pattern: string): string {
+  if (new RegExp(pattern).test(text)) return text;
+  throw new UsageError(`--${option}: '${text}' does not match ${pattern}.`);
+}

@@ -1,0 +1,74 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** One column of a list, from which the lines for people and those for programs are made. */
+export interface Column<Row> {
+  title: string;
+  of: (row: Row) => string;
+  /** For people, who have less room. Ids stay whole: they are there to be copied. */
+  short?: (row: Row) => string;
+  /** How well one can do without it where the terminal is narrow: the highest goes first, 0 never. */
+  spare?: number;
+}
+
+export interface Table {
+  heading: string;
+  lines: readonly string[];
+  /** The titles of columns that had something to show, but no room. */
+  leftOut: readonly string[];
+}
+
+interface LaidOut {
+  title: string;
+  spare: number;
+  cells: readonly string[];
+  width: number;
+}
+
+const gap = 2;
+const nothing = '-';
+
+/** Lays a list out in `width` characters, or in as few as it can do with. */
+export function layTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): Table {
+  const laidOut = columns.map(({ title, of, short = of, spare = 0 }): LaidOut => {
+    const cells = rows.map(short);
+    return { title, spare, cells, width: Math.max(title.length, ...cells.map(printedLength)) };
+  });
+  const shown = choose(laidOut, width);
+  return {
+    heading: line(shown, ({ title }) => title),
+    lines: rows.map((_, index) => line(shown, ({ cells }) => cells[index] ?? '')),
+    leftOut: laidOut
+      .filter((column) => !shown.includes(column) && !isEmpty(column))
+      .map(({ title }) => title),
+  };
+}
+
+/** Those one cannot do without, and of the others as many as fit, the most wanted first. */
+function choose(columns: readonly LaidOut[], width: number): readonly LaidOut[] {
+  const wish = (column: LaidOut) => (isEmpty(column) ? Number.POSITIVE_INFINITY : column.spare);
+  const chosen = new Set(columns.filter(({ spare }) => spare === 0));
+  const others = columns.filter(({ spare }) => spare > 0);
+  for (const column of others.sort((one, other) => wish(one) - wish(other))) {
+    if (widthOf([...chosen, column]) <= width) chosen.add(column);
+  }
+  return columns.filter((column) => chosen.has(column));
+}
+
+function isEmpty({ cells }: LaidOut): boolean {
+  return cells.every((cell) => cell === nothing);
+}
+
+function widthOf(columns: readonly LaidOut[]): number {
+  return columns.reduce((sum, { width }) => sum + width, (columns.length - 1) * gap);
+}
+
+function line(columns: readonly LaidOut[], textOf: (column: LaidOut) => string): string {
+  return columns
+    .map((column) => textOf(column) + ' '.repeat(column.width - printedLength(textOf(column))))
+    .join(' '.repeat(gap))
+    .trimEnd();
+}
+
+function printedLength(text: string): number {
+  return stripVTControlCharacters(text).length;
+}

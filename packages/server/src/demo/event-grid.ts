@@ -1,0 +1,92 @@
+import { createCatalogue } from '../domain/catalogue.js';
+import type { Figures } from './figures.js';
+import { fitted, type Line, type Piece } from './line.js';
+import { compact, whole } from './wording.js';
+
+interface Count {
+  name: string;
+  count: number;
+}
+
+/** How wide a cell's name and its number are, without the gap to the next cell. */
+interface Cell {
+  name: number;
+  number: number;
+  wording: (count: number) => string;
+}
+
+const byTypeCell: Cell = { name: 28, number: 8, wording: whole };
+const byDomainCell: Cell = { name: 12, number: 5, wording: compact };
+const gap = 3;
+/** So much of the stream is worth more than the single types. */
+const tailRowsWanted = 8;
+
+const types = createCatalogue().list();
+const domains = createCatalogue().domains();
+
+/** What has been recorded: by type where that leaves room for the stream, else by domain. */
+export function eventLines(figures: Figures, nowMs: number, room: { columns: number; rows: number }): Line[] {
+  const { columns, rows } = room;
+  const byType = grid(countsByType(figures), byTypeCell, columns);
+  const isByType = columns >= 2 * widthOf(byTypeCell) - gap && byType.length + 1 + tailRowsWanted <= rows;
+  return isByType
+    ? [heading('events by type', figures, nowMs, columns), ...byType]
+    : [
+        heading('events by domain', figures, nowMs, columns),
+        ...grid(countsByDomain(figures), byDomainCell, columns),
+      ];
+}
+
+function countsByType({ byType }: Figures): Count[] {
+  return types.map(({ type }) => ({ name: type, count: byType.get(type) ?? 0 }));
+}
+
+function countsByDomain(figures: Figures): Count[] {
+  const counts = countsByType(figures);
+  return domains.map((domain) => ({
+    name: domain,
+    count: counts
+      .filter(({ name }) => name.startsWith(`${domain}.`))
+      .reduce((sum, { count }) => sum + count, 0),
+  }));
+}
+
+const widthOf = ({ name, number }: Cell) => name + number + gap;
+
+/** In as many columns as there is room for, to be read downwards. */
+function grid(counts: readonly Count[], cell: Cell, columns: number): Line[] {
+  const across = Math.max(1, Math.floor((columns + gap) / widthOf(cell)));
+  const rows = Math.ceil(counts.length / across);
+  const between = gap + Math.max(0, Math.floor((columns - across * widthOf(cell)) / across));
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: across }, (_, column): Piece[] => {
+      const at = counts[column * rows + row];
+      if (!at) return [];
+      const number = cell.wording(at.count).padStart(cell.number);
+      return [
+        fitted(['cyan', at.name], cell.name),
+        at.count > 0 ? number : ['dim', number],
+        ' '.repeat(between),
+      ];
+    }).flat(),
+  );
+}
+
+const bars = '▁▂▃▄▅▆▇█';
+/** A steady pace is to look like one, and not like a bar that is full. */
+const headroom = 1.5;
+
+/** The title, and at the right edge how many events each of the last seconds had. */
+function heading(title: string, figures: Figures, nowMs: number, columns: number): Line {
+  const label = (seconds: number) => `events a second, last ${seconds} s  `;
+  const room = (seconds: number) => columns - title.length - label(seconds).length - seconds;
+  const seconds = [60, 30, 10].find((some) => room(some) >= gap);
+  if (seconds === undefined) return [['underline', title.padEnd(columns)]];
+  const history = figures.recording.history(nowMs, seconds);
+  const most = Math.max(1, ...history) * headroom;
+  const picture = history.map((count) => bars[Math.floor((count / most) * bars.length)] ?? '').join('');
+  return [
+    ['underline', title + ' '.repeat(room(seconds)) + label(seconds)],
+    [['underline', 'cyan'], picture.padStart(seconds)],
+  ];
+}

@@ -1,0 +1,27 @@
+import { identifierPattern, kindPattern } from './identifier.js';
+
+/** Texts that may hold anything but control characters. */
+export const textPattern = {
+  plain: '^[^\\u0000-\\u001f\\u007f]*$',
+  /** Half a surrogate pair has no UTF-8 bytes: a key made of it would not be what its author gave. */
+  signing: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+} as const;
+
+const printable = 'printable ASCII characters without spaces';
+
+const words: Readonly<Record<string, string>> = {
+  [identifierPattern.organization]: `ORG- and 1 to 120 ${printable}`,
+  [identifierPattern.workspace]: `WS- and 1 to 120 ${printable}`,
+  [identifierPattern.resource]: `1 to 128 ${printable}`,
+  [kindPattern]: 'a lower-case letter, then at most 63 lower-case letters, digits or underscores',
+  [textPattern.plain]: 'text without control characters',
+  [textPattern.signing]: 'text without control characters',
+  '^p\\d$': 'one of p0 to p9',
+};
+
+/** What a pattern asks for, in words for people; undefined where only the pattern itself can say it. */
+export function patternInWords(pattern: string): string | undefined {
+  const prefix = /^\^([A-Z]+-)\.?$/.exec(pattern)?.[1];
+  if (prefix !== undefined) return `an id ${prefix}…`;
+  return Object.hasOwn(words, pattern) ? words[pattern] : undefined;
+}

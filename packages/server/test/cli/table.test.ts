@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { type Column, layTable } from '../../src/cli/table.js';
+
+interface Entry {
+  id: string;
+  place: string;
+  time: string;
+}
+
+const columns: readonly Column<Entry>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'place', of: ({ place }) => place, spare: 2 },
+  { title: 'time', of: ({ time }) => time, short: ({ time }) => time.slice(0, 10), spare: 1 },
+];
+const rows = [
+  { id: 'TOK-1', place: 'WS-berlin', time: '2026-11-15T06:22:44.130Z' },
+  { id: 'TOK-22', place: '-', time: '2026-11-16T06:22:44.130Z' },
+];
+
+describe('a table', () => {
+  test('is aligned and has everything where there is room', () => {
+    expect(layTable(columns, rows, 29)).toEqual({
+      heading: 'id      place      time',
+      lines: ['TOK-1   WS-berlin  2026-11-15', 'TOK-22  -          2026-11-16'],
+      leftOut: [],
+    });
+  });
+
+  test('goes without what is asked for least where there is not, and says so', () => {
+    expect(layTable(columns, rows, 28)).toMatchObject({ heading: 'id      time', leftOut: ['place'] });
+    expect(layTable(columns, rows, 17)).toMatchObject({ heading: 'id      place', leftOut: ['time'] });
+    expect(layTable(columns, rows, 16)).toMatchObject({ heading: 'id', leftOut: ['place', 'time'] });
+  });
+
+  test('keeps ids whole, however narrow it is', () => {
+    expect(layTable(columns, rows, 1).lines).toEqual(['TOK-1', 'TOK-22']);
+  });
+
+  test('first goes without a column that has nothing to show, which is not worth a word', () => {
+    const nowhere = rows.map((row) => ({ ...row, time: '-' }));
+    expect(layTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
+  });
+
+  test('without rows has its titles', () => {
+    expect(layTable(columns, [], 80)).toEqual({ heading: 'id  place  time', lines: [], leftOut: [] });
+  });
+});
