@@ -2,11 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll } from 'vitest';
 import { stopServer } from '../../src/storage/embedded/cluster.js';
-
-const places: string[] = [];
-const dataDirectories: string[] = [];
+import { afterFile } from './cleanup.js';
 
 /**
  * A data directory of the test file's own, below a new temporary directory. What still runs there after
@@ -17,8 +14,10 @@ export async function dataDirectory(...below: string[]): Promise<string> {
   // Reachable for the account that PostgreSQL runs as where we are root.
   await chmod(place, 0o711);
   const directory = join(place, ...below);
-  places.push(place);
-  dataDirectories.push(directory);
+  afterFile(async () => {
+    await removeDirectory(directory);
+    await rm(place, { recursive: true, force: true });
+  });
   return directory;
 }
 
@@ -53,11 +52,8 @@ export async function killServer(directory: string): Promise<number> {
   return pid;
 }
 
-afterAll(async () => {
-  for (const directory of dataDirectories) {
-    const pgdata = await pgdataOf(directory);
-    await stopServer({ pgdata, logFile: '', account: undefined, password: undefined });
-    if (!pgdata.startsWith(directory)) await rm(dirname(pgdata), { recursive: true, force: true });
-  }
-  for (const place of places) await rm(place, { recursive: true, force: true });
-});
+async function removeDirectory(directory: string): Promise<void> {
+  const pgdata = await pgdataOf(directory);
+  await stopServer({ pgdata, logFile: '', account: undefined, password: undefined });
+  if (!pgdata.startsWith(directory)) await rm(dirname(pgdata), { recursive: true, force: true });
+}

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { Database } from '../../src/storage/database.js';
+import { afterFile } from './cleanup.js';
 import { urlOf } from './postgres.js';
 
 export interface TestDatabase {
@@ -18,7 +19,7 @@ export async function freshDatabase(empty = false): Promise<TestDatabase> {
   await admin.query(`create database ${name} template ${empty ? 'template0' : inject('templateName')}`);
   const url = urlOf(adminUrl, name);
   const database = new Database({ connectionString: url });
-  afterAll(async () => {
+  afterFile(async () => {
     await database.close();
     await admin.query(`drop database if exists ${name} with (force)`);
     await admin.end();

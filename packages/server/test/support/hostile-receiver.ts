@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 import { ask } from './client.js';
 import type { Answering, Receiver } from './receiver.js';
 import { platformToken } from './service.js';
@@ -107,7 +107,7 @@ export async function startSelfSignedReceiver(): Promise<{ url: string; requests
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  afterAll(() => {
+  afterFile(() => {
     server.closeAllConnections();
     server.close();
   });

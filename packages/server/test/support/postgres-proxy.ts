@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 
 /** Stands between the service and its PostgreSQL, and can part them. */
 export class PostgresProxy {
@@ -41,7 +41,7 @@ export class PostgresProxy {
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     const { port: ownPort } = proxy.#server.address() as { port: number };
     proxy.url = `postgres://${user}127.0.0.1:${ownPort}/${name}`;
-    afterAll(() => proxy.#close());
+    afterFile(() => proxy.#close());
     return proxy;
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 
 export const program = fileURLToPath(new URL('../../bin/posthorn.js', import.meta.url));
 
@@ -37,11 +37,13 @@ export class Posthorn {
     });
     this.#ended = new Promise((resolve) => {
       this.#child.once('close', (code) => {
-        running.delete(this);
         resolve({ code, stdout: this.#stdout, stderr: this.#stderr });
       });
     });
-    running.add(this);
+    afterFile(async () => {
+      this.kill('SIGKILL');
+      await this.#ended;
+    });
   }
 
   get ended(): Promise<Ended> {
@@ -69,12 +71,6 @@ export class Posthorn {
     this.#child.kill(signal);
   }
 }
-
-const running = new Set<Posthorn>();
-afterAll(async () => {
-  for (const one of running) one.kill('SIGKILL');
-  await Promise.all([...running].map((one) => one.ended));
-});
 
 /** Runs one command to its end. */
 export function posthorn(args: readonly string[], env: Environment): Promise<Ended> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 
 /** A request that a receiver got. */
 export interface Received {
@@ -133,17 +133,12 @@ export class Held {
   }
 }
 
-const open = new Set<Receiver>();
-afterAll(async () => {
-  await Promise.all([...open].map((receiver) => receiver.close()));
-});
-
 /** A receiver on a free port, closed after the file. */
 export async function startReceiver(
   script: { onVerification?: Answering; onDelivery?: Answering } = {},
 ): Promise<Receiver> {
   const receiver = Object.assign(new Receiver(), script);
   await receiver.start();
-  open.add(receiver);
+  afterFile(() => receiver.close());
   return receiver;
 }

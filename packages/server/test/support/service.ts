@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll } from 'vitest';
 import { readConfig } from '../../src/config.js';
 import { newId } from '../../src/domain/identifier.js';
 import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
 import { type Service, startService } from '../../src/service.js';
 import type { Database } from '../../src/storage/database.js';
 import { createToken } from '../../src/storage/tokens.js';
+import { afterFile } from './cleanup.js';
 import { freshDatabase } from './database.js';
 
 export const platformToken = 'platform-token-of-the-tests';
@@ -42,7 +42,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   });
   const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
   const service = await startService(config, pino({ level: 'silent' }), now);
-  afterAll(async () => {
+  afterFile(async () => {
     await service.stop();
     await rm(dataDir, { recursive: true, force: true });
   });

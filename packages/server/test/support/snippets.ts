@@ -4,7 +4,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 import { readPage, root } from './docs.js';
 import type { Ended } from './process.js';
 import { eventually } from './tenant.js';
@@ -42,9 +42,7 @@ export class Server {
       stream?.setEncoding('utf8').on('data', (text) => {
         this.output += text;
       });
-    afterAll(() => {
-      this.#child.kill();
-    });
+    afterFile(() => this.#child.kill());
   }
 
   /** Once it takes connections on this port. */
@@ -93,7 +91,7 @@ export class Workshop {
 
   static async open(): Promise<Workshop> {
     const directory = await mkdtemp(join(tmpdir(), 'posthorn-snippets-'));
-    afterAll(() => rm(directory, { recursive: true, force: true }));
+    afterFile(() => rm(directory, { recursive: true, force: true }));
     await symlink(join(root, 'node_modules'), join(directory, 'node_modules'), 'dir');
     await writeFile(join(directory, 'package.json'), '{"type": "module"}');
     return new Workshop(directory);

@@ -1,0 +1,3 @@
+import { cleanUpAfterFile } from './cleanup.js';
+
+cleanUpAfterFile();
