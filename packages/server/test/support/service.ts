@@ -27,6 +27,7 @@ export interface TestService extends Service {
 export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
   const { url } = await freshDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
+  afterFile(() => rm(dataDir, { recursive: true, force: true }));
   const clock: TestService['clock'] = { offsetMs: 0 };
   const config = readConfig({
     DATABASE_URL: url,
@@ -42,10 +43,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   });
   const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
   const service = await startService(config, pino({ level: 'silent' }), now);
-  afterFile(async () => {
-    await service.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  });
+  afterFile(() => service.stop());
   return {
     ...service,
     publicUrl: service.publicUrl ?? '',
