@@ -6,6 +6,7 @@ import { idTimeMs, newId } from '../domain/identifier.js';
 import { bindingOf, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import {
   type DeliveryDetail,
@@ -220,7 +221,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
         redelivery_of: delivery.id,
         event_id: again.event_id,
       });
-      await database.transaction(async (client) => {
+      await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await queueRedelivery(client, again))) {
           throw new Problem('not_found', 'The event of this delivery is no longer kept.');
         }

@@ -8,6 +8,7 @@ import { parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { createReplay, type NewReplay, type Replay, readReplay, runningMax } from '../storage/replays.js';
 import { refuseInactive } from './deliveries.js';
@@ -93,7 +94,7 @@ export function replayRoutes(
         only_failed: body.only_failed ?? false,
         created_at: new Date(now()),
       };
-      const replay = await database.transaction(async (client) => {
+      const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
         // Of two requests at once the second counts what the first has started.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);

@@ -6,6 +6,7 @@ import { parseDurationMs } from '../domain/duration.js';
 import type { InputFault } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { changeWebhook } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
@@ -62,7 +63,7 @@ export function webhookSecretRoute(
       const { secret: given, grace } = request.body ?? {};
       const graceMs = parseDurationMs(grace ?? '24h') ?? 0;
       const secret = given ?? generatedSecret();
-      const changed = await database.transaction(async (client) => {
+      const changed = await auditedWrite(database, request.token.organization_id, async (client) => {
         const webhook = await findWebhook(client, request, true);
         const previous_secret_until = graceMs > 0 ? new Date(now() + graceMs) : null;
         const rotated = await changeWebhook(client, webhook, {

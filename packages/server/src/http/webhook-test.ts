@@ -6,6 +6,7 @@ import { attemptErrors } from '../domain/delivery.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { testsPerMinuteMax } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { countTest } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
@@ -81,7 +82,7 @@ export function webhookTestRoute(
       const { event_type: type } = request.body;
       const webhook = await findWebhook(database, request);
       const changes = changesBetween(undefined, { event_type: type });
-      await database.transaction(async (client) => {
+      await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) throw tooManyTests();
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.tested', changes)]);
       });

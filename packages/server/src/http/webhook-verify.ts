@@ -4,6 +4,7 @@ import type { NewAuditEntry } from '../domain/audit.js';
 import { Problem } from '../domain/problem.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { settleVerification } from '../storage/verifications.js';
 import type { WebhookChange } from '../storage/webhooks.js';
@@ -61,7 +62,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
 
   /** The webhook was changed while it was verified, so what came of that no longer counts. */
   async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
-    return database.transaction(async (client) => {
+    return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
       await writeAudit(client, [webhookEntry(request, webhook, 'webhook.verified', {})]);
       return webhook;
@@ -78,7 +79,7 @@ export async function verifyAndSettle(
 ): Promise<Webhook | undefined> {
   const candidate = change.url === undefined ? webhook : { ...webhook, url: change.url };
   const failure = await courier.verify(candidate);
-  const settled = await database.transaction(async (client) => {
+  const settled = await auditedWrite(database, webhook.organization_id, async (client) => {
     const placement = courier.placement();
     const settled = await settleVerification(client, webhook, failure, new Date(now()), placement, {
       change,

@@ -10,6 +10,7 @@ import type { SecretBox } from '../domain/secret-box.js';
 import { normaliseEventTypes, type Webhook, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
 import { writeAudit } from '../storage/audit.js';
+import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { endWaiting } from '../storage/deliveries.js';
 import { recordBatch } from '../storage/events.js';
@@ -122,7 +123,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       // The status is not in the entry: it is known only once the webhook is verified.
       const { url, event_types } = webhook;
       const changes = changesBetween(undefined, { url, event_types });
-      await database.transaction(async (client) => {
+      await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await createWebhook(client, webhook))) throw tooManyWebhooks();
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
       });
@@ -202,7 +203,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       },
     },
     async (request, reply) => {
-      const deleted = await database.transaction(async (client) => {
+      const deleted = await auditedWrite(database, request.token.organization_id, async (client) => {
         const webhook = await deleteWebhook(client, webhookKey(request));
         if (!webhook) throw noWebhook();
         const changes = changesBetween(auditedFields(webhook), undefined);
@@ -215,7 +216,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   );
 
   async function changeAtOnce(request: FastifyRequest, change: WebhookChange): Promise<Webhook | undefined> {
-    return database.transaction(async (client) => {
+    return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
       const changed = await changeWebhook(client, webhook, change);
       if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);
@@ -224,7 +225,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   }
 
   async function disable(request: FastifyRequest, change: WebhookChange): Promise<Webhook> {
-    const { changed, batch } = await database.transaction(async (client) => {
+    const { changed, batch } = await auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
       const now = await disableWebhook(client, webhook, 'manual');
       const changed = await changeWebhook(client, webhook, change);

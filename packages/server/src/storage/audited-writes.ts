@@ -1,0 +1,36 @@
+import { Turns } from '../signals/turns.js';
+import type { Database, Queryable } from './database.js';
+
+/** Writes of one organization wait for its chain of audit entries anyway; more would only hold connections. */
+const atOnceMax = 1;
+const lockNotAvailable = '55P03';
+
+const lines = new WeakMap<Database, Map<string, { turns: Turns; users: number }>>();
+
+/**
+ * A transaction that ends with an audit entry of this organization. Where somebody holds the organization's
+ * chain for long, those in line are told so with the first, and nobody else lacks a connection.
+ */
+export async function auditedWrite<T>(
+  database: Database,
+  organizationId: string,
+  work: (client: Queryable) => Promise<T>,
+): Promise<T> {
+  const all = lines.get(database) ?? new Map();
+  lines.set(database, all);
+  const line = all.get(organizationId) ?? { turns: new Turns(atOnceMax), users: 0 };
+  all.set(organizationId, line);
+  line.users += 1;
+  const write = () =>
+    database.transaction(work).catch((error) => {
+      // Before the next in line has its turn: it would wait for the same.
+      if ((error as { code?: string }).code === lockNotAvailable) line.turns.sendAway(error, 0);
+      throw error;
+    });
+  try {
+    return await line.turns.take(write);
+  } finally {
+    line.users -= 1;
+    if (line.users === 0) all.delete(organizationId);
+  }
+}

@@ -1,0 +1,34 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { writeAudit } from '../../src/storage/audit.js';
+import { auditedWrite } from '../../src/storage/audited-writes.js';
+import { auditEntry } from '../support/audit.js';
+import { freshDatabase } from '../support/database.js';
+
+test('writes that wait for a chain that somebody holds leave connections to others, and are told together', async () => {
+  const { database, url } = await freshDatabase();
+  const write = (organization_id: string) =>
+    auditedWrite(database, organization_id, (client) =>
+      writeAudit(client, [auditEntry({ organization_id })]),
+    );
+  await write('ORG-held');
+  const holder = new pg.Client({ connectionString: url });
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query("select from posthorn.audit_chains where organization_id = 'ORG-held' for update");
+
+  let ended = 0;
+  const waiting = Array.from({ length: 20 }, () =>
+    write('ORG-held').catch((error: { code?: string }) => {
+      ended += 1;
+      return error.code;
+    }),
+  );
+  for (let n = 0; n < 10; n += 1) await write('ORG-free');
+  expect(ended).toBe(0);
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['55P03']));
+
+  await holder.query('rollback');
+  await holder.end();
+  await expect(write('ORG-held')).resolves.toBeUndefined();
+});
