@@ -1,5 +1,5 @@
 import { Turns } from '../signals/turns.js';
-import type { Database, Queryable } from './database.js';
+import { type Database, isUnreachable, type Queryable } from './database.js';
 
 /** Writes of one organization wait for its chain of audit entries anyway; more would only hold connections. */
 const atOnceMax = 1;
@@ -23,8 +23,9 @@ export async function auditedWrite<T>(
   line.users += 1;
   const write = () =>
     database.transaction(work).catch((error) => {
-      // Before the next in line has its turn: it would wait for the same.
-      if ((error as { code?: string }).code === lockNotAvailable) line.turns.sendAway(error, 0);
+      // Before the next in line has its turn: it would wait for the same chain, or the same lost database.
+      const isHeld = (error as { code?: string }).code === lockNotAvailable;
+      if (isHeld || isUnreachable(error)) line.turns.sendAway(error, 0);
       throw error;
     });
   try {
