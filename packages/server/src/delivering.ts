@@ -85,7 +85,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     start: async () => {
       await engine.start();
       upkeep = new Upkeep({ ...{ database, logger, now }, ...courier });
-      await resealSecrets(database, secrets, logger);
+      // Every key still opens them; the next start tries again.
+      await resealSecrets(database, secrets, logger).catch((error) =>
+        logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted anew yet'),
+      );
     },
     pause: () => engine.pause(),
     stop: async () => {
