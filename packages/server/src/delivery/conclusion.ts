@@ -15,10 +15,7 @@ export function conclude(
   const answered = outcome.kind === 'answered';
   // Written out field by field: it is made for every attempt, and spreading showed in the profile.
   const settlement: Settlement = {
-    organization_id: delivery.organization_id,
-    webhook_id: delivery.webhook_id,
-    created_at: delivery.delivery_created_at,
-    id: delivery.delivery_id,
+    delivery,
     status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
     attempts: delivery.attempts + 1,
     attempted_at: attemptedAt,
@@ -49,12 +46,5 @@ export function setAside(
   delivery: LeasedDelivery,
   end: Pick<Settlement, 'status' | 'wait_ms' | 'error'>,
 ): Settlement {
-  return {
-    organization_id: delivery.organization_id,
-    webhook_id: delivery.webhook_id,
-    created_at: delivery.delivery_created_at,
-    id: delivery.delivery_id,
-    attempts: delivery.attempts,
-    ...end,
-  };
+  return { delivery, attempts: delivery.attempts, ...end };
 }

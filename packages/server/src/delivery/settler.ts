@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import type { Database } from '../storage/database.js';
+import { countSettled, settleBundled } from '../storage/bundles.js';
+import type { Database, Queryable } from '../storage/database.js';
 import { type Settlement, settleDeliveries } from '../storage/deliveries.js';
 import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
 import { disableWebhook } from '../storage/webhooks.js';
@@ -13,6 +14,8 @@ export interface Entry {
   event?: OwnEvent;
   /** The receiver answered 410: its webhook is disabled along with this. */
   gone?: { id: string; organization_id: string; workspace_id: string | null };
+  /** Writing it failed, or seemed to: it may be written. */
+  again?: true;
 }
 
 export interface SettlerOptions {
@@ -82,6 +85,7 @@ export class Settler {
           { reason: (error as Error).message },
           'outcomes could not be written; trying again',
         );
+        for (const entry of batch) entry.again = true;
         this.#entries.unshift(...batch);
         this.#flushing = undefined;
         this.#flushSoon(againMs);
@@ -99,9 +103,9 @@ export class Settler {
       else byNode.set(entry.node, [entry]);
     }
     for (const [node, entries] of byNode) {
-      const settlements = entries.map(({ settlement }) => settlement);
       if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
-      else await settleDeliveries(this.#database, node, settlements, false);
+      else await settle(this.#database, node, entries, false);
+      countSettled(entries.map(({ settlement }) => settlement));
     }
     await this.#options.afterWriting();
   }
@@ -110,11 +114,10 @@ export class Settler {
     const placement = this.#options.placement();
     const disabled: string[] = [];
     const batch = await this.#database.transaction(async (client) => {
-      const settlements = entries.map(({ settlement }) => settlement);
-      const settled = await settleDeliveries(client, node, settlements, true);
+      const settled = await settle(client, node, entries, true);
       const events: OwnEvent[] = [];
       for (const { settlement, event, gone } of entries) {
-        if (!settled.has(settlement.id)) continue;
+        if (!settled.has(settlement.delivery.delivery_id)) continue;
         if (event) events.push(event);
         if (gone && (await disableWebhook(client, gone, 'gone'))) {
           events.push(webhookDisabled(gone, 'gone'));
@@ -127,4 +130,25 @@ export class Settler {
     for (const id of disabled) this.#options.onDisabled(id);
     if (batch) this.#options.onRecorded(batch);
   }
+}
+
+/** Answers which were written, where asked to. */
+async function settle(
+  client: Queryable,
+  node: number,
+  entries: readonly Entry[],
+  answer: boolean,
+): Promise<ReadonlySet<string>> {
+  const ofBundles: Settlement[] = [];
+  const ofRows: Settlement[] = [];
+  for (const { settlement } of entries) (settlement.delivery.bundle ? ofBundles : ofRows).push(settlement);
+  const settled = new Set<string>();
+  if (ofBundles.length > 0) {
+    const again = entries.some((entry) => entry.again);
+    for (const id of await settleBundled(client, node, ofBundles, { again, answer })) settled.add(id);
+  }
+  if (ofRows.length > 0) {
+    for (const id of await settleDeliveries(client, node, ofRows, answer)) settled.add(id);
+  }
+  return settled;
 }

@@ -1,4 +1,6 @@
 import { dayMs } from '../domain/duration.js';
+import { arrayText } from './array-text.js';
+import type { Bundle } from './bundles.js';
 import type { Queryable } from './database.js';
 
 /** A delivery in a node's memory, with all it takes to attempt it. */
@@ -15,14 +17,13 @@ export interface LeasedDelivery {
   workspace_id: string | null;
   /** Null where the event is gone: it outlived its retention while its delivery waited. */
   payload: string | null;
+  /** Where it has no row of its own yet. */
+  bundle?: Bundle | undefined;
 }
 
 /** What is written of a delivery after an attempt. `attempts` unchanged means none was made. */
 export interface Settlement {
-  organization_id: string;
-  webhook_id: string;
-  created_at: Date;
-  id: string;
+  delivery: LeasedDelivery;
   status: 'pending' | 'success' | 'failed' | 'cancelled';
   attempts: number;
   /** For one that stays pending: how long until it is due. */
@@ -76,10 +77,10 @@ export async function settleDeliveries(
     values: [
       node,
       daysOf(settlements),
-      column((one) => one.organization_id),
-      column((one) => one.webhook_id),
-      column((one) => one.created_at.getTime()),
-      column((one) => one.id),
+      column((one) => one.delivery.organization_id),
+      column((one) => one.delivery.webhook_id),
+      column((one) => one.delivery.delivery_created_at.getTime()),
+      column((one) => one.delivery.delivery_id),
       column((one) => one.status),
       column((one) => one.attempts),
       column((one) => one.wait_ms),
@@ -96,27 +97,9 @@ export async function settleDeliveries(
 
 /** The days their rows are of, as the names of the partitions end. */
 function daysOf(settlements: readonly Settlement[]): string[] {
-  const days = new Set(settlements.map(({ created_at }) => Math.floor(created_at.getTime() / dayMs)));
+  const days = new Set(settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)));
   return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
 }
-
-/** An array as PostgreSQL reads it, made in one go: the driver's own way takes as long as the attempt's signature. */
-function arrayText<Row>(
-  rows: readonly Row[],
-  read: (row: Row) => number | string | null | undefined,
-): string {
-  let text = '{';
-  for (const row of rows) {
-    if (text.length > 1) text += ',';
-    const value = read(row);
-    if (value === null || value === undefined) text += 'null';
-    else if (typeof value === 'number') text += value;
-    else text += special.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
-  }
-  return `${text}}`;
-}
-
-const special = /["\\]/;
 
 /** Before this time no delivery is unfinished; null where none is at all. */
 export async function readOldestUnfinished(database: Queryable): Promise<Date | null> {

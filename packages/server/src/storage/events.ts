@@ -25,17 +25,28 @@ export interface RecordedBatch {
   organizations: ReadonlySet<string>;
 }
 
-/** One for each event or each of its leased deliveries; only the first of an event's tells of the event. */
-interface BatchRow {
-  ordinal: number;
-  id: string | null;
+/** One for each event. */
+interface EventRow {
+  id: string;
   created_at: Date;
-  delivery_id: string | null;
-  webhook_id: string;
   organization_id: string;
   workspace_id: string | null;
   type: string;
   payload: string;
+  webhook_id: null;
+}
+
+/** After them, one for each webhook of which deliveries were born leased. */
+interface ShareRow {
+  webhook_id: string;
+  organization_id: string;
+  created_at: Date;
+  /** The identifier of the n-th is the head, then this number and n, as ten hexadecimal digits. */
+  head: string;
+  delivery_zero: number;
+  /** Which events, counted from one. */
+  ordinals: number[];
+  bundled: boolean;
 }
 
 /**
@@ -47,40 +58,45 @@ export async function recordBatch(
   events: string,
   placement: Placement = { node: null, saturated: [] },
 ): Promise<RecordedBatch> {
-  const { rows } = await client.query<BatchRow>({
+  const { rows } = await client.query<EventRow | ShareRow>({
     name: 'record batch',
-    text: 'select * from posthorn.record_and_lease($1, $2, $3)',
+    text: 'select * from posthorn.record_and_bundle($1, $2, $3)',
     values: [events, placement.node, placement.saturated],
     leases: placement.node !== null,
   });
-  const recorded: RecordedEvent[] = [];
+  const recorded: EventRow[] = [];
   const leased: LeasedDelivery[] = [];
   const organizations = new Set<string>();
-  let event: BatchRow | undefined;
   for (const row of rows) {
-    if (row.id !== null) {
-      event = row;
+    if (row.webhook_id === null) {
+      recorded.push(row);
       organizations.add(row.organization_id);
-      recorded.push({ id: row.id, created_at: row.created_at });
+    } else {
+      bornLeased(row, recorded, leased);
     }
-    if (row.delivery_id !== null && event) leased.push(bornLeased(event, row.delivery_id, row.webhook_id));
   }
   return { events: recorded, leased, node: placement.node, organizations };
 }
 
-function bornLeased(event: BatchRow, deliveryId: string, webhookId: string): LeasedDelivery {
-  return {
-    organization_id: event.organization_id,
-    webhook_id: webhookId,
-    delivery_created_at: event.created_at,
-    delivery_id: deliveryId,
-    attempts: 0,
-    event_id: event.id as string,
-    type: event.type,
-    event_created_at: event.created_at,
-    workspace_id: event.workspace_id,
-    payload: event.payload,
-  };
+function bornLeased(share: ShareRow, events: readonly EventRow[], leased: LeasedDelivery[]): void {
+  const { organization_id, webhook_id, created_at, head, delivery_zero, ordinals } = share;
+  const bundle = { organization_id, webhook_id, created_at, head, open: ordinals.length };
+  for (let place = 1; place <= ordinals.length; place += 1) {
+    const event = events[ordinals[place - 1]! - 1]!;
+    leased.push({
+      organization_id,
+      webhook_id,
+      delivery_created_at: created_at,
+      delivery_id: `WDLV-${head}${(delivery_zero + place).toString(16).toUpperCase()}`,
+      attempts: 0,
+      event_id: event.id,
+      type: event.type,
+      event_created_at: event.created_at,
+      workspace_id: event.workspace_id,
+      payload: event.payload,
+      bundle: share.bundled ? bundle : undefined,
+    });
+  }
 }
 
 /** A `pg` client with a transaction open on it. */
