@@ -122,7 +122,14 @@ export async function readDelivery(
     text: `
   select ${columns}, response, earlier_attempts
     from posthorn.deliveries
-   where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'`,
+   where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
+   union all
+  -- On its way for the first time, so it has no row of its own yet.
+  select b.id, e.id, e.type, e.created_at, 'pending', 0::smallint, b.created_at, null, null, null, null, b.created_at,
+         null, null
+    from posthorn.bundled_of($1, $2) b
+    join posthorn.events e on e.organization_id = $1 and e.created_at = b.created_at and e.id = b.event_id
+   where b.created_at = $3 and b.id = $4`,
     values: [key.organization_id, key.webhook_id, new Date(key.createdMs), key.id],
   });
   return rows[0];
@@ -195,6 +202,8 @@ export async function readStats(
       from posthorn.deliveries
      where organization_id = $1 and webhook_id = $2 and created_at >= $3
      group by hour
+  ), bundled as materialized (
+    select count(*) as pending, min(created_at) as oldest_undelivered_at from posthorn.bundled_of($1, $2)
   ), latest as materialized (
     select duration_ms
       from posthorn.deliveries
@@ -204,10 +213,10 @@ export async function readStats(
   )
   select coalesce(sum(success), 0)::bigint as success,
          coalesce(sum(failed), 0)::bigint as failed,
-         coalesce(sum(pending), 0)::bigint as pending,
+         (coalesce(sum(pending), 0) + (select pending from bundled))::bigint as pending,
          (select percentile_disc(0.5) within group (order by duration_ms) from latest) as p50,
          (select percentile_disc(0.95) within group (order by duration_ms) from latest) as p95,
-         min(oldest_undelivered_at) as oldest_undelivered_at,
+         least(min(oldest_undelivered_at), (select oldest_undelivered_at from bundled)) as oldest_undelivered_at,
          (select jsonb_agg(jsonb_build_object(
                    'hour', to_char(h.hour at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
                    'success', coalesce(b.success, 0), 'failed', coalesce(b.failed, 0)) order by h.hour)
