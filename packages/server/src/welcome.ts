@@ -4,7 +4,7 @@ import { defaultLifetimeMs, defaultScopes, newTokenText, type Token, tokenHash }
 import { keptSecret } from './keys.js';
 import { issueToken } from './operator.js';
 import type { Database } from './storage/database.js';
-import { recordBatch } from './storage/events.js';
+import { batchOf, recordBatch } from './storage/events.js';
 import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
@@ -26,7 +26,7 @@ export async function prepareDemo(database: Database, dataDir: string, nowMs: nu
     last_used_at: null,
   };
   await issueToken(database, token, hash);
-  await recordBatch(database, JSON.stringify(demoEvents));
+  await recordBatch(database, batchOf(demoEvents));
   return text;
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../storage/database.js';
-import { claimDeliveries, type LeasedDelivery, readOldestUnfinished } from '../storage/deliveries.js';
+import { claimDeliveries, readOldestUnfinished } from '../storage/deliveries.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 
 /** Found by nobody's word: deliveries recorded where no notification reaches us. */
 const pollMs = 500;

@@ -1,6 +1,7 @@
 import type { Outcome, Verdict } from '../domain/delivery.js';
 import { deliveryFailed } from '../domain/own-event.js';
-import type { LeasedDelivery, Settlement } from '../storage/deliveries.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import type { Settlement } from '../storage/settlements.js';
 import type { Target } from './attempt.js';
 import type { Entry } from './settler.js';
 

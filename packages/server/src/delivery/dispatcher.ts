@@ -1,5 +1,5 @@
-import type { LeasedDelivery } from '../storage/deliveries.js';
 import type { Placement } from '../storage/events.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;

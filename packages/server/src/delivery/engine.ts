@@ -3,10 +3,12 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
-import { endWaiting, type LeasedDelivery, type Settlement } from '../storage/deliveries.js';
+import { endWaiting } from '../storage/deliveries.js';
 import type { Placement, RecordedBatch } from '../storage/events.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
+import type { Settlement } from '../storage/settlements.js';
 import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
 import { conclude, setAside } from './conclusion.js';

@@ -3,7 +3,7 @@ import type { Outcome } from '../domain/delivery.js';
 import { webhookDisabled } from '../domain/own-event.js';
 import { isGivenUp } from '../domain/webhook.js';
 import type { Database } from '../storage/database.js';
-import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
 import { disableWebhook, type FailingWebhook, reportHealth } from '../storage/webhooks.js';
 import { HealthBook } from './health.js';
 
@@ -87,7 +87,7 @@ export class HealthKeeper {
     const { database, placement, onDisabled } = this.#options;
     const batch = await database.transaction(async (client) => {
       if (!(await disableWebhook(client, webhook, 'failing'))) return undefined;
-      return recordBatch(client, JSON.stringify([webhookDisabled(webhook, 'failing')]), placement());
+      return recordBatch(client, batchOf([webhookDisabled(webhook, 'failing')]), placement());
     });
     if (batch) onDisabled(webhook.id, batch);
   }

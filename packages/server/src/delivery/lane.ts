@@ -1,4 +1,4 @@
-import type { LeasedDelivery } from '../storage/deliveries.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 
 /** Enough to learn whether a webhook answers; it doubles with every round that does. */
 const sharesAtStart = 8;

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import { countSettled, settleBundled } from '../storage/bundles.js';
 import type { Database, Queryable } from '../storage/database.js';
-import { type Settlement, settleDeliveries } from '../storage/deliveries.js';
-import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { countSettled, type Settlement, settleBundled, settleDeliveries } from '../storage/settlements.js';
 import { disableWebhook } from '../storage/webhooks.js';
 
 /** One outcome to be written, and what is recorded with it in the same transaction. */
@@ -125,7 +124,7 @@ export class Settler {
         }
       }
       if (events.length === 0) return undefined;
-      return recordBatch(client, JSON.stringify(events), placement);
+      return recordBatch(client, batchOf(events), placement);
     });
     for (const id of disabled) this.#options.onDisabled(id);
     if (batch) this.#options.onRecorded(batch);

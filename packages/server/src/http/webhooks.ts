@@ -13,7 +13,7 @@ import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { endWaiting } from '../storage/deliveries.js';
-import { recordBatch } from '../storage/events.js';
+import { batchOf, recordBatch } from '../storage/events.js';
 import {
   changeWebhook,
   createWebhook,
@@ -230,8 +230,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const now = await disableWebhook(client, webhook, 'manual');
       const changed = await changeWebhook(client, webhook, change);
       if (!changed) throw noWebhook();
-      const text = JSON.stringify([webhookDisabled(webhook, 'manual')]);
-      const batch = now ? await recordBatch(client, text, courier.placement()) : undefined;
+      const disabled = batchOf([webhookDisabled(webhook, 'manual')]);
+      const batch = now ? await recordBatch(client, disabled, courier.placement()) : undefined;
       await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return { changed, batch };
     });

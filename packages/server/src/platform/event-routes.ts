@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import type { NewEvent } from '../domain/event.js';
 import { isoText } from '../domain/instant.js';
 import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
+import { payloadTexts } from '../domain/payload-text.js';
 import { inputProblem, Problem } from '../domain/problem.js';
 import { decodeBody, parseJson } from '../web/listener.js';
 import type { Recorder } from './recorder.js';
@@ -63,9 +65,8 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       refuseCount(events.length);
       const problem = inputProblem(check(events));
       if (problem) throw problem;
-      const recorded = await recorder
-        .record(eventsText(request), events.length, events.some(hasKey))
-        .catch(refuseUnstorable);
+      const batch = { events: events as readonly NewEvent[], payloads: payloadTexts(request.bodyText ?? '') };
+      const recorded = await recorder.record(batch, events.some(hasKey)).catch(refuseUnstorable);
       request.logFields.events = events.length;
       const data = recorded.map(({ id, created_at }) => ({ id, created_at: isoText(created_at) }));
       return reply.status(201).send({ data });
@@ -97,12 +98,6 @@ function refuseUnstorable(error: unknown): never {
   if (!isOfInput) throw error;
   const detail = 'a key that is given twice hides a NUL, half of a surrogate pair or too deep a nesting';
   throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
-}
-
-/** The events as they were sent, without the brackets around an array of them. */
-function eventsText(request: FastifyRequest): string {
-  const text = (request.bodyText ?? '').trim();
-  return text.startsWith('[') ? text.slice(1, -1) : text;
 }
 
 function hasKey(event: unknown): boolean {

@@ -14,7 +14,7 @@ import {
 } from '../domain/resource.js';
 import { writeAudit } from '../storage/audit.js';
 import type { Queryable } from '../storage/database.js';
-import { type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
 import { createResource, moveResource } from '../storage/resources.js';
 
 /** The body of a creation or a move, checked. */
@@ -125,15 +125,15 @@ async function recordEvent(
   }
   const { organization_id, workspace_id } = resource;
   const [actor, subject] = [request.actor, { type: lifecycle.kind, id: resource.id }];
-  const text = JSON.stringify([{ type, organization_id, workspace_id, actor, subject, payload }]);
-  const batch = await recordBatch(client, text, placement);
+  const happening = batchOf([{ type, organization_id, workspace_id, actor, subject, payload }]);
+  const batch = await recordBatch(client, happening, placement);
   const { id } = batch.events[0]!;
   // Somebody else's driver may read times its own way; the id has it too.
   const created_at = new Date(idTimeMs('EVT', id)!);
   const event: StoredEvent = {
     ...{ id, type, organization_id, workspace_id, created_at },
     ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
-    payload: JSON.stringify(payload),
+    payload: happening.payloads[0]!,
   };
   return { event, batch };
 }

@@ -1,10 +1,15 @@
 import { type Database, isUnreachable } from '../storage/database.js';
-import { type Placement, type RecordedBatch, type RecordedEvent, recordBatch } from '../storage/events.js';
+import {
+  type NewBatch,
+  type Placement,
+  type RecordedBatch,
+  type RecordedEvent,
+  recordBatch,
+} from '../storage/events.js';
 
 interface Waiting {
-  /** The events' JSON, separated by commas, without the brackets of an array. */
-  text: string;
-  count: number;
+  batch: NewBatch;
+  characters: number;
   /** It brings an idempotency key, which another transaction may hold until it ends. */
   keyed: boolean;
   sinceMs: number;
@@ -36,10 +41,11 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  record(text: string, count: number, keyed: boolean): Promise<readonly RecordedEvent[]> {
+  record(batch: NewBatch, keyed: boolean): Promise<readonly RecordedEvent[]> {
+    const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
     return new Promise((resolve, reject) => {
       const line = keyed ? this.#lines.keyed : this.#lines.grouped;
-      line.waiting.push({ text, count, keyed, sinceMs: performance.now(), resolve, reject });
+      line.waiting.push({ batch, characters, keyed, sinceMs: performance.now(), resolve, reject });
       this.#run(line);
     });
   }
@@ -56,13 +62,13 @@ export class Recorder {
 
   async #commit(group: Waiting[], line: Line): Promise<void> {
     try {
-      const text = group.map((waiting) => waiting.text).join(',');
-      const batch = await recordBatch(this.#database, `[${text}]`, this.#placement());
+      const batch = await recordBatch(this.#database, together(group), this.#placement());
       this.#onRecorded(batch);
       let from = 0;
-      for (const { count, resolve } of group) {
-        resolve(batch.events.slice(from, from + count));
-        from += count;
+      for (const { batch: own, resolve } of group) {
+        const to = from + own.events.length;
+        resolve(batch.events.slice(from, to));
+        from = to;
       }
     } catch (error) {
       // One request that PostgreSQL refuses must not take the others down with it.
@@ -74,6 +80,14 @@ export class Recorder {
       }
     }
   }
+}
+
+function together(group: readonly Waiting[]): NewBatch {
+  if (group.length === 1) return group[0]!.batch;
+  return {
+    events: group.flatMap(({ batch }) => batch.events),
+    payloads: group.flatMap(({ batch }) => batch.payloads),
+  };
 }
 
 /** Requests that wait to be committed, and how many transactions may be at it. */
@@ -88,11 +102,13 @@ class Line {
 
   takeGroup(): Waiting[] {
     let [events, characters, size] = [0, 0, 0];
-    for (const { count, text, keyed } of this.waiting) {
-      const full = keyed || events + count > eventsMax || characters + text.length > charactersMax;
+    for (const waiting of this.waiting) {
+      const { length } = waiting.batch.events;
+      const full =
+        waiting.keyed || events + length > eventsMax || characters + waiting.characters > charactersMax;
       if (size > 0 && full) break;
-      events += count;
-      characters += text.length;
+      events += length;
+      characters += waiting.characters;
       size += 1;
     }
     return this.waiting.splice(0, size);

@@ -1,39 +1,5 @@
-import { dayMs } from '../domain/duration.js';
-import { arrayText } from './array-text.js';
-import type { Bundle } from './bundles.js';
 import type { Queryable } from './database.js';
-
-/** A delivery in a node's memory, with all it takes to attempt it. */
-export interface LeasedDelivery {
-  organization_id: string;
-  webhook_id: string;
-  delivery_created_at: Date;
-  delivery_id: string;
-  /** Attempts made so far. */
-  attempts: number;
-  event_id: string;
-  type: string;
-  event_created_at: Date;
-  workspace_id: string | null;
-  /** Null where the event is gone: it outlived its retention while its delivery waited. */
-  payload: string | null;
-  /** Where it has no row of its own yet. */
-  bundle?: Bundle | undefined;
-}
-
-/** What is written of a delivery after an attempt. `attempts` unchanged means none was made. */
-export interface Settlement {
-  delivery: LeasedDelivery;
-  status: 'pending' | 'success' | 'failed' | 'cancelled';
-  attempts: number;
-  /** For one that stays pending: how long until it is due. */
-  wait_ms?: number;
-  attempted_at?: Date;
-  http_status?: number | null;
-  error?: string | null;
-  duration_ms?: number | null;
-  response?: string | null;
-}
+import type { LeasedDelivery } from './leased-delivery.js';
 
 export interface Claim {
   node: number;
@@ -58,47 +24,6 @@ export async function claimDeliveries(
     leases: true,
   });
   return { deliveries: rows, cut: rows[0]?.cut ?? false };
-}
-
-/** Writes outcomes where the lease is still the node's; answers the ids that were written, where asked to. */
-export async function settleDeliveries(
-  database: Queryable,
-  node: number,
-  settlements: readonly Settlement[],
-  answer: boolean,
-): Promise<ReadonlySet<string>> {
-  const column = (read: (settlement: Settlement) => number | string | null | undefined) =>
-    arrayText(settlements, read);
-  const { rows } = await database.query<{ delivery_id: string }>({
-    name: 'settle deliveries',
-    text: `
-  select delivery_id
-    from posthorn.settle_outcomes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    values: [
-      node,
-      daysOf(settlements),
-      column((one) => one.delivery.organization_id),
-      column((one) => one.delivery.webhook_id),
-      column((one) => one.delivery.delivery_created_at.getTime()),
-      column((one) => one.delivery.delivery_id),
-      column((one) => one.status),
-      column((one) => one.attempts),
-      column((one) => one.wait_ms),
-      column((one) => one.attempted_at?.getTime()),
-      column((one) => one.http_status),
-      column((one) => one.error),
-      column((one) => one.duration_ms),
-      column((one) => one.response),
-      answer,
-    ],
-  });
-  return new Set(rows.map((row) => row.delivery_id));
-}
-
-/** The days their rows are of, as the names of the partitions end. */
-function daysOf(settlements: readonly Settlement[]): string[] {
-  const days = new Set(settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)));
-  return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
 }
 
 /** Before this time no delivery is unfinished; null where none is at all. */

@@ -1,7 +1,9 @@
 import type { NewEvent, StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
+import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
-import type { LeasedDelivery } from './deliveries.js';
+import { jsonArray } from './json-array.js';
+import type { LeasedDelivery } from './leased-delivery.js';
 import { type PageFilter, pageStatement } from './page.js';
 
 export interface RecordedEvent {
@@ -25,78 +27,120 @@ export interface RecordedBatch {
   organizations: ReadonlySet<string>;
 }
 
-/** One for each event. */
-interface EventRow {
+/** Events to be recorded, and the text of each one's payload, which is stored as it is. */
+export interface NewBatch {
+  events: readonly (NewEvent & { undelivered?: boolean })[];
+  payloads: readonly string[];
+}
+
+export function batchOf(events: NewBatch['events']): NewBatch {
+  return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
+}
+
+/** How the identifiers begin, and from which number they count. */
+interface HeadRow {
   id: string;
   created_at: Date;
-  organization_id: string;
-  workspace_id: string | null;
-  type: string;
-  payload: string;
+  zero: number | string;
+}
+
+/** An event that was recorded before, under the same idempotency key. */
+interface KnownRow {
+  ordinal: number | string;
+  id: string;
+  created_at: Date;
   webhook_id: null;
 }
 
-/** After them, one for each webhook of which deliveries were born leased. */
+/** Of one webhook, deliveries that were born leased: of which events, counted from one. */
 interface ShareRow {
   webhook_id: string;
-  organization_id: string;
-  created_at: Date;
-  /** The identifier of the n-th is the head, then this number and n, as ten hexadecimal digits. */
-  head: string;
-  delivery_zero: number;
-  /** Which events, counted from one. */
+  zero: number;
   ordinals: number[];
   bundled: boolean;
 }
 
-/**
- * Records a batch given as the text of a JSON array, in the transaction of `client`. The text goes to
- * PostgreSQL as it is: payloads are stored without ever having been parsed and written again.
- */
+/** Records a batch, in the transaction of `client`. */
 export async function recordBatch(
   client: Queryable,
-  events: string,
+  batch: NewBatch,
   placement: Placement = { node: null, saturated: [] },
 ): Promise<RecordedBatch> {
-  const { rows } = await client.query<EventRow | ShareRow>({
+  const { events, payloads } = batch;
+  const column = (read: (event: NewBatch['events'][number]) => string | null | undefined) =>
+    arrayText(events, read);
+  const { rows } = await client.query<HeadRow | KnownRow | ShareRow>({
     name: 'record batch',
-    text: 'select * from posthorn.record_and_bundle($1, $2, $3)',
-    values: [events, placement.node, placement.saturated],
+    text: 'select * from posthorn.record_and_bundle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+    values: [
+      column(({ type }) => type),
+      column((event) => event.organization_id),
+      column((event) => event.workspace_id),
+      column(({ actor }) => actor.type),
+      column(({ actor }) => actor.id),
+      column(({ subject }) => subject.type),
+      column(({ subject }) => subject.id),
+      events.some(hasKey) ? column((event) => event.idempotency_key) : null,
+      events.some(isUndelivered) ? column((event) => String(isUndelivered(event))) : null,
+      jsonArray(payloads),
+      placement.node,
+      placement.saturated,
+    ],
     leases: placement.node !== null,
   });
-  const recorded: EventRow[] = [];
-  const leased: LeasedDelivery[] = [];
-  const organizations = new Set<string>();
-  for (const row of rows) {
-    if (row.webhook_id === null) {
-      recorded.push(row);
-      organizations.add(row.organization_id);
-    } else {
-      bornLeased(row, recorded, leased);
-    }
+  const [head, ...others] = rows as [HeadRow, ...(KnownRow | ShareRow)[]];
+  const { id: start, created_at } = head;
+  const recorded: RecordedEvent[] = [];
+  const zero = Number(head.zero);
+  for (let ordinal = 1; ordinal <= events.length; ordinal += 1) {
+    recorded.push({ id: numbered(`EVT-${start}`, zero + ordinal), created_at });
   }
+  const leased: LeasedDelivery[] = [];
+  for (const row of others) {
+    if (row.webhook_id !== null) bornLeased(row, head, batch, recorded, leased);
+    else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
+  }
+  const organizations = new Set(events.map((event) => event.organization_id));
   return { events: recorded, leased, node: placement.node, organizations };
 }
 
-function bornLeased(share: ShareRow, events: readonly EventRow[], leased: LeasedDelivery[]): void {
-  const { organization_id, webhook_id, created_at, head, delivery_zero, ordinals } = share;
-  const bundle = { organization_id, webhook_id, created_at, head, open: ordinals.length };
+const hasKey = (event: NewEvent) => event.idempotency_key !== undefined;
+const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
+
+function bornLeased(
+  { webhook_id, zero, ordinals, bundled }: ShareRow,
+  { id: head, created_at }: HeadRow,
+  { events, payloads }: NewBatch,
+  recorded: readonly RecordedEvent[],
+  leased: LeasedDelivery[],
+): void {
+  const { organization_id } = events[ordinals[0]! - 1]!;
+  const bundle = bundled
+    ? { organization_id, webhook_id, created_at, head, open: ordinals.length }
+    : undefined;
   for (let place = 1; place <= ordinals.length; place += 1) {
-    const event = events[ordinals[place - 1]! - 1]!;
+    const index = ordinals[place - 1]! - 1;
+    const event = events[index]!;
     leased.push({
       organization_id,
       webhook_id,
       delivery_created_at: created_at,
-      delivery_id: `WDLV-${head}${(delivery_zero + place).toString(16).toUpperCase()}`,
+      delivery_id: numbered(`WDLV-${head}`, zero + place),
       attempts: 0,
-      event_id: event.id,
+      event_id: recorded[index]!.id,
       type: event.type,
-      event_created_at: event.created_at,
-      workspace_id: event.workspace_id,
-      payload: event.payload,
-      bundle: share.bundled ? bundle : undefined,
+      event_created_at: created_at,
+      workspace_id: event.workspace_id ?? null,
+      // A part of a text keeps all of it in memory; a delivery may wait for long.
+      payload: Buffer.from(payloads[index]!).toString(),
+      bundle,
     });
   }
+}
+
+/** As in the database: the number follows as ten hexadecimal digits. */
+function numbered(start: string, number: number): string {
+  return start + number.toString(16).toUpperCase();
 }
 
 /** A `pg` client with a transaction open on it. */

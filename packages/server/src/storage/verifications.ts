@@ -1,7 +1,7 @@
 import { verificationFailed } from '../domain/own-event.js';
 import { reverifyAfterMs, type VerificationFailure, type Webhook } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
-import { type Placement, type RecordedBatch, recordBatch } from './events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from './events.js';
 import { changeWebhook, readWebhook, type WebhookChange } from './webhooks.js';
 
 /**
@@ -40,7 +40,7 @@ export async function settleVerification(
   const changed = await changeWebhook(client, current, change);
   if (!changed) return undefined;
   if (!failure) return { webhook: changed, batch: undefined };
-  const batch = await recordBatch(client, JSON.stringify([verificationFailed(changed, failure)]), placement);
+  const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), placement);
   return { webhook: changed, batch };
 }
 

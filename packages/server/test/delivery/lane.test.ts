@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Lane } from '../../src/delivery/lane.js';
-import type { LeasedDelivery } from '../../src/storage/deliveries.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 
 function delivery(number: number): LeasedDelivery {
   const at = new Date(0);

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { deliveryFailed } from '../../src/domain/own-event.js';
 import type { Database } from '../../src/storage/database.js';
-import { recordBatch } from '../../src/storage/events.js';
+import { batchOf, recordBatch } from '../../src/storage/events.js';
 import { event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startTestService, type TestService } from '../support/service.js';
@@ -148,7 +148,7 @@ describe('any set of webhooks, whichever of them fail', () => {
       const byId = new Map(all.map((one) => [one.id, one]));
       await subscribe(organization, all);
       const first = event({ organization_id: organization });
-      await recordBatch(database, JSON.stringify([first]));
+      await recordBatch(database, batchOf([first]));
 
       let rounds = 0;
       for (let due = await finish(organization); due.length > 0; due = await finish(organization)) {
@@ -164,7 +164,7 @@ describe('any set of webhooks, whichever of them fail', () => {
             },
           ),
         );
-        if (events.length > 0) await recordBatch(database, JSON.stringify(events));
+        if (events.length > 0) await recordBatch(database, batchOf(events));
       }
       roundsSeen.add(rounds);
 

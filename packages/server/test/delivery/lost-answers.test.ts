@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { recordBatch } from '../../src/storage/events.js';
+import { batchOf, recordBatch } from '../../src/storage/events.js';
 import { ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
@@ -46,7 +46,7 @@ describe('deliveries that the database leased to a node without the node hearing
     const { receiver } = await owner.connect();
     await Promise.all(Array.from({ length: 8 }, () => owner.events()));
     proxy.loseAnswers();
-    await recordBatch(direct.database, JSON.stringify([event({ organization_id: owner.organization })]));
+    await recordBatch(direct.database, batchOf([event({ organization_id: owner.organization })]));
     await eventually(
       () => deliveriesOf(owner.organization),
       ([delivery]) => delivery?.leased_by !== null,

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claimDeliveries, settleDeliveries } from '../../src/storage/deliveries.js';
-import { recordBatch } from '../../src/storage/events.js';
+import { claimDeliveries } from '../../src/storage/deliveries.js';
+import { batchOf, recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
+import { settleDeliveries } from '../../src/storage/settlements.js';
 import { ask, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { Standstill } from '../support/hostile-receiver.js';
@@ -120,7 +121,7 @@ describe('an outcome', () => {
   values ('ORG-acme', 'WHK-1', 'https://receiver.test/', 'active', '{*}', now(), '')`,
     });
     const node = await registerNode(database, 60_000);
-    const batch = await recordBatch(database, JSON.stringify([event()]), { node, saturated: [] });
+    const batch = await recordBatch(database, batchOf([event()]), { node, saturated: [] });
     const { delivery_created_at: created_at, delivery_id: id } = batch.leased[0]!;
     const key = { organization_id: 'ORG-acme', webhook_id: 'WHK-1', created_at, id };
     const written = async () => {
@@ -216,7 +217,7 @@ describe('two nodes on one database', () => {
     const owner = await newTenant(one);
     const { receiver } = await owner.connect(200);
     const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
-    await recordBatch(one.database, JSON.stringify(events));
+    await recordBatch(one.database, batchOf(events));
     await eventually(() => stored(owner), allSucceeded);
     expect(receiver.deliveries.count).toBe(1_000);
     expect(new Set(idsOf(receiver.deliveries.all)).size).toBe(1_000);

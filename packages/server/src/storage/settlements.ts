@@ -1,15 +1,63 @@
+import { dayMs } from '../domain/duration.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
-import type { Settlement } from './deliveries.js';
+import type { Bundle, LeasedDelivery } from './leased-delivery.js';
 
-/** First deliveries of one recording to one webhook, which have one row for all until they are settled. */
-export interface Bundle {
-  organization_id: string;
-  webhook_id: string;
-  created_at: Date;
-  head: string;
-  /** How many of them are not settled yet. */
-  open: number;
+/** What is written of a delivery after an attempt. `attempts` unchanged means none was made. */
+export interface Settlement {
+  delivery: LeasedDelivery;
+  status: 'pending' | 'success' | 'failed' | 'cancelled';
+  attempts: number;
+  /** For one that stays pending: how long until it is due. */
+  wait_ms?: number;
+  attempted_at?: Date;
+  http_status?: number | null;
+  error?: string | null;
+  duration_ms?: number | null;
+  response?: string | null;
+}
+
+/** Writes outcomes where the lease is still the node's; answers the ids that were written, where asked to. */
+export async function settleDeliveries(
+  database: Queryable,
+  node: number,
+  settlements: readonly Settlement[],
+  answer: boolean,
+): Promise<ReadonlySet<string>> {
+  const column = (read: (settlement: Settlement) => number | string | null | undefined) =>
+    arrayText(settlements, read);
+  const { rows } = await database.query<{ delivery_id: string }>({
+    name: 'settle deliveries',
+    text: `
+  select delivery_id
+    from posthorn.settle_outcomes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+    values: [
+      node,
+      daysOf(settlements),
+      column((one) => one.delivery.organization_id),
+      column((one) => one.delivery.webhook_id),
+      column((one) => one.delivery.delivery_created_at.getTime()),
+      column((one) => one.delivery.delivery_id),
+      column((one) => one.status),
+      column((one) => one.attempts),
+      column((one) => one.wait_ms),
+      column((one) => one.attempted_at?.getTime()),
+      column((one) => one.http_status),
+      column((one) => one.error),
+      column((one) => one.duration_ms),
+      column((one) => one.response),
+      answer,
+    ],
+  });
+  return new Set(rows.map((row) => row.delivery_id));
+}
+
+/** The days their rows are of, as the names of the partitions end. */
+function daysOf(settlements: readonly Settlement[]): string[] {
+  const days = new Set(
+    settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)),
+  );
+  return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
 }
 
 /** Called once outcomes are written for good. */
