@@ -39,12 +39,13 @@ export async function startServer(env = {}) {
     pid: child.pid,
     database,
     token,
+    /** Events, or their JSON where making that should not count. */
     async record(events) {
       const { statusCode, body } = await platform.request({
         path: '/platform/events',
         method: 'POST',
         headers: { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' },
-        body: JSON.stringify(events),
+        body: typeof events === 'string' ? events : JSON.stringify(events),
       });
       const text = await body.text();
       if (statusCode !== 201) throw new Error(`recording answered ${statusCode}: ${text}`);
@@ -194,6 +195,10 @@ export async function written(database) {
            (select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8 from pg_stat_user_tables
              where schemaname = 'posthorn') as rows`);
   return rows[0];
+}
+
+export function median(values) {
+  return percentile(values, 0.5);
 }
 
 export function percentile(values, fraction) {
