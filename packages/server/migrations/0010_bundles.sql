@@ -54,7 +54,8 @@ as $$
                         and d.created_at = b.created_at and d.id = u.id);
 $$;
 
--- As record_and_lease, with bundles. Answers a row for each event, in order, and after them one for each webhook of
+-- As record_and_lease, with bundles, for recordings by a node; others need no rights on bundles and go on with
+-- that one. Answers a row for each event, in order, and after them one for each webhook of
 -- which some were born leased: the events by their ordinals, and the deliveries' identifiers as in a bundle.
 create function posthorn.record_and_bundle(events json, node int, saturated text[])
 returns table (
@@ -173,44 +174,6 @@ begin
     from shares s
    where s.leased_by is not null
    order by 1 nulls last;
-end
-$$;
-
--- As before, by the new function.
-create or replace function posthorn.record_events(events json)
-returns table (ordinal bigint, id text, created_at timestamptz)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  fault record;
-begin
-  select e.ordinal - 1 as index,
-         case
-           when e.type is null or e.type !~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}$'
-             then format('type %L is not of the form domain.action', e.type)
-           when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
-           when e.organization_id is null or e.organization_id !~ '^ORG-[!-~]{1,120}$'
-             then format('organization_id %L is not ORG-…', e.organization_id)
-           when e.workspace_id !~ '^WS-[!-~]{1,120}$' then format('workspace_id %L is not WS-…', e.workspace_id)
-           when coalesce(e.actor ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.actor ->> 'id', '') !~ '^[!-~]{1,128}$'
-             then 'actor is not {"type": …, "id": …}'
-           when coalesce(e.subject ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.subject ->> 'id', '') !~ '^[!-~]{1,128}$'
-             then 'subject is not {"type": …, "id": …}'
-           when coalesce(json_typeof(e.payload), '') <> 'object' then 'payload is not a JSON object'
-         end as reason
-    into fault
-    from rows from (json_to_recordset(events) as (
-           type text, organization_id text, workspace_id text, actor json, subject json, payload json
-         )) with ordinality as e (type, organization_id, workspace_id, actor, subject, payload, ordinal)
-   order by 2 nulls last
-   limit 1;
-  if fault.reason is not null then
-    raise exception 'posthorn: event %: %', fault.index, fault.reason using errcode = 'invalid_parameter_value';
-  end if;
-  return query
-  select b.ordinal, b.id, b.created_at
-    from posthorn.record_and_bundle(events, null, '{}') b
-   order by b.ordinal;
 end
 $$;
 

@@ -1,6 +1,6 @@
 import type { NewEvent, StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
-import type { Queryable } from './database.js';
+import type { Queryable, Statement } from './database.js';
 import type { LeasedDelivery } from './deliveries.js';
 import { type PageFilter, pageStatement } from './page.js';
 
@@ -58,12 +58,7 @@ export async function recordBatch(
   events: string,
   placement: Placement = { node: null, saturated: [] },
 ): Promise<RecordedBatch> {
-  const { rows } = await client.query<EventRow | ShareRow>({
-    name: 'record batch',
-    text: 'select * from posthorn.record_and_bundle($1, $2, $3)',
-    values: [events, placement.node, placement.saturated],
-    leases: placement.node !== null,
-  });
+  const { rows } = await client.query<EventRow | ShareRow>(recordingOf(events, placement));
   const recorded: EventRow[] = [];
   const leased: LeasedDelivery[] = [];
   const organizations = new Set<string>();
@@ -76,6 +71,23 @@ export async function recordBatch(
     }
   }
   return { events: recorded, leased, node: placement.node, organizations };
+}
+
+/** Held by nobody they are in no bundle, and a producer's own role has no rights on bundles. */
+function recordingOf(events: string, { node, saturated }: Placement): Statement {
+  if (node === null) {
+    return {
+      name: 'record batch',
+      text: "select * from posthorn.record_and_lease($1, null, '{}')",
+      values: [events],
+    };
+  }
+  return {
+    name: 'record and bundle',
+    text: 'select * from posthorn.record_and_bundle($1, $2, $3)',
+    values: [events, node, saturated],
+    leases: true,
+  };
 }
 
 function bornLeased(share: ShareRow, events: readonly EventRow[], leased: LeasedDelivery[]): void {
