@@ -192,6 +192,8 @@ returns table (delivery_id text)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   written text[];
@@ -215,10 +217,11 @@ begin
              organization_id, webhook_id, created_ms, id, event_id, type, size, status, attempts,
              wait_ms, attempted_ms, http_status, error, duration_ms, response)
      cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
-     where not (again and exists (
-             select from posthorn.deliveries d
+     -- Not by `exists`: while the table is small that would be planned as reading all of it, and stay so.
+     where not again or (
+             select d.id from posthorn.deliveries d
               where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
-                and d.created_at = at.created and d.id = o.id))
+                and d.created_at = at.created and d.id = o.id) is null
     returning id
   )
   select array_agg(id) filter (where answer) into written from settled;
@@ -228,7 +231,8 @@ begin
            organization_id, webhook_id, created_ms, head)
    where b.organization_id = o.organization_id and b.webhook_id = o.webhook_id
      and b.created_at = to_timestamp(o.created_ms / 1000)::timestamptz(3) and b.head = o.head
-     and b.leased_by = node;
+     -- Said in a way no index can serve: the way in is the bundle, not all that the node holds.
+     and coalesce(b.leased_by, 0) = node;
 
   return query select unnest(written);
 end
@@ -239,6 +243,8 @@ $$;
 create function posthorn.open_bundles(holders int[]) returns bigint
 language plpgsql
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   day    date;
@@ -251,16 +257,19 @@ begin
   end loop;
   with taken as (
     delete from posthorn.bundles b where b.leased_by = any (holders) returning b as bundle
+  ), contents as materialized (
+    -- Apart, so that each event is looked up by its key. Joined the other way round, each event of a recording
+    -- would be held against each place in its bundle.
+    select (t.bundle).organization_id, (t.bundle).webhook_id, (t.bundle).created_at, u.id, u.event_id
+      from taken t
+     cross join posthorn.bundled(t.bundle) u
   ), queued as (
     insert into posthorn.deliveries
            (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes)
-    select (t.bundle).organization_id, (t.bundle).webhook_id, e.created_at, u.id, e.id, e.type, e.created_at,
-           e.created_at, e.bytes
-      from taken t
-     cross join posthorn.bundled(t.bundle) u
+    select c.organization_id, c.webhook_id, e.created_at, c.id, e.id, e.type, e.created_at, e.created_at, e.bytes
+      from contents c
       join posthorn.events e
-        on e.organization_id = (t.bundle).organization_id and e.created_at = (t.bundle).created_at
-       and e.id = u.event_id
+        on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
     -- Those that were settled.
     on conflict do nothing
     returning 1
