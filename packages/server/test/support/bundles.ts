@@ -81,7 +81,13 @@ export const succeeded = (delivery: LeasedDelivery): Settlement => ({
 });
 
 export const failedOnce = (delivery: LeasedDelivery, waitMs: number): Settlement => ({
-  ...{ delivery, status: 'pending', attempts: delivery.attempts + 1, wait_ms: waitMs, attempted_at: new Date() },
+  ...{
+    delivery,
+    status: 'pending',
+    attempts: delivery.attempts + 1,
+    wait_ms: waitMs,
+    attempted_at: new Date(),
+  },
   ...{ http_status: 500, error: null, duration_ms: 7, response: 'no' },
 });
 
