@@ -7,11 +7,13 @@ import { webhookDisabled } from '../../src/domain/own-event.js';
 import { settleBundled } from '../../src/storage/bundles.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { claimDeliveries, type LeasedDelivery } from '../../src/storage/deliveries.js';
+import { readDelivery, readStats } from '../../src/storage/delivery-history.js';
 import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
 import {
   bundleSizes,
   deliveryRows,
+  failedOnce,
   recordFor,
   settle,
   subscribe,
@@ -106,6 +108,44 @@ describe('the settler', () => {
     expect(await bundleSizes(database)).toEqual([]);
     expect(await deliveryRows(database)).toHaveLength(14);
   });
+});
+
+test('of a bundle that is partly settled each delivery is told of once, as it stands', async () => {
+  const { database, node } = await withNode();
+  const { leased } = await recordFor(database, node, 6);
+  const webhook = { organization_id: 'ORG-acme', webhook_id: 'WHK-1' };
+  const cancelled = { delivery: leased[2]!, status: 'cancelled', attempts: 0 } as const;
+  await settle(database, node, [succeeded(leased[0]!), failedOnce(leased[1]!, 3_600_000), cancelled]);
+  expect(await bundleSizes(database)).toEqual([6]);
+  const now = new Date(Date.now() + 1_000);
+  expect(await readStats(database, webhook, new Date(now.getTime() - 3_600_000), now)).toMatchObject({
+    ...{ success: 1, failed: 0, pending: 1 + 3 },
+    oldest_undelivered_at: leased[0]!.delivery_created_at,
+  });
+  const told = [];
+  for (const { delivery_id: id, delivery_created_at: at } of leased) {
+    told.push((await readDelivery(database, { ...webhook, id, createdMs: at.getTime() }))?.status);
+  }
+  expect(told).toEqual(['success', 'pending', undefined, 'pending', 'pending', 'pending']);
+});
+
+test('a node of the version before records and settles beside the others, and releases their bundles', async () => {
+  const { database, node } = await withNode();
+  const old = await registerNode(database, 60_000);
+  const { leased } = await recordFor(database, node, 5);
+  const { rows } = await database.query<LeasedDelivery & { created_at: Date }>({
+    text: "select * from posthorn.record_and_lease($1, $2, '{}')",
+    values: [JSON.stringify(Array.from({ length: 5 }, () => event())), old],
+  });
+  const theirs = rows.map((row) => ({
+    ...{ ...row, organization_id: 'ORG-acme', delivery_created_at: row.created_at, attempts: 0 },
+  }));
+  expect(await bundleSizes(database)).toEqual([5]);
+  expect(await settle(database, old, theirs.map(succeeded))).toHaveLength(5);
+  await retireNodes(database, [node]);
+  expect(await releaseDeadNodes(database)).toBe(5);
+  const released = (await deliveryRows(database)).filter(({ status }) => status === 'pending');
+  expect(released.map(({ id }) => id)).toEqual(leased.map(({ delivery_id: id }) => id).sort());
 });
 
 describe('settling a bundle while its node is taken for dead', () => {
