@@ -1,16 +1,6 @@
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
-import type { Settlement } from './deliveries.js';
-
-/** First deliveries of one recording to one webhook, which have one row for all until they are settled. */
-export interface Bundle {
-  organization_id: string;
-  webhook_id: string;
-  created_at: Date;
-  head: string;
-  /** How many of them are not settled yet. */
-  open: number;
-}
+import type { Bundle, Settlement } from './deliveries.js';
 
 /** Called once outcomes are written for good. */
 export function countSettled(settlements: readonly Settlement[]): void {

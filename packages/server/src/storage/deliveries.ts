@@ -1,7 +1,16 @@
 import { dayMs } from '../domain/duration.js';
 import { arrayText } from './array-text.js';
-import type { Bundle } from './bundles.js';
 import type { Queryable } from './database.js';
+
+/** First deliveries of one recording to one webhook, which have one row for all until they are settled. */
+export interface Bundle {
+  organization_id: string;
+  webhook_id: string;
+  created_at: Date;
+  head: string;
+  /** How many of them are not settled yet. */
+  open: number;
+}
 
 /** A delivery in a node's memory, with all it takes to attempt it. */
 export interface LeasedDelivery {
@@ -97,7 +106,9 @@ export async function settleDeliveries(
 
 /** The days their rows are of, as the names of the partitions end. */
 function daysOf(settlements: readonly Settlement[]): string[] {
-  const days = new Set(settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)));
+  const days = new Set(
+    settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)),
+  );
   return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
 }
 
