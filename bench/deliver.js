@@ -83,7 +83,8 @@ async function settled(database) {
   for (;;) {
     const { rows } = await database.query(`
       select exists (select from posthorn.deliveries where status = 'pending' and leased_by is null)
-          or exists (select from posthorn.deliveries where status = 'pending' and leased_by is not null) as open`);
+          or exists (select from posthorn.deliveries where status = 'pending' and leased_by is not null)
+          or exists (select from posthorn.bundles) as open`);
     if (!rows[0].open) return;
     await new Promise((waited) => setTimeout(waited, 200));
   }
