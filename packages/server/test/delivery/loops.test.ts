@@ -23,7 +23,9 @@ describe('webhooks on * that fail', () => {
     await eventually(
       async () => {
         const { rows } = await service.database.query<{ count: number }>({
-          text: "select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending'",
+          text: `
+  select (select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending')
+       + (select count(*) from posthorn.bundles where organization_id = $1) as count`,
           values: [owner.organization],
         });
         return rows[0]?.count;
