@@ -238,8 +238,9 @@ begin
 end
 $$;
 
--- Bundles of nodes that are gone: whatever in them has no row yet gets one, to be claimed by any node.
--- Answers how many.
+-- Bundles of nodes that are gone: whatever in them has no row yet gets one, to be claimed by any node. Not of all
+-- at once, however many there are: a statement that takes too long is given up, and would be for ever. What is
+-- left has a holder that does not exist, and is found by release_orphans. Answers how many got a row.
 create function posthorn.open_bundles(holders int[]) returns bigint
 language plpgsql
 set enable_seqscan = off
@@ -247,16 +248,27 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  day    date;
-  opened bigint;
+  opened_max constant int := 20000;
+  day        date;
+  opened     bigint;
 begin
   for day in
     select distinct (b.created_at at time zone 'UTC')::date from posthorn.bundles b where b.leased_by = any (holders)
   loop
     perform posthorn.ensure_partition('deliveries', day);
   end loop;
-  with taken as (
-    delete from posthorn.bundles b where b.leased_by = any (holders) returning b as bundle
+  with counted as (
+    select b.*,
+           sum(cardinality(b.ordinals)) over (
+             order by b.created_at, b.head, b.webhook_id rows unbounded preceding) - cardinality(b.ordinals) as before
+      from posthorn.bundles b
+     where b.leased_by = any (holders)
+  ), taken as (
+    delete from posthorn.bundles b
+     using (select * from counted where before < opened_max) c
+     where b.organization_id = c.organization_id and b.webhook_id = c.webhook_id
+       and b.created_at = c.created_at and b.head = c.head
+    returning b as bundle
   ), contents as materialized (
     -- Apart, so that each event is looked up by its key. Joined the other way round, each event of a recording
     -- would be held against each place in its bundle.
