@@ -27,6 +27,22 @@ create table posthorn.bundles (
 
 create index bundles_leased on posthorn.bundles (leased_by);
 
+-- Whoever may record may write here: one statement writes deliveries and bundles.
+do $$
+declare
+  role text;
+begin
+  for role in
+    select case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end
+      from pg_class c
+     cross join aclexplode(c.relacl) a
+     where c.oid = 'posthorn.deliveries'::regclass and a.privilege_type = 'INSERT' and a.grantee <> c.relowner
+  loop
+    execute format('grant insert on posthorn.bundles to %s', role);
+  end loop;
+end
+$$;
+
 create function posthorn.numbered(prefix text, head text, number bigint) returns text
 language sql immutable parallel safe
 return prefix || head || upper(to_hex(number) collate "C");
@@ -257,6 +273,8 @@ returns table (delivery_id text)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   written text[];
@@ -280,10 +298,11 @@ begin
              organization_id, webhook_id, created_ms, id, event_id, type, size, status, attempts,
              wait_ms, attempted_ms, http_status, error, duration_ms, response)
      cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
-     where not (again and exists (
-             select from posthorn.deliveries d
+     -- Not by `exists`: while the table is small that would be planned as reading all of it, and stay so.
+     where not again or (
+             select d.id from posthorn.deliveries d
               where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
-                and d.created_at = at.created and d.id = o.id))
+                and d.created_at = at.created and d.id = o.id) is null
     returning id
   )
   select array_agg(id) filter (where answer) into written from settled;
@@ -293,39 +312,57 @@ begin
            organization_id, webhook_id, created_ms, head)
    where b.organization_id = o.organization_id and b.webhook_id = o.webhook_id
      and b.created_at = to_timestamp(o.created_ms / 1000)::timestamptz(3) and b.head = o.head
-     and b.leased_by = node;
+     -- Said in a way no index can serve: the way in is the bundle, not all that the node holds.
+     and coalesce(b.leased_by, 0) = node;
 
   return query select unnest(written);
 end
 $$;
 
--- Bundles of nodes that are gone: whatever in them has no row yet gets one, to be claimed by any node.
--- Answers how many.
+-- Bundles of nodes that are gone: whatever in them has no row yet gets one, to be claimed by any node. Not of all
+-- at once, however many there are: a statement that takes too long is given up, and would be for ever. What is
+-- left has a holder that does not exist, and is found by release_orphans. Answers how many got a row.
 create function posthorn.open_bundles(holders int[]) returns bigint
 language plpgsql
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
-  day    date;
-  opened bigint;
+  opened_max constant int := 20000;
+  day        date;
+  opened     bigint;
 begin
   for day in
     select distinct (b.created_at at time zone 'UTC')::date from posthorn.bundles b where b.leased_by = any (holders)
   loop
     perform posthorn.ensure_partition('deliveries', day);
   end loop;
-  with taken as (
-    delete from posthorn.bundles b where b.leased_by = any (holders) returning b as bundle
+  with counted as (
+    select b.*,
+           sum(cardinality(b.ordinals)) over (
+             order by b.created_at, b.head, b.webhook_id rows unbounded preceding) - cardinality(b.ordinals) as before
+      from posthorn.bundles b
+     where b.leased_by = any (holders)
+  ), taken as (
+    delete from posthorn.bundles b
+     using (select * from counted where before < opened_max) c
+     where b.organization_id = c.organization_id and b.webhook_id = c.webhook_id
+       and b.created_at = c.created_at and b.head = c.head
+    returning b as bundle
+  ), contents as materialized (
+    -- Apart, so that each event is looked up by its key. Joined the other way round, each event of a recording
+    -- would be held against each place in its bundle.
+    select (t.bundle).organization_id, (t.bundle).webhook_id, (t.bundle).created_at, u.id, u.event_id
+      from taken t
+     cross join posthorn.bundled(t.bundle) u
   ), queued as (
     insert into posthorn.deliveries
            (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes)
-    select (t.bundle).organization_id, (t.bundle).webhook_id, e.created_at, u.id, e.id, e.type, e.created_at,
-           e.created_at, e.bytes
-      from taken t
-     cross join posthorn.bundled(t.bundle) u
+    select c.organization_id, c.webhook_id, e.created_at, c.id, e.id, e.type, e.created_at, e.created_at, e.bytes
+      from contents c
       join posthorn.events e
-        on e.organization_id = (t.bundle).organization_id and e.created_at = (t.bundle).created_at
-       and e.id = u.event_id
+        on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
     -- Those that were settled.
     on conflict do nothing
     returning 1
@@ -344,8 +381,11 @@ declare
   dead     int[];
   released bigint;
 begin
-  with gone as (
-    delete from posthorn.nodes n where n.alive_until < clock_timestamp() returning n.id
+  -- One that is just settling is left to the next time: waiting for it would keep us from all others.
+  with overdue as (
+    select n.id from posthorn.nodes n where n.alive_until < clock_timestamp() for update skip locked
+  ), gone as (
+    delete from posthorn.nodes n using overdue o where n.id = o.id returning n.id
   )
   select array_agg(id) into dead from gone;
   if dead is null then

@@ -50,7 +50,7 @@ describe('a lifecycle has the same states in the diagram, in SQL and in TypeScri
   test('of a delivery', () => {
     const states = statesDrawn('docs/architecture.md', '## The life of a delivery');
     expect(states).toEqual(statesOfTable('deliveries'));
-    expect(states).toEqual(statesOfType('storage/deliveries.ts'));
+    expect(states).toEqual(statesOfType('storage/settlements.ts'));
   });
 });
 

@@ -5,6 +5,8 @@ import { registerNode, releaseDeadNodes, releaseOrphans, renewNode, retireNodes 
 const renewEveryMs = 1_000;
 /** Every so many renewals it is looked whether anything is held by a node that no longer exists. */
 const orphansEvery = 5;
+/** What is released at once ends here or soon after; the rest is held by a node that no longer exists. */
+const releasedAtOnce = 20_000;
 /** A lease outlives an attempt by this much, so that nobody else takes what is still on the wire. */
 const marginMs = 2_500;
 
@@ -17,6 +19,7 @@ export class NodeLease {
   #id: number | undefined;
   #goodUntilMs = 0;
   #renewals = 0;
+  #moreToRelease = false;
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> | undefined;
   #stopped = false;
@@ -85,7 +88,9 @@ export class NodeLease {
     this.onRenewed();
     let released = await releaseDeadNodes(this.#database);
     this.#renewals += 1;
-    if (this.#renewals % orphansEvery === 0) released += await releaseOrphans(this.#database);
+    if (this.#renewals % orphansEvery === 0 || this.#moreToRelease)
+      released += await releaseOrphans(this.#database);
+    this.#moreToRelease = released >= releasedAtOnce;
     if (released > 0) this.onReleased();
   }
 

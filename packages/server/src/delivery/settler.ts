@@ -15,6 +15,8 @@ export interface Entry {
   gone?: { id: string; organization_id: string; workspace_id: string | null };
   /** Writing it failed, or seemed to: it may be written. */
   again?: true;
+  /** Certainly written, and counted. */
+  written?: true;
 }
 
 export interface SettlerOptions {
@@ -84,8 +86,9 @@ export class Settler {
           { reason: (error as Error).message },
           'outcomes could not be written; trying again',
         );
-        for (const entry of batch) entry.again = true;
-        this.#entries.unshift(...batch);
+        const unwritten = batch.filter((entry) => !entry.written);
+        for (const entry of unwritten) entry.again = true;
+        this.#entries.unshift(...unwritten);
         this.#flushing = undefined;
         this.#flushSoon(againMs);
       },
@@ -105,6 +108,8 @@ export class Settler {
       if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
       else await settle(this.#database, node, entries, false);
       countSettled(entries.map(({ settlement }) => settlement));
+      // Should the next name's fail, these are not tried again: counted twice, a bundle would end too early.
+      for (const entry of entries) entry.written = true;
     }
     await this.#options.afterWriting();
   }

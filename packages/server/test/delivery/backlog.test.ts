@@ -47,8 +47,10 @@ describe('a backlog of 20,000 on a webhook that hangs', () => {
     expect(largest).toBeLessThan(5_000);
     expect(heapInUse() - before).toBeLessThan(40 * mib);
     const { rows } = await service.database.query<{ waiting: number }>({
-      text: "select count(*) as waiting from posthorn.deliveries where webhook_id = $1 and status = 'pending'",
-      values: [webhook.id],
+      text: `
+  select (select count(*) from posthorn.deliveries where webhook_id = $2 and status = 'pending')
+       + (select count(*) from posthorn.bundled_of($1, $2)) as waiting`,
+      values: [dead.organization, webhook.id],
     });
     expect(rows[0]?.waiting).toBe(20_000);
     await dead.ask('DELETE', `/v1/webhooks/${webhook.id}`);

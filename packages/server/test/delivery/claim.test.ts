@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/events.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
-import { event } from '../support/client.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 
 const organization_id = 'ORG-acme';
@@ -25,7 +25,7 @@ async function prepared(events: number, payloadBytes: number) {
   }
   const payload = { id: 'TSK-1', filler: 'x'.repeat(payloadBytes) };
   const large = event({ organization_id, type: 'task.created', payload });
-  await recordBatch(database, batchOf(Array.from({ length: events }, () => large)));
+  await recordBatch(database, batch(Array.from({ length: events }, () => large)));
   const node = await registerNode(database, 60_000);
   const claim = (bytesMax: number) =>
     claimDeliveries(database, {

@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/identifier.js';
 import { deliveryFailed } from '../../src/domain/own-event.js';
 import type { Database } from '../../src/storage/database.js';
 import { batchOf, recordBatch } from '../../src/storage/events.js';
-import { event } from '../support/client.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -23,7 +23,9 @@ describe('webhooks on * that fail', () => {
     await eventually(
       async () => {
         const { rows } = await service.database.query<{ count: number }>({
-          text: "select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending'",
+          text: `
+  select (select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending')
+       + (select count(*) from posthorn.bundles where organization_id = $1) as count`,
           values: [owner.organization],
         });
         return rows[0]?.count;
@@ -148,7 +150,7 @@ describe('any set of webhooks, whichever of them fail', () => {
       const byId = new Map(all.map((one) => [one.id, one]));
       await subscribe(organization, all);
       const first = event({ organization_id: organization });
-      await recordBatch(database, batchOf([first]));
+      await recordBatch(database, batch([first]));
 
       let rounds = 0;
       for (let due = await finish(organization); due.length > 0; due = await finish(organization)) {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
-import { ask, event } from '../support/client.js';
+import { recordBatch } from '../../src/storage/events.js';
+import { bundleSizes } from '../support/bundles.js';
+import { ask, batch, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
@@ -41,12 +42,35 @@ describe('deliveries that the database leased to a node without the node hearing
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(again.body.data[0].id);
   });
 
+  test('are made all the same, where they are in a bundle', async () => {
+    const owner = await newTenant(service);
+    const { receiver } = await owner.connect();
+    const body = Array.from({ length: 5 }, () => event({ organization_id: owner.organization }));
+    await Promise.all(Array.from({ length: 8 }, () => owner.events()));
+    proxy.loseAnswers();
+    const answer = await ask(`${service.platformUrl}/platform/events`, {
+      ...{ method: 'POST', token: platformToken, body },
+    });
+    expect(answer.status).toBe(503);
+    expect(await deliveriesOf(owner.organization)).toEqual([]);
+    expect(await bundleSizes(direct.database)).toEqual([5]);
+    proxy.heal();
+    await receiver.deliveries.nth(5);
+    const rows = await eventually(
+      () => deliveriesOf(owner.organization),
+      (all) => all.length === 5 && all.every(({ status }) => status === 'success'),
+    );
+    expect(rows).toHaveLength(5);
+    expect(receiver.deliveries.count).toBe(5);
+    expect(await bundleSizes(direct.database)).toEqual([]);
+  });
+
   test('are made all the same, where the node claimed them', async () => {
     const owner = await newTenant(service);
     const { receiver } = await owner.connect();
     await Promise.all(Array.from({ length: 8 }, () => owner.events()));
     proxy.loseAnswers();
-    await recordBatch(direct.database, batchOf([event({ organization_id: owner.organization })]));
+    await recordBatch(direct.database, batch([event({ organization_id: owner.organization })]));
     await eventually(
       () => deliveriesOf(owner.organization),
       ([delivery]) => delivery?.leased_by !== null,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
 import { settleDeliveries } from '../../src/storage/settlements.js';
-import { ask, event } from '../support/client.js';
+import { ask, batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { serve } from '../support/process.js';
@@ -61,7 +61,9 @@ async function stored(owner: Tenant): Promise<Stored[]> {
   return rows;
 }
 
-const allSucceeded = (all: Stored[]) => all.every(({ status }) => status === 'success');
+/** What is attempted for the first time has no row yet, so none that is pending is not enough. */
+const succeeded = (count: number) => (all: Stored[]) =>
+  all.length === count && all.every(({ status }) => status === 'success');
 const idsOf = (requests: readonly Received[]) => requests.map(({ envelope }) => envelope.id as string);
 
 describe('when a node is killed', () => {
@@ -80,7 +82,7 @@ describe('when a node is killed', () => {
     await node.process.ended;
     receiver.onDelivery = 200;
     await receiver.deliveries.nth(onTheWire + 40);
-    const rows = await eventually(() => stored(owner), allSucceeded);
+    const rows = await eventually(() => stored(owner), succeeded(40));
     expect(rows.map(({ event_id: id }) => id).sort()).toEqual([...ids].sort());
     // What was never answered counts for nothing: each needed one attempt.
     expect(rows.every(({ attempts }) => attempts === 1)).toBe(true);
@@ -101,7 +103,7 @@ describe('a node that was taken for dead although it lives', () => {
     await retireNodes(service.database, 'all');
     expect(await releaseDeadNodes(service.database)).toBe(40);
     standstill.end(receiver, 200);
-    const rows = await eventually(() => stored(owner), allSucceeded);
+    const rows = await eventually(() => stored(owner), succeeded(40));
     expect(rows).toHaveLength(40);
     expect(new Set(idsOf(receiver.deliveries.all))).toEqual(new Set(ids));
     const later = await recordOn(service.platformUrl, owner, 1);
@@ -121,16 +123,15 @@ describe('an outcome', () => {
   values ('ORG-acme', 'WHK-1', 'https://receiver.test/', 'active', '{*}', now(), '')`,
     });
     const node = await registerNode(database, 60_000);
-    const batch = await recordBatch(database, batchOf([event()]), { node, saturated: [] });
-    const { delivery_created_at: created_at, delivery_id: id } = batch.leased[0]!;
-    const key = { organization_id: 'ORG-acme', webhook_id: 'WHK-1', created_at, id };
+    const recorded = await recordBatch(database, batch([event()]), { node, saturated: [] });
+    const delivery = recorded.leased[0]!;
     const written = async () => {
       const { rows } = await database.query<{ status: string; http_status: number | null }>({
         text: 'select status, http_status from posthorn.deliveries',
       });
       return rows;
     };
-    return { database, node, key, written };
+    return { database, node, delivery, written };
   }
 
   const attempted = { attempts: 1, attempted_at: new Date() };
@@ -138,7 +139,7 @@ describe('an outcome', () => {
   const failure = { ...attempted, status: 'failed', http_status: 500 } as const;
 
   test('is written only where the lease is still that of the node whose attempt it was', async () => {
-    const { database, node: dead, key, written } = await prepared();
+    const { database, node: dead, delivery, written } = await prepared();
     await retireNodes(database, [dead]);
     expect(await releaseDeadNodes(database)).toBe(1);
     const alive = await registerNode(database, 60_000);
@@ -152,26 +153,26 @@ describe('an outcome', () => {
     };
     expect((await claimDeliveries(database, claim)).deliveries).toHaveLength(1);
 
-    expect(await settleDeliveries(database, dead, [{ ...key, ...failure }], true)).toEqual(new Set());
+    expect(await settleDeliveries(database, dead, [{ delivery, ...failure }], true)).toEqual(new Set());
     expect(await written()).toEqual([{ status: 'pending', http_status: null }]);
-    expect(await settleDeliveries(database, alive, [{ ...key, ...success }], true)).toEqual(
-      new Set([key.id]),
+    expect(await settleDeliveries(database, alive, [{ delivery, ...success }], true)).toEqual(
+      new Set([delivery.delivery_id]),
     );
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
     // And only once: whatever comes later cannot undo what has ended.
-    expect(await settleDeliveries(database, alive, [{ ...key, ...failure }], true)).toEqual(new Set());
+    expect(await settleDeliveries(database, alive, [{ delivery, ...failure }], true)).toEqual(new Set());
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
   });
 
   test('of a day that retention has dropped meanwhile does not keep the others from being written', async () => {
-    const { database, node, key, written } = await prepared();
-    const dropped = { ...key, created_at: new Date('2020-01-01T00:00:00.000Z') };
+    const { database, node, delivery, written } = await prepared();
+    const dropped = { ...delivery, delivery_created_at: new Date('2020-01-01T00:00:00.000Z') };
     const outcomes = [
-      { ...dropped, ...success },
-      { ...key, ...success },
+      { delivery: dropped, ...success },
+      { delivery, ...success },
     ];
     const settled = await settleDeliveries(database, node, outcomes, true);
-    expect(settled).toEqual(new Set([key.id]));
+    expect(settled).toEqual(new Set([delivery.delivery_id]));
     expect(await written()).toEqual([{ status: 'success', http_status: 200 }]);
   });
 });
@@ -205,7 +206,7 @@ describe('two nodes on one database', () => {
       standstill.end(receiver, 200);
       const rows = await eventually(
         () => stored(owner),
-        (all) => all.every((row) => row.status !== 'pending'),
+        (all) => all.length === 60 && all.every((row) => row.status !== 'pending'),
       );
       expect(rows.filter((row) => row.status === 'success')).toHaveLength(onTheWire);
       expect(rows.filter((row) => row.status === end)).toHaveLength(60 - onTheWire);
@@ -217,8 +218,8 @@ describe('two nodes on one database', () => {
     const owner = await newTenant(one);
     const { receiver } = await owner.connect(200);
     const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
-    await recordBatch(one.database, batchOf(events));
-    await eventually(() => stored(owner), allSucceeded);
+    await recordBatch(one.database, batch(events));
+    await eventually(() => stored(owner), succeeded(1_000));
     expect(receiver.deliveries.count).toBe(1_000);
     expect(new Set(idsOf(receiver.deliveries.all)).size).toBe(1_000);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
-import { event } from '../support/client.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 
 const { database } = await freshDatabase();
@@ -22,8 +22,8 @@ test('what is leased to a node that was declared dead a moment before goes back 
   const alive = await registerNode(database, 60_000);
   await retireNodes(database, [dead]);
   await releaseDeadNodes(database);
-  await recordBatch(database, batchOf([event()]), { node: dead, saturated: [] });
-  await recordBatch(database, batchOf([event()]), { node: alive, saturated: [] });
+  await recordBatch(database, batch([event()]), { node: dead, saturated: [] });
+  await recordBatch(database, batch([event()]), { node: alive, saturated: [] });
   expect(await releaseDeadNodes(database)).toBe(0);
   expect(await releaseOrphans(database)).toBe(1);
   expect(await held()).toEqual([alive, null]);

@@ -7,9 +7,9 @@ import { DeliveryEngine } from '../../src/delivery/engine.js';
 import { Transport, type TransportOptions } from '../../src/delivery/transport.js';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/events.js';
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
-import { event } from '../support/client.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startReceiver } from '../support/receiver.js';
 import { eventually } from '../support/tenant.js';
@@ -51,7 +51,7 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     await transport.close();
   });
   const record = async () => {
-    engine.accept(await recordBatch(database, batchOf([event()]), engine.placement()));
+    engine.accept(await recordBatch(database, batch([event()]), engine.placement()));
   };
   const stored = async () => {
     const { rows } = await database.query<{ status: string; attempts: number; error: string | null }>({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/events.js';
 import { advanceReplay, createReplay, nextReplay, runningMax } from '../../src/storage/replays.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
-import { event } from '../support/client.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 
 const { database } = await freshDatabase();
@@ -13,7 +13,7 @@ async function newWebhook(events: number) {
   made += 1;
   const webhook = { organization_id: `ORG-${made}`, id: `WHK-${made}` };
   const recorded = Array.from({ length: events }, () => event({ organization_id: webhook.organization_id }));
-  await recordBatch(database, batchOf(recorded));
+  await recordBatch(database, batch(recorded));
   const created = { created_at: new Date(), secret: Buffer.alloc(1), url: 'http://127.0.0.1/' };
   await createWebhook(database, { ...webhook, workspace_id: null, event_types: ['*'], ...created });
   await changeWebhook(database, webhook, { status: 'active' });

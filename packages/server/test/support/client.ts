@@ -1,3 +1,4 @@
+import { batchOf, type NewBatch } from '../../src/storage/events.js';
 import { platformToken, type TestService } from './service.js';
 
 export interface Answer {
@@ -58,6 +59,11 @@ export function event(fields: Record<string, unknown> = {}): Record<string, unkn
     payload: {},
     ...fields,
   };
+}
+
+/** Events as the store takes them. */
+export function batch(events: readonly Record<string, unknown>[]): NewBatch {
+  return batchOf(events as unknown as NewBatch['events']);
 }
 
 /** Records events through the platform listener and answers their ids and times. */

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { bundleSizes, type DeliveryRow, deliveryRows } from '../support/bundles.js';
+import { event, record } from '../support/client.js';
+import { Standstill } from '../support/hostile-receiver.js';
+import { serve } from '../support/process.js';
+import type { Received } from '../support/receiver.js';
+import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+const timeoutMs = 10_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: `${timeoutMs}ms` });
+});
+
+const recordTogether = (owner: Tenant, count: number, on: { platformUrl: string } = owner.service) => {
+  const events = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
+  return record({ ...owner.service, platformUrl: on.platformUrl }, ...events);
+};
+
+async function rowsOf(owner: Tenant): Promise<DeliveryRow[]> {
+  const rows = await deliveryRows(owner.service.database);
+  return rows.filter((row) => row.organization_id === owner.organization);
+}
+
+const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery']);
+const eventOf = ({ envelope }: Received) => envelope.id as string;
+const count = (ids: readonly string[], id: string) => ids.filter((one) => one === id).length;
+
+describe('a delivery that is on the wire for the first time, out of a bundle', () => {
+  async function held() {
+    const owner = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await owner.connect(standstill.answering);
+    const recorded = await recordTogether(owner, 6);
+    await standstill.reached(service.platformUrl, receiver);
+    expect(await rowsOf(owner)).toEqual([]);
+    const path = `/v1/webhooks/${webhook.id}/deliveries/${deliveryOf(receiver.deliveries.all[0]!)}`;
+    onTestFinished(() => standstill.end(receiver, 200));
+    return { owner, standstill, receiver, webhook, recorded, path };
+  }
+
+  test('can be read: pending, without an attempt; and once it is answered, with the attempt', async () => {
+    const { owner, standstill, receiver, recorded, path } = await held();
+    const [first] = receiver.deliveries.all;
+    const { created_at } = recorded.find(({ id }) => id === eventOf(first!))!;
+    const before = await owner.data('GET', path);
+    expect(before).toEqual({
+      ...{ id: deliveryOf(first!), event_id: eventOf(first!), event_type: 'invoice.paid', status: 'pending' },
+      ...{ http_status: null, error: null, duration_ms: null, attempts: 0, attempt_log: [] },
+      ...{ created_at, next_attempt_at: created_at },
+    });
+    standstill.end(receiver, 200);
+    const after = await eventually(
+      () => owner.data('GET', path),
+      ({ status }) => status === 'success',
+    );
+    const { id, event_id, event_type } = before;
+    expect(after).toMatchObject({ id, event_id, event_type, created_at, attempts: 1, http_status: 200 });
+    expect(after.attempt_log).toHaveLength(1);
+  });
+
+  test('can not be read with the token of another organization or workspace, nor as one of another webhook', async () => {
+    const { owner, receiver, webhook, path } = await held();
+    const stranger = await newTenant(service);
+    expect((await stranger.ask('GET', path)).status).toBe(404);
+    const elsewhere = { organization_id: owner.organization, workspace_id: 'WS-elsewhere' };
+    expect((await (await newTenant(service, elsewhere)).ask('GET', path)).status).toBe(404);
+    const sibling = await owner.webhook(receiver, { event_types: ['user.invited'] });
+    expect((await owner.ask('GET', path.replace(webhook.id, sibling.id))).status).toBe(404);
+    expect((await owner.ask('GET', path)).status).toBe(200);
+  });
+
+  test('counts as pending in the figures of its webhook, since it was recorded, and as success afterwards', async () => {
+    const { owner, standstill, receiver, webhook, recorded } = await held();
+    const stats = () => owner.data('GET', `/v1/webhooks/${webhook.id}/stats`);
+    const { created_at } = recorded[0]!;
+    expect(await stats()).toMatchObject({
+      success: 0,
+      failed: 0,
+      pending: 6,
+      oldest_undelivered_at: created_at,
+    });
+    standstill.end(receiver, 200);
+    await eventually(stats, ({ success }) => success === 6);
+    expect(await stats()).toMatchObject({ failed: 0, pending: 0, oldest_undelivered_at: null });
+  });
+
+  test('is left out of a replay of what failed: nobody knows yet', async () => {
+    const { owner, standstill, receiver, webhook } = await held();
+    const range = { from: '2020-01-01', to: '2100-01-01', only_failed: true };
+    const replay = await owner.data('POST', `/v1/webhooks/${webhook.id}/replay`, range);
+    expect(replay.total).toBe(0);
+    const done = await eventually(
+      () => owner.data('GET', `/v1/webhooks/${webhook.id}/replays/${replay.id}`),
+      ({ status }) => status !== 'running',
+    );
+    expect(done).toMatchObject({ status: 'done', done: 0 });
+    standstill.end(receiver, 200);
+    await owner.settled(webhook, 6, ({ status }) => status === 'success');
+    expect(receiver.deliveries.count).toBe(6);
+  });
+});
+
+test('what a webhook that has not answered yet has too much of is given back, and delivered exactly once', async () => {
+  const owner = await newTenant(service);
+  const { receiver } = await owner.connect(200);
+  const recorded = await recordTogether(owner, 1_000);
+  const rows = await eventually(
+    () => rowsOf(owner),
+    (all) => all.length === 1_000 && all.every(({ status }) => status === 'success'),
+  );
+  // Only what was given back was due at another time than it was made.
+  const givenBack = rows.filter(({ due_at, created_at }) => due_at.getTime() !== created_at.getTime());
+  expect(givenBack.length).toBeGreaterThan(100);
+  expect(rows.every(({ attempts, leased_by }) => attempts === 1 && leased_by === null)).toBe(true);
+  expect(receiver.deliveries.all.map(eventOf).sort()).toEqual(recorded.map(({ id }) => id).sort());
+  // Those of other tests end as well.
+  await eventually(
+    () => bundleSizes(service.database),
+    (sizes) => sizes.length === 0,
+  );
+});
+
+test('a node is killed with a bundle partly settled: the rest is attempted by another, and only the rest', async () => {
+  const settings = {
+    POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
+    POSTHORN_DELIVERY_TIMEOUT: '3s',
+  };
+  const survivor = await startTestService({ ...settings, POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+  const node = await serve({
+    ...{ ...settings, DATABASE_URL: survivor.databaseUrl, POSTHORN_DATA_DIR: survivor.dataDir },
+    ...{ POSTHORN_PLATFORM_TOKEN: platformToken, POSTHORN_EGRESS_ALLOW: '127.0.0.0/8' },
+  });
+  const owner = await newTenant(survivor);
+  const answered: string[] = [];
+  const { receiver } = await owner.connect((response: ServerResponse, request: Received) => {
+    if (answered.length === 3) return;
+    answered.push(eventOf(request));
+    response.end();
+  });
+  const recorded = await recordTogether(owner, 8, node);
+  const settled = await eventually(
+    () => rowsOf(owner),
+    (rows) => rows.length === 3,
+  );
+  expect(await bundleSizes(survivor.database)).toEqual([8]);
+
+  node.process.kill('SIGKILL');
+  await node.process.ended;
+  receiver.onDelivery = 200;
+  const rows = await eventually(
+    () => rowsOf(owner),
+    (all) => all.length === 8 && all.every(({ status }) => status === 'success'),
+  );
+  expect(rows).toEqual(expect.arrayContaining(settled));
+  expect(rows.every(({ attempts }) => attempts === 1)).toBe(true);
+  expect(rows.map(({ event_id: id }) => id).sort()).toEqual(recorded.map(({ id }) => id).sort());
+  const requests = receiver.deliveries.all.map(eventOf);
+  for (const id of answered) expect(count(requests, id)).toBe(1);
+  expect(await bundleSizes(survivor.database)).toEqual([]);
+});
