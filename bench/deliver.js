@@ -24,13 +24,14 @@ const latencyPerSecond = 300;
 export async function benchDeliver(print) {
   const receiver = await startReceiver();
   const server = await startServer();
+  const pool = new Pool(receiver.url, { connections: 64 });
   try {
     await server.createWebhook(`${receiver.url}/ok`);
-    for (let round = 0; round < warmUps; round += 1) await turn(server, receiver);
+    for (let round = 0; round < warmUps; round += 1) await turn(server, receiver, pool);
     await settled(server.database);
     const before = await written(server.database);
     const turns = [];
-    for (let round = 0; round < rounds; round += 1) turns.push(await turn(server, receiver));
+    for (let round = 0; round < rounds; round += 1) turns.push(await turn(server, receiver, pool));
     await settled(server.database);
     const after = await written(server.database);
     const total = rounds * perRound;
@@ -74,6 +75,7 @@ export async function benchDeliver(print) {
     );
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {
+    await pool.close();
     await server.stop();
     receiver.stop();
   }
@@ -82,13 +84,13 @@ export async function benchDeliver(print) {
 const fixed = (ratio) => ratio.toFixed(2);
 
 /** One round: raw requests, then as many events. */
-async function turn(server, receiver) {
+async function turn(server, receiver, pool) {
   const cpu = async () => ({ ...(await server.cpuMs()), around: await cpuMsOf(process.pid, receiver.pid) });
   const bodies = Array.from({ length: perRound / batch }, () =>
     JSON.stringify(Array.from({ length: batch }, () => makeEvent())),
   );
   const start = await cpu();
-  const rawPerSecond = await raw(receiver);
+  const rawPerSecond = await raw(pool);
   const middle = await cpu();
   const perSecond = await endToEnd(server, receiver, bodies);
   const end = await cpu();
@@ -104,8 +106,7 @@ async function turn(server, receiver) {
   };
 }
 
-async function raw(receiver) {
-  const pool = new Pool(receiver.url, { connections: 64 });
+async function raw(pool) {
   const { payload, ...head } = makeEvent();
   const id = 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3';
   const body = JSON.stringify({ id, created_at: new Date(), ...head, data: payload });
@@ -117,9 +118,7 @@ async function raw(receiver) {
     const answer = await pool.request({ path: '/ok', method: 'POST', headers, body });
     await answer.body.dump();
   });
-  const perSecond = (perRound * 1000) / (performance.now() - startedMs);
-  await pool.close();
-  return perSecond;
+  return (perRound * 1000) / (performance.now() - startedMs);
 }
 
 async function endToEnd(server, receiver, bodies) {

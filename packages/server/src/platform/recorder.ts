@@ -18,6 +18,9 @@ interface Waiting {
 }
 
 const transactionsMax = 2;
+/** A further transaction goes beside the first with at least so many events, or where one has waited so long. */
+const besideMin = 250;
+const besideMs = 25;
 /** Requests with keys go alone, and beside the others: nobody has to wait for somebody else's key. */
 const keyedMax = 4;
 const eventsMax = 1_000;
@@ -33,7 +36,7 @@ export class Recorder {
   readonly #database: Database;
   readonly #placement: () => Placement;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  readonly #lines = { grouped: new Line(transactionsMax), keyed: new Line(keyedMax) };
+  readonly #lines = { grouped: new Line(transactionsMax, besideMin), keyed: new Line(keyedMax, 0) };
 
   constructor(database: Database, placement: () => Placement, onRecorded: (batch: RecordedBatch) => void) {
     this.#database = database;
@@ -51,13 +54,19 @@ export class Recorder {
   }
 
   #run(line: Line): void {
-    while (line.running < line.transactionsMax && line.waiting.length > 0) {
+    while (line.mayStart) {
       line.running += 1;
       void this.#commit(line.takeGroup(), line).finally(() => {
         line.running -= 1;
         this.#run(line);
       });
     }
+    if (line.waiting.length === 0 || line.running >= line.transactionsMax) return;
+    // Whatever holds the first one up, nobody waits behind it for long.
+    line.patience ??= setTimeout(() => {
+      line.patience = undefined;
+      this.#run(line);
+    }, besideMs);
   }
 
   async #commit(group: Waiting[], line: Line): Promise<void> {
@@ -93,11 +102,24 @@ function together(group: readonly Waiting[]): NewBatch {
 /** Requests that wait to be committed, and how many transactions may be at it. */
 class Line {
   readonly transactionsMax: number;
+  readonly #besideMin: number;
   readonly waiting: Waiting[] = [];
   running = 0;
+  patience: NodeJS.Timeout | undefined;
 
-  constructor(transactionsMax: number) {
+  constructor(transactionsMax: number, besideMin: number) {
     this.transactionsMax = transactionsMax;
+    this.#besideMin = besideMin;
+  }
+
+  /** Few events go together with those that come next: a transaction for each handful costs all of them more. */
+  get mayStart(): boolean {
+    const [first] = this.waiting;
+    if (!first || this.running >= this.transactionsMax) return false;
+    if (this.running === 0 || performance.now() - first.sinceMs >= besideMs - 1) return true;
+    let events = 0;
+    for (const { batch } of this.waiting) events += batch.events.length;
+    return events >= this.#besideMin;
   }
 
   takeGroup(): Waiting[] {
