@@ -37,6 +37,23 @@ function findUnstorable(value: unknown, pointer: string, depth: number, found: F
   return found;
 }
 
+/**
+ * Whether JSON text spells something with escapes that its value does not show: of a key that is given twice
+ * only the last value is there, while the text that is stored holds both.
+ */
+export function hidesUnstorable(json: string): boolean {
+  if (!json.includes('\\u')) return false;
+  let openUntil = -1;
+  for (const { 0: spelling, 1: digits, index } of json.matchAll(/\\(?:u([0-9a-fA-F]{4})|.)/g)) {
+    const code = digits === undefined ? -1 : Number.parseInt(digits, 16);
+    const isSecondHalf = code >= 0xdc00 && code <= 0xdfff;
+    // A first half wants its second right behind it, and a second half comes nowhere else.
+    if (code === 0 || (openUntil >= 0 ? !isSecondHalf || index !== openUntil : isSecondHalf)) return true;
+    openUntil = code >= 0xd800 && code <= 0xdbff ? index + spelling.length : -1;
+  }
+  return openUntil >= 0;
+}
+
 const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed();
 
 function unstorableText(pointer: string): Fault {

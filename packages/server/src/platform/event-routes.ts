@@ -5,6 +5,7 @@ import { isoText } from '../domain/instant.js';
 import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
 import { payloadTexts } from '../domain/payload-text.js';
 import { inputProblem, Problem } from '../domain/problem.js';
+import { hidesUnstorable } from '../domain/storable.js';
 import { decodeBody, parseJson } from '../web/listener.js';
 import type { Recorder } from './recorder.js';
 
@@ -65,7 +66,9 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       refuseCount(events.length);
       const problem = inputProblem(check(events));
       if (problem) throw problem;
-      const batch = { events: events as readonly NewEvent[], payloads: payloadTexts(request.bodyText ?? '') };
+      const payloads = payloadTexts(request.bodyText ?? '');
+      if (payloads.some(hidesUnstorable)) refuseHidden();
+      const batch = { events: events as readonly NewEvent[], payloads };
       const recorded = await recorder.record(batch, events.some(hasKey)).catch(refuseUnstorable);
       request.logFields.events = events.length;
       const data = recorded.map(({ id, created_at }) => ({ id, created_at: isoText(created_at) }));
@@ -89,13 +92,14 @@ function refuseCount(count: number): void {
   throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
 }
 
-/**
- * What PostgreSQL's JSON parser alone can see: of a key that is given twice only the last value was checked
- * here, while the text that is stored holds both.
- */
+/** What PostgreSQL alone can see: a nesting that is hidden by a second value of the same key. */
 function refuseUnstorable(error: unknown): never {
   const isOfInput = /^(22|54)/.test((error as { code?: string }).code ?? '');
-  if (!isOfInput) throw error;
+  if (isOfInput) refuseHidden();
+  throw error;
+}
+
+function refuseHidden(): never {
   const detail = 'a key that is given twice hides a NUL, half of a surrogate pair or too deep a nesting';
   throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
 }

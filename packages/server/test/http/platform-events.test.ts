@@ -277,6 +277,8 @@ describe('a payload', () => {
   it.each([
     ['a NUL', '{"a":"\\u0000","a":1}'],
     ['half of a surrogate pair', '{"a":"\\ud800","a":1}'],
+    ['the other half', '{"a":"\\ud834\\udd1e\\udd1e","a":1}'],
+    ['a nesting without end', `{"a":${nested(50_000)},"a":1}`],
   ])('that hides %s behind a key given twice is 422, not 500', async (_what, payload) => {
     expect(await refused(withPayload(payload))).toMatchObject([{ code: 'invalid_text' }]);
   });
@@ -284,7 +286,7 @@ describe('a payload', () => {
   it('that cannot be stored does not take down the requests recorded with it', async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
-        index % 4 === 3 ? withPayload('{"a":"\\u0000","a":1}') : post({ body: event() }),
+        index % 4 === 3 ? withPayload(`{"a":${nested(50_000)},"a":1}`) : post({ body: event() }),
       ),
     );
     const statuses = answers.map(({ status }) => status);
