@@ -12,10 +12,10 @@ import {
 } from './rig.js';
 
 /** Raw requests and events take turns in short rounds, so that both have the machine in the same moods. */
-const rounds = 15;
-const perRound = 6_000;
-const warmUps = 3;
-const batch = 50;
+const rounds = 13;
+const perRound = 10_000;
+const warmUps = 2;
+const batch = 100;
 const producers = 8;
 const latencyEvents = 3_000;
 const latencyPerSecond = 300;
