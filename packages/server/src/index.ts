@@ -18,4 +18,4 @@ export {
   ResourceNotFound,
   readResource,
 } from './platform/resources.js';
-export type { RecordedEvent } from './storage/events.js';
+export type { RecordedEvent } from './storage/recording.js';

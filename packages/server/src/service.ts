@@ -18,9 +18,10 @@ import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
 import { readLongestWaitSeconds } from './storage/deliveries.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
-import { type RecordedBatch, readHorizonMs } from './storage/events.js';
+import { readHorizonMs } from './storage/events.js';
 import { adviceOnLocks } from './storage/lock-table.js';
 import { isMigrated, migrate } from './storage/migrate.js';
+import type { RecordedBatch } from './storage/recording.js';
 import { Metrics } from './web/metrics.js';
 
 export interface Service {

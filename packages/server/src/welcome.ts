@@ -4,7 +4,7 @@ import { defaultLifetimeMs, defaultScopes, newTokenText, type Token, tokenHash }
 import { keptSecret } from './keys.js';
 import { issueToken } from './operator.js';
 import type { Database } from './storage/database.js';
-import { batchOf, recordBatch } from './storage/events.js';
+import { batchOf, recordBatch } from './storage/recording.js';
 import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';

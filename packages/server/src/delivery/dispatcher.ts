@@ -1,5 +1,5 @@
-import type { Placement } from '../storage/events.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import type { Placement } from '../storage/recording.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;

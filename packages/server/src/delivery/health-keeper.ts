@@ -3,7 +3,7 @@ import type { Outcome } from '../domain/delivery.js';
 import { webhookDisabled } from '../domain/own-event.js';
 import { isGivenUp } from '../domain/webhook.js';
 import type { Database } from '../storage/database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { disableWebhook, type FailingWebhook, reportHealth } from '../storage/webhooks.js';
 import { HealthBook } from './health.js';
 

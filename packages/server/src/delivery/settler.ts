@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
 import type { Database, Queryable } from '../storage/database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { countSettled, type Settlement, settleBundled, settleDeliveries } from '../storage/settlements.js';
 import { disableWebhook } from '../storage/webhooks.js';
 

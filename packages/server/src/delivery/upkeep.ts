@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import type { Placement, RecordedBatch } from '../storage/events.js';
+import type { Placement, RecordedBatch } from '../storage/recording.js';
 import { advanceReplay, nextReplay } from '../storage/replays.js';
 import { settleVerification } from '../storage/verifications.js';
 import { takeDueVerifications } from '../storage/webhooks.js';

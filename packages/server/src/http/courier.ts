@@ -1,6 +1,6 @@
 import type { Receipt } from '../domain/delivery.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
-import type { Placement, RecordedBatch } from '../storage/events.js';
+import type { Placement, RecordedBatch } from '../storage/recording.js';
 
 /** What the public API needs of whoever sends requests to receivers. */
 export interface Courier {

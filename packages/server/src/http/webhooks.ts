@@ -13,7 +13,7 @@ import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { endWaiting } from '../storage/deliveries.js';
-import { batchOf, recordBatch } from '../storage/events.js';
+import { batchOf, recordBatch } from '../storage/recording.js';
 import {
   changeWebhook,
   createWebhook,

@@ -14,7 +14,7 @@ import {
 } from '../domain/resource.js';
 import { writeAudit } from '../storage/audit.js';
 import type { Queryable } from '../storage/database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { createResource, moveResource } from '../storage/resources.js';
 
 /** The body of a creation or a move, checked. */

@@ -1,6 +1,6 @@
 import { Turns } from '../signals/turns.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
-import type { Placement, RecordedBatch } from '../storage/events.js';
+import type { Placement, RecordedBatch } from '../storage/recording.js';
 import type { MoveOutcome, Setting } from './lifecycle.js';
 
 export interface MoverOptions {

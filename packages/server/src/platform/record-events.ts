@@ -3,7 +3,7 @@ import type { NewEvent } from '../domain/event.js';
 import type { Fault } from '../domain/fault.js';
 import { createEventChecker, type EventChecker } from '../domain/new-event.js';
 import { createPayloadValidator } from '../domain/payload.js';
-import { type RecordedEvent, recordEvents as record, type TransactionClient } from '../storage/events.js';
+import { type RecordedEvent, recordEvents as record, type TransactionClient } from '../storage/recording.js';
 
 /** Events that the catalogue refuses. Nothing was recorded, and the caller's transaction was not touched. */
 export class InvalidEvents extends Error {

@@ -5,7 +5,7 @@ import {
   type RecordedBatch,
   type RecordedEvent,
   recordBatch,
-} from '../storage/events.js';
+} from '../storage/recording.js';
 
 interface Waiting {
   batch: NewBatch;

@@ -16,7 +16,7 @@ import type {
   ResourceName,
 } from '../domain/resource-types.js';
 import type { Queryable } from '../storage/database.js';
-import type { TransactionClient } from '../storage/events.js';
+import type { TransactionClient } from '../storage/recording.js';
 import { readResource as read } from '../storage/resources.js';
 import { type CreationRequest, create, type Done, type LifecycleRequest, makeMove } from './lifecycle.js';
 

@@ -24,32 +24,38 @@ export async function settleDeliveries(
   settlements: readonly Settlement[],
   answer: boolean,
 ): Promise<ReadonlySet<string>> {
-  const column = (read: (settlement: Settlement) => number | string | null | undefined) =>
-    arrayText(settlements, read);
   const { rows } = await database.query<{ delivery_id: string }>({
     name: 'settle deliveries',
     text: `
   select delivery_id
     from posthorn.settle_outcomes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    values: [
-      node,
-      daysOf(settlements),
-      column((one) => one.delivery.organization_id),
-      column((one) => one.delivery.webhook_id),
-      column((one) => one.delivery.delivery_created_at.getTime()),
-      column((one) => one.delivery.delivery_id),
-      column((one) => one.status),
-      column((one) => one.attempts),
-      column((one) => one.wait_ms),
-      column((one) => one.attempted_at?.getTime()),
-      column((one) => one.http_status),
-      column((one) => one.error),
-      column((one) => one.duration_ms),
-      column((one) => one.response),
-      answer,
-    ],
+    values: [node, daysOf(settlements), ...keysOf(settlements), ...outcomesOf(settlements), answer],
   });
   return new Set(rows.map((row) => row.delivery_id));
+}
+
+/** Which deliveries they are of, a column each. */
+function keysOf(settlements: readonly Settlement[]): (string | null)[] {
+  return [
+    arrayText(settlements, ({ delivery }) => delivery.organization_id),
+    arrayText(settlements, ({ delivery }) => delivery.webhook_id),
+    arrayText(settlements, ({ delivery }) => delivery.delivery_created_at.getTime()),
+    arrayText(settlements, ({ delivery }) => delivery.delivery_id),
+  ];
+}
+
+/** What came of them, a column each. */
+function outcomesOf(settlements: readonly Settlement[]): (string | null)[] {
+  return [
+    arrayText(settlements, (one) => one.status),
+    arrayText(settlements, (one) => one.attempts),
+    arrayText(settlements, (one) => one.wait_ms),
+    arrayText(settlements, (one) => one.attempted_at?.getTime()),
+    arrayText(settlements, (one) => one.http_status),
+    arrayText(settlements, (one) => one.error),
+    arrayText(settlements, (one) => one.duration_ms),
+    arrayText(settlements, (one) => one.response),
+  ];
 }
 
 /** The days their rows are of, as the names of the partitions end. */
@@ -81,8 +87,6 @@ export async function settleBundled(
     if (delivery.bundle) counts.set(delivery.bundle, (counts.get(delivery.bundle) ?? 0) + 1);
   }
   const done = [...counts].filter(([{ open }, count]) => open === count).map(([bundle]) => bundle);
-  const column = (read: (settlement: Settlement) => number | string | null | undefined) =>
-    arrayText(settlements, read);
   const { rows } = await database.query<{ delivery_id: string }>({
     name: 'settle bundled',
     text: `
@@ -91,21 +95,13 @@ export async function settleBundled(
                                  $17, $18, $19, $20, $21, $22)`,
     values: [
       node,
-      column(({ delivery }) => delivery.organization_id),
-      column(({ delivery }) => delivery.webhook_id),
-      column(({ delivery }) => delivery.delivery_created_at.getTime()),
-      column(({ delivery }) => delivery.delivery_id),
-      column(({ delivery }) => delivery.event_id),
-      column(({ delivery }) => delivery.type),
-      column(({ status, delivery }) => (status === 'pending' ? bytesOf(delivery.payload) : null)),
-      column((one) => one.status),
-      column((one) => one.attempts),
-      column((one) => one.wait_ms),
-      column((one) => one.attempted_at?.getTime()),
-      column((one) => one.http_status),
-      column((one) => one.error),
-      column((one) => one.duration_ms),
-      column((one) => one.response),
+      ...keysOf(settlements),
+      arrayText(settlements, ({ delivery }) => delivery.event_id),
+      arrayText(settlements, ({ delivery }) => delivery.type),
+      arrayText(settlements, ({ status, delivery }) =>
+        status === 'pending' ? bytesOf(delivery.payload) : null,
+      ),
+      ...outcomesOf(settlements),
       arrayText(done, (bundle) => bundle.organization_id),
       arrayText(done, (bundle) => bundle.webhook_id),
       arrayText(done, (bundle) => bundle.created_at.getTime()),

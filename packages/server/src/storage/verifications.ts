@@ -1,7 +1,7 @@
 import { verificationFailed } from '../domain/own-event.js';
 import { reverifyAfterMs, type VerificationFailure, type Webhook } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from './events.js';
+import { batchOf, type Placement, type RecordedBatch, recordBatch } from './recording.js';
 import { changeWebhook, readWebhook, type WebhookChange } from './webhooks.js';
 
 /**

@@ -7,9 +7,9 @@ import { webhookDisabled } from '../../src/domain/own-event.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
 import { readDelivery, readStats } from '../../src/storage/delivery-history.js';
-import { recordBatch } from '../../src/storage/events.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { settleBundled } from '../../src/storage/settlements.js';
 import {
   bundleSizes,

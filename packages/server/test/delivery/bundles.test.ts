@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Queryable } from '../../src/storage/database.js';
 import { claimDeliveries, readOldestUnfinished } from '../../src/storage/deliveries.js';
-import { recordBatch } from '../../src/storage/events.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { settleBundled } from '../../src/storage/settlements.js';
 import {
   bundleSizes,

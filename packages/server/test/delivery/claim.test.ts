@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
-import { recordBatch } from '../../src/storage/events.js';
 import { registerNode } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';

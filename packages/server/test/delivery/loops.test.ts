@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { deliveryFailed } from '../../src/domain/own-event.js';
 import type { Database } from '../../src/storage/database.js';
-import { batchOf, recordBatch } from '../../src/storage/events.js';
+import { batchOf, recordBatch } from '../../src/storage/recording.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startTestService, type TestService } from '../support/service.js';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { bundleSizes } from '../support/bundles.js';
 import { ask, batch, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';

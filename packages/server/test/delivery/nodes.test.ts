@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
-import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { settleDeliveries } from '../../src/storage/settlements.js';
 import { ask, batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { recordBatch } from '../../src/storage/events.js';
 import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 

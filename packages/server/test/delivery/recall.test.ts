@@ -7,7 +7,7 @@ import { DeliveryEngine } from '../../src/delivery/engine.js';
 import { Transport, type TransportOptions } from '../../src/delivery/transport.js';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
-import { recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordEvents } from '../../src/storage/events.js';
+import { recordEvents } from '../../src/storage/recording.js';
 import { event, record } from '../support/client.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';

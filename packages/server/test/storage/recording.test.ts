@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { NewEvent, StoredEvent } from '../../src/domain/event.js';
 import { idTimeMs } from '../../src/domain/identifier.js';
 import type { Database } from '../../src/storage/database.js';
-import { readEvents, recordEvents } from '../../src/storage/events.js';
+import { readEvents } from '../../src/storage/events.js';
+import { recordEvents } from '../../src/storage/recording.js';
 import { event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { recordText } from '../support/recording.js';

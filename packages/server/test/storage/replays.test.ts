@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recordBatch } from '../../src/storage/events.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { advanceReplay, createReplay, nextReplay, runningMax } from '../../src/storage/replays.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
 import { batch, event } from '../support/client.js';

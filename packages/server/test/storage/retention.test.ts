@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../src/domain/duration.js';
 import type { Database } from '../../src/storage/database.js';
-import { recordEvents } from '../../src/storage/events.js';
 import { dropPartitions, makePartitionsAhead } from '../../src/storage/partitions.js';
+import { recordEvents } from '../../src/storage/recording.js';
 import { freshDatabase } from '../support/database.js';
 
 let database: Database;

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from '../../src/storage/database.js';
-import { type RecordedBatch, recordBatch } from '../../src/storage/events.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode } from '../../src/storage/nodes.js';
+import { type RecordedBatch, recordBatch } from '../../src/storage/recording.js';
 import {
   countSettled,
   type Settlement,

@@ -1,4 +1,4 @@
-import { batchOf, type NewBatch } from '../../src/storage/events.js';
+import { batchOf, type NewBatch } from '../../src/storage/recording.js';
 import { platformToken, type TestService } from './service.js';
 
 export interface Answer {

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../src/storage/events.js';
+import type { RecordedEvent } from '../../src/storage/recording.js';
 
 /** Anything that runs a statement: a client of `pg` or our own pool. */
 interface Runner {
