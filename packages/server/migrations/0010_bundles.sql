@@ -247,12 +247,14 @@ begin
      cross join posthorn.record_and_bundle(
              c.types, c.organization_ids, c.workspace_ids, c.actor_types, c.actor_ids, c.subject_types,
              c.subject_ids, c.keys, null, c.payloads, null, '{}') r
+  ), head as materialized (
+    select a.id, a.created_at, a.zero from answered a where a.ordinal = 0
   )
   select e.ordinal,
-         coalesce(k.id, posthorn.numbered('EVT-', a.id, a.zero + e.ordinal)),
-         coalesce(k.created_at, a.created_at)
+         coalesce(k.id, posthorn.numbered('EVT-', h.id, h.zero + e.ordinal)),
+         coalesce(k.created_at, h.created_at)
     from batch e
-    join answered a on a.ordinal = 0
+   cross join head h
     left join answered k on k.ordinal = e.ordinal
    order by e.ordinal;
 end

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import type { Database, Queryable } from '../storage/database.js';
+import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { countSettled, type Settlement, settleBundled, settleDeliveries } from '../storage/settlements.js';
 import { disableWebhook } from '../storage/webhooks.js';
@@ -17,6 +17,8 @@ export interface Entry {
   again?: true;
   /** Certainly written, and counted. */
   written?: true;
+  /** The database refused it twice with others: it is tried by itself, so that they are not kept waiting by it. */
+  alone?: true;
 }
 
 export interface SettlerOptions {
@@ -74,7 +76,11 @@ export class Settler {
   async #flush(): Promise<void> {
     this.#timer = undefined;
     if (this.#flushing || this.#entries.length === 0) return;
-    const batch = this.#entries.splice(0, entriesMax);
+    const alone = this.#entries.findIndex((entry) => entry.alone);
+    const batch = this.#entries.splice(
+      0,
+      alone === 0 ? 1 : alone > 0 ? Math.min(alone, entriesMax) : entriesMax,
+    );
     this.#flushing = this.#write(batch).then(
       () => {
         this.#flushing = undefined;
@@ -86,14 +92,27 @@ export class Settler {
           { reason: (error as Error).message },
           'outcomes could not be written; trying again',
         );
-        const unwritten = batch.filter((entry) => !entry.written);
-        for (const entry of unwritten) entry.again = true;
-        this.#entries.unshift(...unwritten);
+        this.#putBack(
+          batch.filter((entry) => !entry.written),
+          isUnreachable(error),
+        );
         this.#flushing = undefined;
         this.#flushSoon(againMs);
       },
     );
     await this.#flushing;
+  }
+
+  /** To the front again, but one that is refused even by itself to the back: others may fare better. */
+  #putBack(unwritten: readonly Entry[], isUnreachable: boolean): void {
+    const isRefused = !isUnreachable && unwritten.every((entry) => entry.again);
+    const [first] = unwritten;
+    for (const entry of unwritten) {
+      entry.again = true;
+      if (isRefused) entry.alone = true;
+    }
+    if (isRefused && unwritten.length === 1 && first) this.#entries.push(first);
+    else this.#entries.unshift(...unwritten);
   }
 
   async #write(batch: readonly Entry[]): Promise<void> {

@@ -81,14 +81,21 @@ export class Recorder {
       }
     } catch (error) {
       // One request that PostgreSQL refuses must not take the others down with it.
-      if (group.length > 1 && !isUnreachable(error)) {
+      if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], line);
       } else {
+        // A fault of ours, behind the commit: what is leased to us would wait for us until we end.
+        if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         for (const { reject } of refused) reject(error);
       }
     }
   }
+}
+
+/** By the database, so nothing came of it. */
+function isRefused(error: unknown): boolean {
+  return !isUnreachable(error) && /^[0-9A-Z]{5}$/.test((error as { code?: string }).code ?? '');
 }
 
 function together(group: readonly Waiting[]): NewBatch {

@@ -94,8 +94,9 @@ export async function recordBatch(
     recorded.push({ id: numbered(`EVT-${start}`, zero + ordinal), created_at });
   }
   const leased: LeasedDelivery[] = [];
+  const texts = new PayloadTexts(payloads);
   for (const row of others) {
-    if (row.webhook_id !== null) bornLeased(row, head, batch, recorded, leased);
+    if (row.webhook_id !== null) bornLeased(row, head, batch, texts, recorded, leased);
     else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
   }
   const organizations = new Set(events.map((event) => event.organization_id));
@@ -108,7 +109,8 @@ const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered =
 function bornLeased(
   { webhook_id, zero, ordinals, bundled }: ShareRow,
   { id: head, created_at }: HeadRow,
-  { events, payloads }: NewBatch,
+  { events }: NewBatch,
+  texts: PayloadTexts,
   recorded: readonly RecordedEvent[],
   leased: LeasedDelivery[],
 ): void {
@@ -129,10 +131,27 @@ function bornLeased(
       type: event.type,
       event_created_at: created_at,
       workspace_id: event.workspace_id ?? null,
-      // A part of a text keeps all of it in memory; a delivery may wait for long.
-      payload: Buffer.from(payloads[index]!).toString(),
+      payload: texts.at(index),
       bundle,
     });
+  }
+}
+
+/**
+ * A payload is a part of its request's text, which it would keep in memory as long as a delivery waits. So
+ * each has a copy, one for all of an event's deliveries, however many there are.
+ */
+class PayloadTexts {
+  readonly #parts: readonly string[];
+  readonly #copies: string[] = [];
+
+  constructor(parts: readonly string[]) {
+    this.#parts = parts;
+  }
+
+  at(index: number): string {
+    this.#copies[index] ??= Buffer.from(this.#parts[index]!).toString();
+    return this.#copies[index];
   }
 }
 

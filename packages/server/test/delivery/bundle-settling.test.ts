@@ -70,8 +70,26 @@ describe('the settler', () => {
       for (const entry of entries) settler.add(entry);
       await settler.drain(performance.now() + 20_000);
     };
-    return { database, faltering, node, write };
+    return { database, faltering, node, settler, write };
   }
+
+  test('does not let one outcome that the database refuses keep the others from being written', async () => {
+    const { database, node, settler } = await prepared();
+    const { leased } = await recordFor(database, node, 10);
+    const entries = leased.map((delivery): Entry => ({ node, settlement: succeeded(delivery) }));
+    const { settlement } = entries[4]!;
+    settlement.attempts = 6;
+    for (const entry of entries) settler.add(entry);
+    await eventually(
+      () => deliveryRows(database),
+      (rows) => rows.length === 9,
+    );
+    expect(await bundleSizes(database)).toEqual([10]);
+    settlement.attempts = 1;
+    await settler.drain(performance.now() + 20_000);
+    expect(await deliveryRows(database)).toHaveLength(10);
+    expect(await bundleSizes(database)).toEqual([]);
+  });
 
   test('keeps count of a bundle although a transaction with outcomes of it was rolled back', async () => {
     const { database, faltering, node, write } = await prepared();
