@@ -23,7 +23,10 @@ const manyOutcomes = 50;
 export class HealthKeeper {
   readonly #options: HealthKeeperOptions;
   readonly #book = new HealthBook();
+  /** Reported, but what decided it may not be written yet. */
   #failing: FailingWebhook[] = [];
+  /** Reported before the outcomes that are being written now. */
+  #decided: FailingWebhook[] = [];
   #timer: NodeJS.Timeout | undefined;
   #reporting: Promise<void> | undefined;
   #reportedAtMs = Number.NEGATIVE_INFINITY;
@@ -46,6 +49,7 @@ export class HealthKeeper {
     const isDue = performance.now() - this.#reportedAtMs >= reportEveryMs;
     if (outcomes < manyOutcomes || isDue) this.#reportNow();
     await this.#reporting;
+    this.#decided.push(...this.#failing.splice(0));
   }
 
   #reportNow(): void {
@@ -72,7 +76,7 @@ export class HealthKeeper {
   async giveUpFailing(): Promise<void> {
     const { logger, now } = this.#options;
     try {
-      for (const webhook of this.#failing.splice(0)) {
+      for (const webhook of this.#decided.splice(0)) {
         if (isGivenUp(webhook.failing_since, webhook.last_failure_at, now())) await this.#giveUp(webhook);
       }
     } catch (error) {
@@ -96,6 +100,7 @@ export class HealthKeeper {
     clearTimeout(this.#timer);
     await this.#reporting;
     await this.#report();
+    this.#decided.push(...this.#failing.splice(0));
     await this.giveUpFailing();
   }
 }

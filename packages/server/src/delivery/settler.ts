@@ -76,12 +76,14 @@ export class Settler {
   async #flush(): Promise<void> {
     this.#timer = undefined;
     if (this.#flushing || this.#entries.length === 0) return;
-    const alone = this.#entries.findIndex((entry) => entry.alone);
-    const batch = this.#entries.splice(
-      0,
-      alone === 0 ? 1 : alone > 0 ? Math.min(alone, entriesMax) : entriesMax,
-    );
-    this.#flushing = this.#write(batch).then(
+    let batch: readonly Entry[] = [];
+    const writing = async () => {
+      // First, and then they are taken: what is told of a webhook's health is about these, or written already.
+      await this.#options.beforeWriting(Math.min(this.#entries.length, entriesMax));
+      batch = this.#take();
+      await this.#write(batch);
+    };
+    this.#flushing = writing().then(
       () => {
         this.#flushing = undefined;
         if (this.#entries.length > 0) this.#flushSoon(this.#entries.length >= entriesMax ? 0 : gatherMs);
@@ -115,8 +117,13 @@ export class Settler {
     else this.#entries.unshift(...unwritten);
   }
 
+  #take(): Entry[] {
+    const alone = this.#entries.findIndex((entry) => entry.alone);
+    if (alone === 0) return this.#entries.splice(0, 1);
+    return this.#entries.splice(0, alone > 0 ? Math.min(alone, entriesMax) : entriesMax);
+  }
+
   async #write(batch: readonly Entry[]): Promise<void> {
-    await this.#options.beforeWriting(batch.length);
     const byNode = new Map<number, Entry[]>();
     for (const entry of batch) {
       const entries = byNode.get(entry.node);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Entry, Settler } from '../../src/delivery/settler.js';
+import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/settler.js';
 import { webhookDisabled } from '../../src/domain/own-event.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { claimDeliveries } from '../../src/storage/deliveries.js';
@@ -52,7 +52,7 @@ class FalteringDatabase extends Database {
 }
 
 describe('the settler', () => {
-  async function prepared() {
+  async function prepared(options: Partial<SettlerOptions> = {}) {
     const { database, url, node } = await withNode();
     const faltering = new FalteringDatabase({ connectionString: url });
     onTestFinished(() => faltering.close());
@@ -65,6 +65,7 @@ describe('the settler', () => {
         onDisabled: () => undefined,
       },
       placement: () => ({ node: null, saturated: [] }),
+      ...options,
     });
     const write = async (entries: readonly Entry[]) => {
       for (const entry of entries) settler.add(entry);
@@ -72,6 +73,23 @@ describe('the settler', () => {
     };
     return { database, faltering, node, settler, write };
   }
+
+  test('writes, before it is told of, all whose health was told of before it wrote', async () => {
+    const late: Entry[] = [];
+    const { database, node, settler } = await prepared({
+      beforeWriting: async () => {
+        for (const entry of late.splice(0)) settler.add(entry);
+      },
+      afterWriting: async () => void written.push((await deliveryRows(database)).length),
+    });
+    const written: number[] = [];
+    const { leased } = await recordFor(database, node, 4);
+    const [first, ...others] = leased.map((delivery): Entry => ({ node, settlement: succeeded(delivery) }));
+    late.push(...others);
+    settler.add(first!);
+    await settler.drain(performance.now() + 20_000);
+    expect(written).toEqual([4]);
+  });
 
   test('does not let one outcome that the database refuses keep the others from being written', async () => {
     const { database, node, settler } = await prepared();
