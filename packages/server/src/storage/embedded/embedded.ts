@@ -138,7 +138,7 @@ async function leave(cluster: Cluster, seat: Seat): Promise<void> {
 function isShuttingDown(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? '';
   return (
-    ['57P01', '57P03', 'ECONNREFUSED', 'ENOENT', 'ECONNRESET'].includes(code) ||
+    ['57P01', '57P03', 'ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(code) ||
     /terminated/.test(String(error))
   );
 }
