@@ -43,6 +43,7 @@ begin
 end
 $$;
 
+-- Inlined wherever it is called: it costs what the expression costs.
 create function posthorn.numbered(prefix text, head text, number bigint) returns text
 language sql immutable parallel safe
 return prefix || head || upper(to_hex(number) collate "C");
@@ -100,7 +101,6 @@ declare
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
   -- From 2^38 on: always ten digits, and room for what is added.
   base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
-  event_head  text := 'EVT-' || head;
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
   perform posthorn.ensure_partition('events', today);
@@ -110,7 +110,7 @@ begin
     -- In the order of the keys, so that two batches with the same keys cannot wait for each other.
     insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
     select distinct on (e.organization_id, e.key)
-           e.organization_id, e.key, event_head || upper(to_hex(base + e.ordinal) collate "C"), recorded_at
+           e.organization_id, e.key, posthorn.numbered('EVT-', head, base + e.ordinal), recorded_at
       from unnest(organization_ids, keys) with ordinality as e (organization_id, key, ordinal)
      where e.key is not null
      order by e.organization_id, e.key, e.ordinal
@@ -123,10 +123,10 @@ begin
   with batch as materialized (
     select e.ordinal, e.type, e.organization_id, e.workspace_id, e.actor_type, e.actor_id, e.subject_type,
            e.subject_id, e.undelivered, e.payload, octet_length(e.payload::text) as bytes,
-           coalesce(k.event_id, event_head || upper(to_hex(base + e.ordinal) collate "C")) as id,
+           coalesce(k.event_id, posthorn.numbered('EVT-', head, base + e.ordinal)) as id,
            coalesce(k.created_at, recorded_at) as created_at,
            k.event_id is null
-             or k.event_id = event_head || upper(to_hex(base + e.ordinal) collate "C") as fresh
+             or k.event_id = posthorn.numbered('EVT-', head, base + e.ordinal) as fresh
       from unnest(types, organization_ids, workspace_ids, actor_types, actor_ids, subject_types, subject_ids,
                   keys, undelivered, payloads) with ordinality as e (
              type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,

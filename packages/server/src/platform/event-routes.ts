@@ -69,7 +69,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       const payloads = payloadTexts(request.bodyText ?? '');
       if (payloads.some(hidesUnstorable)) refuseHidden();
       const batch = { events: events as readonly NewEvent[], payloads };
-      const recorded = await recorder.record(batch, events.some(hasKey)).catch(refuseUnstorable);
+      const recorded = await recorder.record(batch).catch(refuseUnstorable);
       request.logFields.events = events.length;
       const data = recorded.map(({ id, created_at }) => ({ id, created_at: isoText(created_at) }));
       return reply.status(201).send({ data });
@@ -102,8 +102,4 @@ function refuseUnstorable(error: unknown): never {
 function refuseHidden(): never {
   const detail = 'a key that is given twice hides a NUL, half of a surrogate pair or too deep a nesting';
   throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
-}
-
-function hasKey(event: unknown): boolean {
-  return (event as { idempotency_key?: unknown }).idempotency_key !== undefined;
 }

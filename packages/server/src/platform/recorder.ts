@@ -1,5 +1,6 @@
 import { type Database, isUnreachable } from '../storage/database.js';
 import {
+  isKeyed,
   type NewBatch,
   type Placement,
   type RecordedBatch,
@@ -44,7 +45,8 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  record(batch: NewBatch, keyed: boolean): Promise<readonly RecordedEvent[]> {
+  record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+    const keyed = isKeyed(batch);
     const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
     return new Promise((resolve, reject) => {
       const line = keyed ? this.#lines.keyed : this.#lines.grouped;

@@ -35,6 +35,11 @@ export function batchOf(events: NewBatch['events']): NewBatch {
   return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
 }
 
+/** Whether one of them brings an idempotency key. */
+export function isKeyed({ events }: NewBatch): boolean {
+  return events.some((event) => event.idempotency_key !== undefined);
+}
+
 /** How the identifiers begin, and from which number they count. */
 interface HeadRow {
   id: string;
@@ -78,7 +83,7 @@ export async function recordBatch(
       column(({ actor }) => actor.id),
       column(({ subject }) => subject.type),
       column(({ subject }) => subject.id),
-      events.some(hasKey) ? column((event) => event.idempotency_key) : null,
+      isKeyed(batch) ? column((event) => event.idempotency_key) : null,
       events.some(isUndelivered) ? column((event) => String(isUndelivered(event))) : null,
       jsonArray(payloads),
       placement.node,
@@ -103,7 +108,6 @@ export async function recordBatch(
   return { events: recorded, leased, node: placement.node, organizations };
 }
 
-const hasKey = (event: NewEvent) => event.idempotency_key !== undefined;
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
 
 function bornLeased(

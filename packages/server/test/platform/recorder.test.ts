@@ -21,7 +21,7 @@ function recorder() {
     () => ({ node: null, saturated: [] }),
     () => undefined,
   );
-  const record = (events: number) => it.record(batch(Array.from({ length: events }, () => event())), false);
+  const record = (events: number) => it.record(batch(Array.from({ length: events }, () => event())));
   return { record, transactions, onLeaseInDoubt, sizes: () => transactions.map(({ events }) => events) };
 }
 
