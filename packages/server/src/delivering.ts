@@ -76,7 +76,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       engine.accept(batch);
       recorded.ring(batch.organizations);
     },
-    forgetEverywhere: (webhookId) => engine.forgetEverywhere(webhookId),
+    forgetEverywhere: (webhook) => engine.forgetEverywhere(webhook),
   };
   let upkeep: Upkeep | undefined;
   return {

@@ -3,7 +3,7 @@ import type { SecretBox } from '../domain/secret-box.js';
 import type { Webhook } from '../domain/webhook.js';
 import { JoinedCall } from '../signals/joined-call.js';
 import type { Database } from '../storage/database.js';
-import { readWebhooks } from '../storage/webhooks.js';
+import { readWebhooks, type WebhookKey } from '../storage/webhooks.js';
 import type { Target } from './attempt.js';
 
 /** What is known of a webhook: where to send, or why nothing may be sent. */
@@ -78,6 +78,12 @@ export class WebhookDirectory {
     if (fresh) return fresh;
     await this.#want(organizationId, webhookId);
     return this.peek(webhookId);
+  }
+
+  /** Read after this was called, but perhaps too long ago to send by it. */
+  async renew({ organization_id: organizationId, id }: WebhookKey): Promise<Standing | undefined> {
+    await this.#want(organizationId, id);
+    return this.#entries.get(id)?.standing;
   }
 
   /** Here and now: the next use reads it anew. */

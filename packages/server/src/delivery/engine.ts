@@ -3,17 +3,18 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
-import { endWaiting } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
 import type { Placement, RecordedBatch } from '../storage/recording.js';
 import type { Settlement } from '../storage/settlements.js';
+import type { WebhookKey } from '../storage/webhooks.js';
 import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
 import { conclude, setAside } from './conclusion.js';
 import { refreshEveryMs, type Standing, trustMs, type WebhookDirectory } from './directory.js';
 import { Dispatcher } from './dispatcher.js';
+import { Endings } from './endings.js';
 import { HealthKeeper } from './health-keeper.js';
 import { NodeLease } from './lease.js';
 import { Settler } from './settler.js';
@@ -39,7 +40,6 @@ const settledWithinMs = 40;
 const heldBackMs = 5_000;
 /** How long deliveries wait for a machine that has no file or memory left to open a connection. */
 const exhaustedMs = 2_000;
-const endAtOnce = 1_000;
 /** From the first step of a stop: the process has 10 s for all of it. */
 const drainMsMax = 8_500;
 
@@ -55,7 +55,7 @@ export class DeliveryEngine {
   readonly #settler: Settler;
   readonly #listener: NotificationListener;
   readonly #health: HealthKeeper;
-  readonly #ending = new Set<string>();
+  readonly #endings: Endings;
   #refreshing: Repeating | undefined;
   #exhaustedAtMs = Number.NEGATIVE_INFINITY;
   #stopping = false;
@@ -65,6 +65,7 @@ export class DeliveryEngine {
     const { database, logger } = options;
     this.#options = options;
     this.#lease = new NodeLease(database, logger, options.timeoutMs);
+    this.#endings = new Endings(database, options.directory, logger);
     this.#dispatcher = new Dispatcher({
       run: (delivery) => this.#run(delivery),
       mayStart: () => !this.#stopping && this.#lease.coversAttempt,
@@ -73,13 +74,16 @@ export class DeliveryEngine {
     });
     this.#settler = new Settler(database, logger, {
       beforeWriting: (outcomes) => this.#health.catchUp(outcomes),
-      afterWriting: () => this.#health.giveUpFailing(),
+      afterWriting: (retried) => {
+        void this.#endings.check(retried);
+        return this.#health.giveUpFailing();
+      },
       placement: () => this.placement(),
       onRecorded: (batch) => {
         this.accept(batch);
         options.onRecorded(batch);
       },
-      onDisabled: (id) => options.directory.forget(id),
+      onDisabled: (webhook) => void this.#forget(webhook),
     });
     this.#claimer = new Claimer(database, logger, {
       node: () => this.#lease.id,
@@ -93,8 +97,8 @@ export class DeliveryEngine {
     this.#health = new HealthKeeper({
       ...{ database, logger, now: options.sender.now },
       placement: () => this.placement(),
-      onDisabled: (webhookId, batch) => {
-        options.directory.forget(webhookId);
+      onDisabled: (webhook, batch) => {
+        void this.#forget(webhook);
         this.accept(batch);
         options.onRecorded(batch);
       },
@@ -158,11 +162,7 @@ export class DeliveryEngine {
       return 'not attempted';
     }
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    if (verdict.kind === 'retry') {
-      // Disabled or deleted while this was on the wire: the next claim ends it, so that comes at once.
-      if (isOver(await this.#standing(delivery))) verdict.waitMs = 0;
-      this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
-    }
+    if (verdict.kind === 'retry') this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
     this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
     this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     onAttempt(outcome, verdict.kind);
@@ -189,10 +189,10 @@ export class DeliveryEngine {
       case 'sealed':
         return later(heldBackMs);
       case 'disabled':
-        void this.#endWaiting(delivery, 'failed');
+        void this.#endings.check([webhookOf(delivery)]);
         return setAside(delivery, { status: 'failed', error: 'disabled' });
       case 'deleted':
-        void this.#endWaiting(delivery, 'cancelled');
+        void this.#endings.check([webhookOf(delivery)]);
         return setAside(delivery, { status: 'cancelled' });
     }
   }
@@ -227,29 +227,16 @@ export class DeliveryEngine {
     return setAside(delivery, { status: 'pending', wait_ms: exhausted ? exhaustedMs : 0 });
   }
 
-  /** Ends what still waits for a webhook that takes nothing any more, however much it is. */
-  async #endWaiting(delivery: LeasedDelivery, status: 'failed' | 'cancelled'): Promise<void> {
-    const webhook = { organization_id: delivery.organization_id, id: delivery.webhook_id };
-    if (this.#ending.has(webhook.id)) return;
-    this.#ending.add(webhook.id);
-    const error = status === 'failed' ? 'disabled' : null;
-    try {
-      while ((await endWaiting(this.#options.database, webhook, { status, error }, endAtOnce)) === endAtOnce);
-    } catch (error) {
-      this.#options.logger.warn(
-        { reason: (error as Error).message },
-        'waiting deliveries could not be ended yet',
-      );
-    } finally {
-      this.#ending.delete(webhook.id);
-    }
+  async #forget(webhook: WebhookKey): Promise<void> {
+    this.#options.directory.forget(webhook.id);
+    await this.#endings.check([webhook]);
   }
 
-  /** After a webhook was deleted or disabled: resolves when no node will send anything for it any more. */
-  async forgetEverywhere(webhookId: string): Promise<void> {
-    this.#options.directory.forget(webhookId);
-    if (await this.isAlone()) return;
-    await new Promise((waited) => setTimeout(waited, trustMs));
+  /** After a webhook was changed: resolves when no node will send anything for it as it was any more. */
+  async forgetEverywhere(webhook: WebhookKey): Promise<void> {
+    this.#options.directory.forget(webhook.id);
+    if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, trustMs));
+    await this.#endings.check([webhook]);
   }
 
   async isAlone(): Promise<boolean> {
@@ -307,10 +294,11 @@ export class DeliveryEngine {
     await this.#refreshing?.stop();
     await this.#settler.drain(deadlineMs);
     await this.#health.stop();
+    await this.#endings.stop();
     await this.#lease.stop().catch(() => undefined);
   }
 }
 
-function isOver(standing: Standing | undefined): boolean {
-  return standing?.kind === 'disabled' || standing?.kind === 'deleted';
+function webhookOf(delivery: LeasedDelivery): WebhookKey {
+  return { organization_id: delivery.organization_id, id: delivery.webhook_id };
 }

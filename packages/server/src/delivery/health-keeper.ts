@@ -4,7 +4,7 @@ import { webhookDisabled } from '../domain/own-event.js';
 import { isGivenUp } from '../domain/webhook.js';
 import type { Database } from '../storage/database.js';
 import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
-import { disableWebhook, type FailingWebhook, reportHealth } from '../storage/webhooks.js';
+import { disableWebhook, type FailingWebhook, reportHealth, type WebhookKey } from '../storage/webhooks.js';
 import { HealthBook } from './health.js';
 
 export interface HealthKeeperOptions {
@@ -12,7 +12,7 @@ export interface HealthKeeperOptions {
   logger: Logger;
   now: () => number;
   placement: () => Placement;
-  onDisabled: (webhookId: string, batch: RecordedBatch) => void;
+  onDisabled: (webhook: WebhookKey, batch: RecordedBatch) => void;
 }
 
 /** Seldom enough to cost nothing under load. */
@@ -23,9 +23,9 @@ const manyOutcomes = 50;
 export class HealthKeeper {
   readonly #options: HealthKeeperOptions;
   readonly #book = new HealthBook();
-  /** Reported, but what decided it may not be written yet. */
+  /** To be given up, but what decided it may not be written yet. */
   #failing: FailingWebhook[] = [];
-  /** Reported before the outcomes that are being written now. */
+  /** To be given up once the outcomes that are being written now are. */
   #decided: FailingWebhook[] = [];
   #timer: NodeJS.Timeout | undefined;
   #reporting: Promise<void> | undefined;
@@ -60,10 +60,13 @@ export class HealthKeeper {
   }
 
   async #report(): Promise<void> {
-    const { database, logger } = this.#options;
+    const { database, logger, now } = this.#options;
     try {
       const reports = this.#book.take();
-      if (reports.length > 0) this.#failing.push(...(await reportHealth(database, reports)));
+      if (reports.length === 0) return;
+      for (const webhook of await reportHealth(database, reports)) {
+        if (isGivenUp(webhook.failing_since, webhook.last_failure_at, now())) this.#failing.push(webhook);
+      }
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'how webhooks are doing could not be written');
     }
@@ -74,13 +77,10 @@ export class HealthKeeper {
    * that the deliveries whose failures decided it are among those that end with it.
    */
   async giveUpFailing(): Promise<void> {
-    const { logger, now } = this.#options;
     try {
-      for (const webhook of this.#decided.splice(0)) {
-        if (isGivenUp(webhook.failing_since, webhook.last_failure_at, now())) await this.#giveUp(webhook);
-      }
+      for (const webhook of this.#decided.splice(0)) await this.#giveUp(webhook);
     } catch (error) {
-      logger.warn(
+      this.#options.logger.warn(
         { reason: (error as Error).message },
         'a webhook that only fails could not be disabled yet',
       );
@@ -93,7 +93,7 @@ export class HealthKeeper {
       if (!(await disableWebhook(client, webhook, 'failing'))) return undefined;
       return recordBatch(client, batchOf([webhookDisabled(webhook, 'failing')]), placement());
     });
-    if (batch) onDisabled(webhook.id, batch);
+    if (batch) onDisabled(webhook, batch);
   }
 
   async stop(): Promise<void> {

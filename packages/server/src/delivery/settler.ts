@@ -3,7 +3,7 @@ import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { countSettled, type Settlement, settleBundled, settleDeliveries } from '../storage/settlements.js';
-import { disableWebhook } from '../storage/webhooks.js';
+import { disableWebhook, type WebhookKey } from '../storage/webhooks.js';
 
 /** One outcome to be written, and what is recorded with it in the same transaction. */
 export interface Entry {
@@ -22,12 +22,12 @@ export interface Entry {
 }
 
 export interface SettlerOptions {
-  /** Awaited before outcomes are written, and after. */
+  /** Awaited before outcomes are written, and after: then with the webhooks that are to be tried again. */
   beforeWriting: (outcomes: number) => Promise<void>;
-  afterWriting: () => Promise<void>;
+  afterWriting: (retried: readonly WebhookKey[]) => Promise<void>;
   placement: () => Placement;
   onRecorded: (batch: RecordedBatch) => void;
-  onDisabled: (webhookId: string) => void;
+  onDisabled: (webhook: WebhookKey) => void;
 }
 
 /** Long enough to gather what a busy moment brings into one commit, short enough to go unnoticed. */
@@ -137,12 +137,12 @@ export class Settler {
       // Should the next name's fail, these are not tried again: counted twice, a bundle would end too early.
       for (const entry of entries) entry.written = true;
     }
-    await this.#options.afterWriting();
+    await this.#options.afterWriting(retriedOf(batch));
   }
 
   async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {
     const placement = this.#options.placement();
-    const disabled: string[] = [];
+    const disabled: WebhookKey[] = [];
     const batch = await this.#database.transaction(async (client) => {
       const settled = await settle(client, node, entries, true);
       const events: OwnEvent[] = [];
@@ -151,15 +151,25 @@ export class Settler {
         if (event) events.push(event);
         if (gone && (await disableWebhook(client, gone, 'gone'))) {
           events.push(webhookDisabled(gone, 'gone'));
-          disabled.push(gone.id);
+          disabled.push(gone);
         }
       }
       if (events.length === 0) return undefined;
       return recordBatch(client, batchOf(events), placement);
     });
-    for (const id of disabled) this.#options.onDisabled(id);
+    for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (batch) this.#options.onRecorded(batch);
   }
+}
+
+function retriedOf(batch: readonly Entry[]): readonly WebhookKey[] {
+  const webhooks = new Map<string, WebhookKey>();
+  for (const { settlement } of batch) {
+    if (!settlement.wait_ms) continue;
+    const { organization_id, webhook_id: id } = settlement.delivery;
+    webhooks.set(id, { organization_id, id });
+  }
+  return [...webhooks.values()];
 }
 
 /** Answers which were written, where asked to. */

@@ -5,7 +5,7 @@ import type { Database } from '../storage/database.js';
 import type { Placement, RecordedBatch } from '../storage/recording.js';
 import { advanceReplay, nextReplay } from '../storage/replays.js';
 import { settleVerification } from '../storage/verifications.js';
-import { takeDueVerifications } from '../storage/webhooks.js';
+import { takeDueVerifications, type WebhookKey } from '../storage/webhooks.js';
 
 export interface UpkeepOptions {
   database: Database;
@@ -14,7 +14,7 @@ export interface UpkeepOptions {
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   placement: () => Placement;
   accept: (batch: RecordedBatch) => void;
-  forgetEverywhere: (webhookId: string) => Promise<void>;
+  forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }
 
 const verificationsEveryMs = 2_000;
@@ -51,7 +51,7 @@ export class Upkeep {
       settleVerification(client, webhook, failure, new Date(now()), placement(), { automatic: true }),
     );
     if (settled?.batch) accept(settled.batch);
-    if (settled?.webhook.status === 'active') await forgetEverywhere(webhook.id);
+    if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);
   }
 
   async #replay(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Receipt } from '../domain/delivery.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { WebhookKey } from '../storage/webhooks.js';
 
 /** What the public API needs of whoever sends requests to receivers. */
 export interface Courier {
@@ -11,5 +12,5 @@ export interface Courier {
   placement: () => Placement;
   accept: (batch: RecordedBatch) => void;
   /** Resolves once no node will send anything more for this webhook as it was. */
-  forgetEverywhere: (webhookId: string) => Promise<void>;
+  forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }

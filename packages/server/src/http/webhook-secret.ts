@@ -77,7 +77,7 @@ export function webhookSecretRoute(
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.secret_rotated', changes)]);
         return rotated;
       });
-      await courier.forgetEverywhere(changed.id);
+      await courier.forgetEverywhere(changed);
       return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
     },
   );

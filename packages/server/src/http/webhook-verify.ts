@@ -55,7 +55,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
       const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, 'webhook.verified');
       const settled =
         (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await verifiedForNothing(request));
-      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook.id);
+      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook);
       return { data: webhookBody(settled) };
     },
   );

@@ -12,7 +12,6 @@ import { checkWebhookUrl } from '../domain/webhook-url.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
-import { endWaiting } from '../storage/deliveries.js';
 import { batchOf, recordBatch } from '../storage/recording.js';
 import {
   changeWebhook,
@@ -45,9 +44,6 @@ export interface WebhookRoutesOptions {
   courier: Courier;
   now: () => number;
 }
-
-/** Deliveries that still wait for a webhook when it is disabled, in one statement. */
-const endAtOnce = 1_000;
 
 const CreateBody = Type.Object(
   {
@@ -184,7 +180,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
           )
         : await changeAtOnce(request, change);
       if (!changed) throw changedMeanwhile();
-      await courier.forgetEverywhere(webhook.id);
+      await courier.forgetEverywhere(webhook);
       return { data: webhookBody(changed) };
     },
   );
@@ -210,7 +206,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.deleted', changes)]);
         return webhook;
       });
-      await courier.forgetEverywhere(deleted.id);
+      await courier.forgetEverywhere(deleted);
       return reply.status(204).send();
     },
   );
@@ -236,9 +232,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       return { changed, batch };
     });
     if (batch) courier.accept(batch);
-    await courier.forgetEverywhere(changed.id);
-    const end = { status: 'failed', error: 'disabled' } as const;
-    while ((await endWaiting(database, changed, end, endAtOnce)) === endAtOnce);
+    await courier.forgetEverywhere(changed);
     return changed;
   }
 

@@ -52,35 +52,41 @@ export async function readLongestWaitSeconds(database: Queryable): Promise<numbe
   return rows[0]?.seconds ?? 0;
 }
 
-/** Ends deliveries that wait for a webhook which no longer takes any: `limit` at a time. */
+/**
+ * Ends deliveries that wait for a webhook which takes none any more, `limit` at a time: failed where it is
+ * disabled, cancelled where it is deleted. Those of any other webhook are left alone.
+ */
 export async function endWaiting(
   database: Queryable,
   webhook: { organization_id: string; id: string },
-  end: { status: 'failed' | 'cancelled'; error: string | null },
   limit: number,
 ): Promise<number> {
   const { rowCount } = await database.query({
     text: `
-  with waiting as materialized (
+  with standing as materialized (
+    select max(status) as status from posthorn.webhooks where organization_id = $1 and id = $2
+  ), waiting as materialized (
     select organization_id, webhook_id, created_at, id
       from posthorn.deliveries
      where organization_id = $1 and webhook_id = $2 and status = 'pending' and leased_by is null
-     limit $5
+       and coalesce((select status from standing), 'disabled') = 'disabled'
+     limit $3
        for update skip locked
   )
   update posthorn.deliveries d
-     set status = $3, error = coalesce($4, d.error),
+     set status = case when s.status is null then 'cancelled' else 'failed' end,
+         error = case when s.status is null then d.error else 'disabled' end,
          -- What the last attempt came to is kept apart from why the delivery ended.
          earlier_attempts = case
-           when d.attempts = 0 or $4::text is null then d.earlier_attempts
+           when d.attempts = 0 or s.status is null then d.earlier_attempts
            else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
              'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
              'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)
          end
-    from waiting w
+    from waiting w cross join standing s
    where d.organization_id = w.organization_id and d.webhook_id = w.webhook_id
      and d.created_at = w.created_at and d.id = w.id`,
-    values: [webhook.organization_id, webhook.id, end.status, end.error, limit],
+    values: [webhook.organization_id, webhook.id, limit],
   });
   return rowCount ?? 0;
 }

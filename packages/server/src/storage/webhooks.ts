@@ -285,6 +285,6 @@ export async function disableWebhook(
     values: [key.organization_id, key.id, reason],
   });
   if (rowCount !== 1) return false;
-  await endWaiting(client, key, { status: 'failed', error: 'disabled' }, endedMax);
+  await endWaiting(client, key, endedMax);
   return true;
 }

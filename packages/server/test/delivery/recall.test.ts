@@ -93,7 +93,7 @@ describe('an attempt whose connection takes its time', () => {
       await slow.asked;
       if (how === 'deleted') await deleteWebhook(database, webhook);
       else await disableWebhook(database, webhook, 'manual');
-      await engine.forgetEverywhere(webhook.id);
+      await engine.forgetEverywhere(webhook);
       slow.open();
       expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual(ends[how]);
       expect([receiver.deliveries.count, attempts]).toEqual([0, []]);
@@ -108,7 +108,7 @@ describe('an attempt whose connection takes its time', () => {
     await record();
     await slow.asked;
     await changeWebhook(database, webhook, { url: after.url });
-    await engine.forgetEverywhere(webhook.id);
+    await engine.forgetEverywhere(webhook);
     slow.open();
     await after.deliveries.nth(1);
     expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toMatchObject({

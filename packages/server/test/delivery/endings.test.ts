@@ -1,0 +1,54 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+/** Longer than any test: what waits then goes on waiting. */
+const waitsForAnHour = { 'retry-after': '3600' };
+
+const ways = {
+  disabled: { how: disableWebhook, ends: { status: 'failed', attempts: 1, error: 'disabled' } },
+  deleted: { how: deleteWebhook, ends: { status: 'cancelled', attempts: 1, error: null } },
+} as const;
+
+async function stored({ service, organization }: Tenant) {
+  const { rows } = await service.database.query<{ status: string; attempts: number; error: string | null }>({
+    text: 'select status, attempts, error from posthorn.deliveries where organization_id = $1',
+    values: [organization],
+  });
+  return rows;
+}
+
+const areOver = (rows: readonly { status: string }[]) =>
+  rows.length > 0 && rows.every(({ status }) => status !== 'pending');
+
+describe.each(['disabled', 'deleted'] as const)('where a webhook is %s by another node', (way) => {
+  const { how, ends } = ways[way];
+
+  test('an attempt that fails just then has no further one, and its delivery ends at once', async () => {
+    const owner = await newTenant(service);
+    const { receiver, webhook } = await owner.connect(async (response) => {
+      // This node still takes it for active, for up to a second.
+      const key = { organization_id: owner.organization, id: webhook.id, only_workspace_id: undefined };
+      await how(service.database, key, 'manual');
+      response.writeHead(503, waitsForAnHour).end();
+    });
+    await owner.record();
+    expect(await eventually(() => stored(owner), areOver)).toEqual([ends]);
+    expect(receiver.deliveries.count).toBe(1);
+  });
+});
+
+test('deleting a webhook ends at once what waits for it', async () => {
+  const owner = await newTenant(service);
+  const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
+  for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
+  await owner.settled(webhook, 3);
+  expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
+  expect(await stored(owner)).toEqual(Array(3).fill(ways.deleted.ends));
+});
