@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { claimBundles, claimDeliveries } from '../storage/claims.js';
 import type { Database } from '../storage/database.js';
-import { claimDeliveries, readOldestUnfinished } from '../storage/deliveries.js';
+import { readOldestUnfinished } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 
 /** Found by nobody's word: deliveries recorded where no notification reaches us. */
@@ -10,15 +11,29 @@ const shareMin = 0.01;
 const webhooksMax = 100;
 /** What one answer of the database may bring: it is read in one piece, while nothing else is. */
 const bytesMax = 8 * 1024 * 1024;
+const bundledMax = 5_000;
 const oldestEveryMs = 60_000;
 const wakeStepMs = 20;
 const wakesMax = 1_000;
+
+/** What a claim left in the database. */
+export interface Left {
+  /** Webhooks that have more there. */
+  more: ReadonlySet<string>;
+  /** Webhooks that were not looked at. */
+  busy: readonly string[];
+  /** When it began. */
+  atMs: number;
+}
 
 export interface ClaimerOptions {
   node: () => number | undefined;
   room: () => number;
   busy: () => string[];
-  onClaimed: (deliveries: readonly LeasedDelivery[], fullWebhooks: ReadonlySet<string>) => void;
+  /** Webhooks that can be given whole bundles. */
+  answering: () => string[];
+  onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
+  onLeft: (left: Left) => void;
 }
 
 /** Takes due deliveries from the database: retries, what a dead node left, what others recorded. */
@@ -89,21 +104,33 @@ export class Claimer {
     const webhooks = Math.max(1, Math.floor(webhooksMax * share));
     // Halved until it is through: claims that bring too much to be read in time would all fail alike.
     this.#share = Math.max(shareMin, share / 2);
-    const { deliveries: claimed, cut } = await claimDeliveries(this.#database, {
-      ...{ node, perWebhook, bytesMax },
-      busy: this.#options.busy(),
+    const atMs = performance.now();
+    const busy = this.#options.busy();
+    const due = await claimDeliveries(this.#database, {
+      ...{ node, perWebhook, bytesMax, busy, notBefore: this.#notBefore },
       webhooksMax: Math.min(webhooks, Math.floor(room / perWebhook)),
-      notBefore: this.#notBefore,
+    });
+    // Under a name that was given up meanwhile: they go back to the pool with it.
+    if (node !== this.#options.node()) return;
+    this.#options.onClaimed(due.deliveries);
+    const counts = new Map<string, number>();
+    for (const { webhook_id: id } of due.deliveries) counts.set(id, (counts.get(id) ?? 0) + 1);
+    const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
+    const answering = this.#options.answering();
+    const bundled = await claimBundles(this.#database, {
+      ...{ node, perWebhook, answering, webhooksMax: webhooks },
+      // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
+      busy: [...busy, ...full.filter((id) => !answering.includes(id))],
+      deliveriesMax: Math.min(room - due.deliveries.length, Math.floor(bundledMax * share)),
+      bytesMax: Math.floor(bytesMax * share),
     });
     // Back slowly: a claim that fails costs this node its leases.
     this.#share = Math.min(1, share * 1.1);
-    // Under a name that was given up meanwhile: they go back to the pool with it.
-    if (claimed.length === 0 || node !== this.#options.node()) return;
-    const counts = new Map<string, number>();
-    for (const { webhook_id: id } of claimed) counts.set(id, (counts.get(id) ?? 0) + 1);
-    const full = new Set([...counts].filter(([, count]) => cut || count >= perWebhook).map(([id]) => id));
-    this.#options.onClaimed(claimed, full);
-    if (cut || counts.size >= webhooks) this.#again = true;
+    if (node !== this.#options.node()) return;
+    this.#options.onClaimed(bundled.deliveries);
+    this.#options.onLeft({ more: new Set([...full, ...bundled.more]), busy, atMs });
+    const opened = bundled.more.size > 0 && bundled.deliveries.length === 0;
+    if (due.cut || counts.size >= webhooks || opened) this.#again = true;
   }
 
   async #readOldest(): Promise<void> {

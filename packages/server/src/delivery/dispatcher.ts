@@ -1,5 +1,6 @@
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Placement } from '../storage/recording.js';
+import type { Left } from './claimer.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;
@@ -72,20 +73,33 @@ export class Dispatcher {
   }
 
   #saturated(): string[] {
-    const saturated: string[] = [];
-    for (const lane of this.#lanes.values()) {
-      if (!lane.isSaturated) continue;
-      lane.hasMore = true;
-      saturated.push(lane.webhookId);
-    }
-    return saturated;
+    return this.#webhooks((lane) => lane.isSaturated);
+  }
+
+  /** New deliveries were left in the database by this placement. */
+  left({ node, saturated }: Placement): void {
+    const ids = node === null ? this.#lanes.keys() : saturated;
+    for (const id of ids) this.#lanes.get(id)?.expectMore();
   }
 
   /** Webhooks that need nothing from the database now. */
   busy(): string[] {
+    return this.#webhooks(this.#isBusy());
+  }
+
+  /** Webhooks that take whatever there is of theirs, and have room for it. */
+  answering(): string[] {
+    const isBusy = this.#isBusy();
+    return this.#webhooks((lane) => lane.isProven && !isBusy(lane));
+  }
+
+  #isBusy(): (lane: Lane) => boolean {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
-    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
-    return [...this.#lanes.values()].filter(isBusy).map((lane) => lane.webhookId);
+    return (lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
+  }
+
+  #webhooks(isMeant: (lane: Lane) => boolean): string[] {
+    return [...this.#lanes.values()].filter(isMeant).map((lane) => lane.webhookId);
   }
 
   add(deliveries: readonly LeasedDelivery[]): void {
@@ -94,7 +108,7 @@ export class Dispatcher {
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
       if (!lane.isProven && (lane.isSaturated || unprovenBytes >= unprovenBytesMax)) {
-        lane.hasMore = true;
+        lane.expectMore();
         surplus.push(delivery);
         continue;
       }
@@ -107,10 +121,13 @@ export class Dispatcher {
     this.pump();
   }
 
-  /** A claim brought as many of this webhook as it may, so there are probably more. */
-  expectMore(webhookId: string, more: boolean): void {
-    const lane = this.#lanes.get(webhookId);
-    if (lane) lane.hasMore = more;
+  /** After a claim: which webhooks have more in the database, of all that were looked at. */
+  expect({ more, busy, atMs }: Left): void {
+    const passed = new Set(busy);
+    for (const lane of this.#lanes.values()) {
+      if (more.has(lane.webhookId)) lane.expectMore();
+      else if (!passed.has(lane.webhookId)) lane.expectNoMore(atMs);
+    }
   }
 
   pump(): void {

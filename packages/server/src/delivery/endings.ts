@@ -49,8 +49,7 @@ export class Endings {
     try {
       while (turn.again && !this.#stopped) {
         turn.again = false;
-        const ended = await endWaiting(this.#database, webhook, endAtOnce);
-        if (ended === endAtOnce) turn.again = true;
+        if (await endWaiting(this.#database, webhook, endAtOnce)) turn.again = true;
       }
     } catch (error) {
       this.#logger.warn(

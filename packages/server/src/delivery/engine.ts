@@ -89,10 +89,9 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       room: () => this.#dispatcher.room,
       busy: () => this.#dispatcher.busy(),
-      onClaimed: (deliveries, full) => {
-        this.#dispatcher.add(deliveries);
-        for (const { webhook_id: id } of deliveries) this.#dispatcher.expectMore(id, full.has(id));
-      },
+      answering: () => this.#dispatcher.answering(),
+      onClaimed: (deliveries) => this.#dispatcher.add(deliveries),
+      onLeft: (left) => this.#dispatcher.expect(left),
     });
     this.#health = new HealthKeeper({
       ...{ database, logger, now: options.sender.now },
@@ -133,8 +132,10 @@ export class DeliveryEngine {
 
   /** Takes over what was born leased to this node: straight from the commit, no claim, no second read. */
   accept(batch: RecordedBatch): void {
+    this.#dispatcher.left(batch.placement);
     // Under a name that was given up meanwhile: they go back to the pool with it.
-    if (batch.leased.length > 0 && batch.node === this.#lease.id) this.#dispatcher.add(batch.leased);
+    if (batch.leased.length > 0 && batch.placement.node === this.#lease.id)
+      this.#dispatcher.add(batch.leased);
   }
 
   get inFlight(): number {

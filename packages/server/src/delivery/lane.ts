@@ -24,9 +24,9 @@ export class Lane {
   #failures = 0;
   #successes = 0;
   inFlight = 0;
-  /** There may be more of it in the database than in memory. */
-  hasMore = false;
   queuedBytes = 0;
+  #hasMore = false;
+  #expectedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(organizationId: string, webhookId: string) {
     this.organizationId = organizationId;
@@ -50,8 +50,19 @@ export class Lane {
     return this.queued >= this.#queuedMax;
   }
 
+  /** There may be more of it in the database than in memory. */
+  expectMore(): void {
+    this.#hasMore = true;
+    this.#expectedAtMs = performance.now();
+  }
+
+  /** A claim that began then left nothing of it in the database. */
+  expectNoMore(claimedAtMs: number): void {
+    if (this.#expectedAtMs < claimedAtMs) this.#hasMore = false;
+  }
+
   get wantsMore(): boolean {
-    return this.hasMore && this.queued < this.#queuedMax / 4;
+    return this.#hasMore && this.queued < this.#queuedMax / 4;
   }
 
   get #queuedMax(): number {
@@ -64,7 +75,7 @@ export class Lane {
   }
 
   get isIdle(): boolean {
-    return this.queued === 0 && this.inFlight === 0 && !this.hasMore;
+    return this.queued === 0 && this.inFlight === 0 && !this.#hasMore;
   }
 
   push(delivery: LeasedDelivery): void {
@@ -89,7 +100,7 @@ export class Lane {
     if (!this.isFailing || this.queued <= queuedMaxWhenFailing) return [];
     const excess = this.#queue.splice(this.#head + queuedMaxWhenFailing);
     for (const delivery of excess) this.queuedBytes -= bytesOf(delivery);
-    this.hasMore = true;
+    this.expectMore();
     return excess;
   }
 

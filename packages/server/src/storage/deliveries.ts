@@ -1,30 +1,4 @@
 import type { Queryable } from './database.js';
-import type { LeasedDelivery } from './leased-delivery.js';
-
-export interface Claim {
-  node: number;
-  /** Webhooks that have enough to do here already. */
-  busy: readonly string[];
-  perWebhook: number;
-  webhooksMax: number;
-  /** Of payloads, all together. One delivery is brought however large it is. */
-  bytesMax: number;
-  notBefore: Date;
-}
-
-/** What was claimed, and whether the bound on bytes left something behind. */
-export async function claimDeliveries(
-  database: Queryable,
-  claim: Claim,
-): Promise<{ deliveries: readonly LeasedDelivery[]; cut: boolean }> {
-  const { rows } = await database.query<LeasedDelivery & { cut: boolean }>({
-    name: 'claim deliveries',
-    text: 'select * from posthorn.claim_due($1, $2, $3, $4, $5, $6)',
-    values: [claim.node, claim.busy, claim.perWebhook, claim.webhooksMax, claim.bytesMax, claim.notBefore],
-    leases: true,
-  });
-  return { deliveries: rows, cut: rows[0]?.cut ?? false };
-}
 
 /** Before this time no delivery is unfinished; null where none is at all. */
 export async function readOldestUnfinished(database: Queryable): Promise<Date | null> {
@@ -34,33 +8,52 @@ export async function readOldestUnfinished(database: Queryable): Promise<Date | 
   return rows[0]!.day;
 }
 
+/** What has waited in bundles for so long that its events are gone. */
+export async function deleteOldBundles(database: Queryable, before: Date): Promise<void> {
+  await database.query({
+    text: 'delete from posthorn.bundles where leased_by is null and created_at < $1',
+    values: [before],
+  });
+}
+
+/** What waits for a webhook to be verified waits on purpose. */
+const isVerified = (waiting: string) => `
+              not exists (select from posthorn.webhooks w
+                           where w.organization_id = ${waiting}.organization_id and w.id = ${waiting}.webhook_id
+                             and w.status = 'unverified')`;
+
 /** For how long the delivery that is due the longest has been waiting for a node to take it. */
 export async function readLongestWaitSeconds(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ seconds: number }>({
     name: 'longest wait',
     text: `
-  select extract(epoch from clock_timestamp() - d.due_at)::float8 as seconds
-    from posthorn.deliveries d
-   where d.status = 'pending' and d.leased_by is null and d.due_at <= clock_timestamp()
-     -- What waits for a webhook to be verified waits on purpose.
-     and not exists (select from posthorn.webhooks w
-                      where w.organization_id = d.organization_id and w.id = d.webhook_id
-                        and w.status = 'unverified')
-   order by d.due_at
-   limit 1`,
+  select extract(epoch from clock_timestamp() - min(d.due_at))::float8 as seconds
+    from ((select d.organization_id, d.webhook_id, d.due_at
+             from posthorn.deliveries d
+            where d.status = 'pending' and d.leased_by is null and d.due_at <= clock_timestamp()
+              and ${isVerified('d')}
+            order by d.due_at
+            limit 1)
+           union all
+          (select b.organization_id, b.webhook_id, b.created_at
+             from posthorn.bundles b
+            where b.leased_by is null and ${isVerified('b')}
+            order by b.created_at
+            limit 1)) d`,
   });
   return rows[0]?.seconds ?? 0;
 }
 
 /**
- * Ends deliveries that wait for a webhook which takes none any more, `limit` at a time: failed where it is
- * disabled, cancelled where it is deleted. Those of any other webhook are left alone.
+ * Ends deliveries that wait for a webhook which takes none any more, some `limit` at a time: failed where it
+ * is disabled, cancelled where it is deleted. Those of any other webhook are left alone. Answers whether there
+ * may be more.
  */
 export async function endWaiting(
   database: Queryable,
   webhook: { organization_id: string; id: string },
   limit: number,
-): Promise<number> {
+): Promise<boolean> {
   const { rowCount } = await database.query({
     text: `
   with standing as materialized (
@@ -88,5 +81,12 @@ export async function endWaiting(
      and d.created_at = w.created_at and d.id = w.id`,
     values: [webhook.organization_id, webhook.id, limit],
   });
-  return rowCount ?? 0;
+  const { rows } = await database.query<{ more: boolean }>({
+    text: `
+  select posthorn.end_bundles($1, $2, case when s.status is null then null else 'failed' end, s.status, $3) as more
+    from (select max(status) as status from posthorn.webhooks where organization_id = $1 and id = $2) s
+   where coalesce(s.status, 'disabled') = 'disabled'`,
+    values: [webhook.organization_id, webhook.id, limit],
+  });
+  return rowCount === limit || rows[0]?.more === true;
 }

@@ -20,7 +20,7 @@ export interface RecordedBatch {
   events: readonly RecordedEvent[];
   /** Deliveries that were born leased to the node of the placement. */
   leased: readonly LeasedDelivery[];
-  node: number | null;
+  placement: Placement;
   /** Whose events they are. */
   organizations: ReadonlySet<string>;
 }
@@ -105,7 +105,7 @@ export async function recordBatch(
     else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
   }
   const organizations = new Set(events.map((event) => event.organization_id));
-  return { events: recorded, leased, node: placement.node, organizations };
+  return { events: recorded, leased, placement, organizations };
 }
 
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { claimDeliveries } from '../../src/storage/claims.js';
 import type { Queryable } from '../../src/storage/database.js';
-import { claimDeliveries, readOldestUnfinished } from '../../src/storage/deliveries.js';
+import { readOldestUnfinished } from '../../src/storage/deliveries.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
@@ -18,7 +19,6 @@ import {
 } from '../support/bundles.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
-import { recordText } from '../support/recording.js';
 
 const dayMs = 86_400_000;
 const idsOf = (deliveries: readonly LeasedDelivery[]) => deliveries.map(({ delivery_id: id }) => id);
@@ -65,18 +65,6 @@ describe('a bundle', () => {
     await settle(database, node, leased.slice(1, 2).map(succeeded));
     expect(await bundleSizes(database)).toEqual([]);
     expect((await deliveryRows(database)).map(({ id }) => id)).toEqual(idsOf(leased).sort());
-  });
-
-  test('is not made of what no node holds: recorded over SQL, without a node, or for a saturated webhook', async () => {
-    const { database, node } = await withNode();
-    const events = Array.from({ length: 5 }, () => event());
-    await recordText(database, JSON.stringify(events));
-    expect((await recordBatch(database, batch(events))).leased).toEqual([]);
-    expect((await recordBatch(database, batch(events), { node, saturated: ['WHK-1'] })).leased).toEqual([]);
-    expect(await bundleSizes(database)).toEqual([]);
-    const rows = await deliveryRows(database);
-    expect(rows).toHaveLength(15);
-    for (const row of rows) expect(row).toMatchObject({ status: 'pending', attempts: 0, leased_by: null });
   });
 
   test('of an earlier day is unfinished work of that day, until its last delivery is settled', async () => {

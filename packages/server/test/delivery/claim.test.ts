@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { claimDeliveries } from '../../src/storage/deliveries.js';
+import { claimDeliveries } from '../../src/storage/claims.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
@@ -25,7 +25,8 @@ async function prepared(events: number, payloadBytes: number) {
   }
   const payload = { id: 'TSK-1', filler: 'x'.repeat(payloadBytes) };
   const large = event({ organization_id, type: 'task.created', payload });
-  await recordBatch(database, batch(Array.from({ length: events }, () => large)));
+  // One by one: several together would wait in a bundle.
+  for (let recorded = 0; recorded < events; recorded += 1) await recordBatch(database, batch([large]));
   const node = await registerNode(database, 60_000);
   const claim = (bytesMax: number) =>
     claimDeliveries(database, {

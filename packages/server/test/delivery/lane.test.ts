@@ -33,18 +33,28 @@ test('a webhook that turns to failing gives back what it had in memory beyond a 
   expect(excess.length + lane.queued).toBe(1_000);
   expect(lane.queued).toBeLessThan(200);
   expect(lane.shift()?.delivery_id).toBe('WDLV-0');
-  expect(lane.hasMore).toBe(true);
   while (lane.shift());
+  expect(lane.wantsMore).toBe(true);
   expect(lane.queuedBytes).toBe(0);
 });
 
 test('what a claim brings to a webhook that keeps failing fits, so that it does not go back and forth', () => {
   const lane = laneWith(0);
   for (let failure = 0; failure < 5; failure += 1) lane.failed();
-  lane.hasMore = true;
+  lane.expectMore();
   let number = 0;
   while (lane.wantsMore) lane.push(delivery(number++));
   for (let claimed = 1; claimed < 100; claimed += 1) lane.push(delivery(number++));
   expect(lane.isSaturated).toBe(false);
   expect(lane.takeExcess()).toEqual([]);
+});
+
+test('a claim that began before something was left in the database does not tell that nothing is', () => {
+  const lane = laneWith(0);
+  const beganMs = performance.now();
+  lane.expectMore();
+  lane.expectNoMore(beganMs);
+  expect(lane.wantsMore).toBe(true);
+  lane.expectNoMore(performance.now() + 1);
+  expect(lane.wantsMore).toBe(false);
 });

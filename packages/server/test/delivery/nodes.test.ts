@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claimDeliveries } from '../../src/storage/deliveries.js';
+import { claimDeliveries } from '../../src/storage/claims.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { settleDeliveries } from '../../src/storage/settlements.js';

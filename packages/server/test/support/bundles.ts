@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode } from '../../src/storage/nodes.js';
@@ -32,9 +33,10 @@ export async function subscribe(database: Queryable, fields: Partial<Subscriber>
   return subscriber;
 }
 
-/** A database of its own with one webhook of ORG-acme that takes everything, and a node. */
+/** A database of the calling test's own with one webhook of ORG-acme that takes everything, and a node. */
 export async function withNode() {
-  const { database, url } = await freshDatabase();
+  const { database, url, drop } = await freshDatabase();
+  onTestFinished(drop);
   await subscribe(database);
   return { database, url, node: await registerNode(database, 60_000) };
 }

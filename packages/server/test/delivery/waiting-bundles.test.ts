@@ -1,0 +1,273 @@
+import { describe, expect, test } from 'vitest';
+import { claimBundles, claimDeliveries } from '../../src/storage/claims.js';
+import type { Database } from '../../src/storage/database.js';
+import { deleteOldBundles, endWaiting, readLongestWaitSeconds } from '../../src/storage/deliveries.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
+import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
+import {
+  bundleSizes,
+  deliveryRows,
+  failedOnce,
+  recordFor,
+  settle,
+  subscribe,
+  succeeded,
+  withNode,
+} from '../support/bundles.js';
+import { batch, event } from '../support/client.js';
+import { recordText } from '../support/recording.js';
+
+const dayMs = 86_400_000;
+const many = 1_000_000;
+const idsOf = (deliveries: readonly LeasedDelivery[]) => deliveries.map(({ delivery_id: id }) => id);
+const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
+
+const claim = (database: Database, node: number, fields: Partial<Parameters<typeof claimBundles>[1]> = {}) =>
+  claimBundles(database, {
+    ...{ node, busy: [], answering: ['WHK-1', 'WHK-2'], perWebhook: 10, webhooksMax: 100 },
+    ...{ deliveriesMax: many, bytesMax: many },
+    ...fields,
+  });
+
+const claimRows = (database: Database, node: number) =>
+  claimDeliveries(database, {
+    ...{ node, busy: [], perWebhook: many, webhooksMax: 100, bytesMax: many },
+    notBefore: new Date(Date.now() - dayMs),
+  });
+
+async function waiting(database: Database): Promise<{ id: string; event_id: string }[]> {
+  const { rows } = await database.query<{ id: string; event_id: string }>({
+    text: "select id, event_id from posthorn.bundled_of('ORG-acme', 'WHK-1') order by id",
+  });
+  return rows;
+}
+
+describe('what no node has room for', () => {
+  test('is a bundle: recorded over SQL, without a node, or for a saturated webhook', async () => {
+    const { database, node } = await withNode();
+    const events = Array.from({ length: 5 }, () => event());
+    await recordText(database, JSON.stringify(events));
+    expect((await recordBatch(database, batch(events))).leased).toEqual([]);
+    expect((await recordBatch(database, batch(events), { node, saturated: ['WHK-1'] })).leased).toEqual([]);
+    expect(await bundleSizes(database)).toEqual([5, 5, 5]);
+    expect(await deliveryRows(database)).toEqual([]);
+  });
+
+  test('is rows where it is less than four, or more than a megabyte', async () => {
+    const { database } = await withNode();
+    await recordBatch(database, batch([event(), event(), event()]));
+    const large = event({ payload: { filler: 'x'.repeat(250 * 1024) } });
+    await recordBatch(database, batch([large, large, large, large, large]));
+    expect(await bundleSizes(database)).toEqual([]);
+    const rows = await deliveryRows(database);
+    expect(rows).toHaveLength(8);
+    for (const row of rows) expect(row).toMatchObject({ status: 'pending', attempts: 0, leased_by: null });
+  });
+});
+
+describe('a claim of bundles', () => {
+  test('brings those of a webhook that answers whole, as they were recorded, oldest first', async () => {
+    const { database, node } = await withNode();
+    const recorded = [];
+    for (let n = 0; n < 3; n += 1) {
+      const events = Array.from({ length: 5 }, (_, index) =>
+        event({ workspace_id: `WS-${index}`, payload: { n: `ü${n}-${index}` } }),
+      );
+      recorded.push(...(await recordBatch(database, batch(events))).events);
+    }
+    const waited = await waiting(database);
+    const { deliveries, more } = await claim(database, node);
+    expect(deliveries.map((one) => one.event_id)).toEqual(recorded.map(({ id }) => id));
+    expect(deliveries.map((one) => ({ id: one.delivery_id, event_id: one.event_id }))).toEqual(waited);
+    expect(deliveries.map(({ payload }) => JSON.parse(payload!).n)).toEqual(
+      [0, 1, 2].flatMap((n) => [0, 1, 2, 3, 4].map((index) => `ü${n}-${index}`)),
+    );
+    expect(deliveries[6]).toMatchObject({
+      ...{ organization_id: 'ORG-acme', webhook_id: 'WHK-1', workspace_id: 'WS-1', attempts: 0 },
+      ...{ type: 'invoice.paid', delivery_created_at: recorded[6]!.created_at },
+      ...{ event_created_at: recorded[6]!.created_at, bundle: { open: 5 } },
+    });
+    expect(more.size).toBe(0);
+    expect((await claim(database, node)).deliveries).toEqual([]);
+  });
+
+  test('makes them the deliveries of the node: each is written once, with its outcome, and the bundle ends', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 5);
+    const { deliveries } = await claim(database, node);
+    await settle(database, node, [
+      failedOnce(deliveries[0]!, 60_000),
+      ...deliveries.slice(1, 4).map(succeeded),
+    ]);
+    expect(await bundleSizes(database)).toEqual([5]);
+    await settle(database, node, [succeeded(deliveries[4]!)]);
+    expect(await bundleSizes(database)).toEqual([]);
+    const rows = await deliveryRows(database);
+    expect(rows.map(({ id }) => id)).toEqual(idsOf(deliveries).sort());
+    expect(rows.map(({ status }) => status).sort()).toEqual(['pending', ...Array(4).fill('success')]);
+  });
+
+  test('is released with the node that dies over it, for others', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 6);
+    const { deliveries } = await claim(database, node);
+    await settle(database, node, [succeeded(deliveries[0]!)]);
+    await retireNodes(database, [node]);
+    expect(await releaseDeadNodes(database)).toBe(5);
+    const heir = await registerNode(database, 60_000);
+    expect(idsOf((await claimRows(database, heir)).deliveries).sort()).toEqual(
+      idsOf(deliveries.slice(1)).sort(),
+    );
+  });
+
+  test('brings a webhook that is not known to answer one small bundle, and says whether there is more', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    await recordFor(database, null, 5);
+    const first = await claim(database, node, { answering: [] });
+    expect([first.deliveries.length, [...first.more]]).toEqual([4, ['WHK-1']]);
+    const second = await claim(database, node, { answering: [] });
+    expect([second.deliveries.length, [...second.more]]).toEqual([5, []]);
+    expect(await deliveryRows(database)).toEqual([]);
+  });
+
+  test('gives a large bundle of a webhook that is not known to answer rows, for claims to take a few of', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 11);
+    const waited = await waiting(database);
+    const { deliveries, more } = await claim(database, node, { answering: [] });
+    expect([deliveries, [...more]]).toEqual([[], ['WHK-1']]);
+    expect(await bundleSizes(database)).toEqual([]);
+    const rows = await deliveryRows(database);
+    expect(rows.map(({ id, event_id }) => ({ id, event_id }))).toEqual(waited);
+    const bytes = Buffer.byteLength(JSON.stringify({ filler: 'ü' }));
+    for (const row of rows)
+      expect(row).toMatchObject({ status: 'pending', attempts: 0, leased_by: null, bytes });
+    expect((await claimRows(database, node)).deliveries).toHaveLength(11);
+  });
+
+  test('takes turns: one of each webhook, then a second of each, as far as the deliveries go', async () => {
+    const { database, node } = await withNode();
+    await subscribe(database, { id: 'WHK-2' });
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 5);
+    const { deliveries, more } = await claim(database, node, { deliveriesMax: 16 });
+    const count = (id: string) => deliveries.filter((one) => one.webhook_id === id).length;
+    expect([count('WHK-1'), count('WHK-2')]).toEqual([10, 10]);
+    expect([...more].sort()).toEqual(['WHK-1', 'WHK-2']);
+  });
+
+  test('is bounded by bytes, but brings one bundle however large it is', async () => {
+    const { database, node } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    const { deliveries, more } = await claim(database, node, { bytesMax: 1 });
+    expect([deliveries.length, [...more]]).toEqual([4, ['WHK-1']]);
+  });
+
+  test('passes over webhooks that are busy, and over those that are not verified', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    expect((await claim(database, node, { busy: ['WHK-1'] })).deliveries).toEqual([]);
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    expect((await claim(database, node)).deliveries).toEqual([]);
+    await changeWebhook(database, webhook, { status: 'active' });
+    expect((await claim(database, node)).deliveries).toHaveLength(4);
+  });
+
+  test('of two nodes at once brings nothing to both of them', async () => {
+    const { database, node } = await withNode();
+    const other = await registerNode(database, 60_000);
+    for (let n = 0; n < 40; n += 1) await recordFor(database, null, 4);
+    const brought: string[] = [];
+    while (brought.length < 160) {
+      const claims = await Promise.all(
+        [node, other].map((one) => claim(database, one, { deliveriesMax: 12 })),
+      );
+      for (const { deliveries } of claims) brought.push(...idsOf(deliveries));
+    }
+    expect(new Set(brought).size).toBe(160);
+    expect(brought).toHaveLength(160);
+  });
+
+  test('of a few of many bundles costs no more than of a few', async () => {
+    const pages = async (database: Database, node: number) => {
+      const { rows } = await database.query<{ 'QUERY PLAN': string }>({
+        text: `
+  explain (analyze, buffers, costs off, timing off, summary off)
+  select * from posthorn.claim_bundles(${node}, '{}', '{WHK-1}', 10, 100, 40, ${many})`,
+      });
+      const [, hit = 0] = /shared hit=(\d+)/.exec(rows.map((row) => row['QUERY PLAN']).join('\n')) ?? [];
+      return Number(hit);
+    };
+    const [few, large] = [await withNode(), await withNode()];
+    for (let n = 0; n < 110; n += 1) await recordFor(few.database, null, 4);
+    for (let n = 0; n < 1_000; n += 1) await recordFor(large.database, null, 4);
+    // The first claim of a connection also reads the catalogue.
+    await pages(few.database, few.node);
+    await pages(large.database, large.node);
+    const [pagesFew, pagesLarge] = [
+      await pages(few.database, few.node),
+      await pages(large.database, large.node),
+    ];
+    expect(pagesFew).toBeGreaterThan(0);
+    expect(pagesLarge).toBeLessThan(2 * pagesFew);
+  });
+});
+
+describe('what waits in bundles', () => {
+  test('ends failed with error disabled where its webhook is disabled, without an attempt', async () => {
+    const { database } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    const waited = await waiting(database);
+    await changeWebhook(database, webhook, { status: 'disabled', disabled_reason: 'manual' });
+    while (await endWaiting(database, webhook, 5));
+    expect(await bundleSizes(database)).toEqual([]);
+    const { rows } = await database.query({
+      text: 'select id, event_id, status, error, attempts from posthorn.deliveries order by id',
+    });
+    expect(rows).toEqual(waited.map((one) => ({ ...one, status: 'failed', error: 'disabled', attempts: 0 })));
+  });
+
+  test('is gone where its webhook is deleted', async () => {
+    const { database } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    await deleteWebhook(database, webhook);
+    while (await endWaiting(database, webhook, 5));
+    expect([await bundleSizes(database), await deliveryRows(database)]).toEqual([[], []]);
+  });
+
+  test.each(['active', 'unverified'] as const)('goes on waiting where its webhook is %s', async (status) => {
+    const { database } = await withNode();
+    await recordFor(database, null, 4);
+    await changeWebhook(database, webhook, { status });
+    expect(await endWaiting(database, webhook, 5)).toBe(false);
+    expect(await bundleSizes(database)).toEqual([4]);
+  });
+
+  test('is not taken for what a dead node left', async () => {
+    const { database } = await withNode();
+    await recordFor(database, null, 4);
+    expect([await releaseOrphans(database), await bundleSizes(database)]).toEqual([0, [4]]);
+  });
+
+  test('counts for how long deliveries wait, unless its webhook is to be verified first', async () => {
+    const { database } = await withNode();
+    expect(await readLongestWaitSeconds(database)).toBe(0);
+    await recordFor(database, null, 4);
+    await database.query({ text: "update posthorn.bundles set created_at = created_at - interval '1 hour'" });
+    expect(Math.floor((await readLongestWaitSeconds(database)) / 3600)).toBe(1);
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    expect(await readLongestWaitSeconds(database)).toBe(0);
+  });
+
+  test('goes with its events when they are no longer kept', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    await recordFor(database, node, 5);
+    await deleteOldBundles(database, new Date(Date.now() - dayMs));
+    expect(await bundleSizes(database)).toEqual([4, 5]);
+    await deleteOldBundles(database, new Date(Date.now() + dayMs));
+    expect(await bundleSizes(database)).toEqual([5]);
+  });
+});
