@@ -15,6 +15,9 @@ import {
 const rounds = 13;
 const perRound = 10_000;
 const warmUps = 2;
+/** More than a node keeps in memory, by far. */
+const overloadRounds = 3;
+const overloadEvents = 60_000;
 const batch = 100;
 const producers = 8;
 const latencyEvents = 3_000;
@@ -27,11 +30,11 @@ export async function benchDeliver(print) {
   const pool = new Pool(receiver.url, { connections: 64 });
   try {
     await server.createWebhook(`${receiver.url}/ok`);
-    for (let round = 0; round < warmUps; round += 1) await turn(server, receiver, pool);
+    for (let round = 0; round < warmUps; round += 1) await turn(server, receiver, pool, perRound);
     await settled(server.database);
     const before = await written(server.database);
     const turns = [];
-    for (let round = 0; round < rounds; round += 1) turns.push(await turn(server, receiver, pool));
+    for (let round = 0; round < rounds; round += 1) turns.push(await turn(server, receiver, pool, perRound));
     await settled(server.database);
     const after = await written(server.database);
     const total = rounds * perRound;
@@ -83,50 +86,92 @@ export async function benchDeliver(print) {
 
 const fixed = (ratio) => ratio.toFixed(2);
 
+/** Producers that are ahead of the deliveries for seconds: most of it waits in the database. */
+export async function benchOverload(print) {
+  const receiver = await startReceiver();
+  const server = await startServer();
+  const pool = new Pool(receiver.url, { connections: 64 });
+  try {
+    await server.createWebhook(`${receiver.url}/ok`);
+    await turn(server, receiver, pool, perRound);
+    await settled(server.database);
+    const before = await written(server.database);
+    const turns = [];
+    for (let round = 0; round < overloadRounds; round += 1) {
+      turns.push(await turn(server, receiver, pool, overloadEvents));
+      await settled(server.database);
+    }
+    const after = await written(server.database);
+    const total = overloadRounds * overloadEvents;
+    const middle = (read) => median(turns.map(read));
+    print(
+      `waiting in the database, of ${overloadEvents} when all are recorded`,
+      middle(({ endToEnd }) => endToEnd.waiting),
+      '',
+    );
+    print(
+      `ratio to raw undici, median of ${overloadRounds} rounds`,
+      fixed(middle(({ raw, endToEnd }) => endToEnd.perSecond / raw.perSecond)),
+      '',
+    );
+    print('ratio by CPU', fixed(middle(({ raw, endToEnd }) => raw.cpuUs / endToEnd.cpuUs)), '');
+    print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
+    print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
+    print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
+  } finally {
+    await pool.close();
+    await server.stop();
+    receiver.stop();
+  }
+}
+
 /** One round: raw requests, then as many events. */
-async function turn(server, receiver, pool) {
+async function turn(server, receiver, pool, count) {
   const cpu = async () => ({ ...(await server.cpuMs()), around: await cpuMsOf(process.pid, receiver.pid) });
-  const bodies = Array.from({ length: perRound / batch }, () =>
+  const bodies = Array.from({ length: count / batch }, () =>
     JSON.stringify(Array.from({ length: batch }, () => makeEvent())),
   );
   const start = await cpu();
-  const rawPerSecond = await raw(pool);
+  const rawPerSecond = await raw(pool, count);
   const middle = await cpu();
-  const perSecond = await endToEnd(server, receiver, bodies);
+  const { perSecond, waiting } = await endToEnd(server, receiver, bodies, count);
   const end = await cpu();
-  const each = (ms) => (ms * 1000) / perRound;
+  const each = (ms) => (ms * 1000) / count;
   const serverUs = each(end.server - middle.server);
   const databaseUs = each(end.database - middle.database);
   return {
     raw: { perSecond: rawPerSecond, cpuUs: each(middle.around - start.around) },
     endToEnd: {
-      ...{ perSecond, serverUs, databaseUs },
+      ...{ perSecond, waiting, serverUs, databaseUs },
       cpuUs: serverUs + databaseUs + each(end.around - middle.around),
     },
   };
 }
 
-async function raw(pool) {
+async function raw(pool, count) {
   const { payload, ...head } = makeEvent();
   const id = 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3';
   const body = JSON.stringify({ id, created_at: new Date(), ...head, data: payload });
   const key = signingKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
   const startedMs = performance.now();
-  await spread(perRound, 64, async () => {
+  await spread(count, 64, async () => {
     const signature = sign(body, { id, timestamp: new Date(), key });
     const headers = { 'content-type': 'application/json', 'x-raw': '1', ...signature };
     const answer = await pool.request({ path: '/ok', method: 'POST', headers, body });
     await answer.body.dump();
   });
-  return (perRound * 1000) / (performance.now() - startedMs);
+  return (count * 1000) / (performance.now() - startedMs);
 }
 
-async function endToEnd(server, receiver, bodies) {
-  const { arrived } = await receiver.expect(perRound);
+async function endToEnd(server, receiver, bodies, count) {
+  const { arrived } = await receiver.expect(count);
   const startedMs = performance.now();
   await spread(bodies.length, producers, (turn) => server.record(bodies[turn - 1]));
+  const { rows } = await server.database.query(
+    'select coalesce(sum(cardinality(ordinals)), 0)::int as waiting from posthorn.bundles where leased_by is null',
+  );
   await arrived;
-  return (perRound * 1000) / (performance.now() - startedMs);
+  return { perSecond: (count * 1000) / (performance.now() - startedMs), waiting: rows[0].waiting };
 }
 
 /** Waits until every outcome is written, asking seldom: the question costs too. */

@@ -1,11 +1,12 @@
-// npm run bench [-- record | deliver | latency | isolate …]
-import { benchDeliver, benchLatency } from './deliver.js';
+// npm run bench [-- record | deliver | overload | latency | isolate …]
+import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchIsolation } from './isolate.js';
 import { benchRecord } from './record.js';
 
 const benches = {
   record: benchRecord,
   deliver: benchDeliver,
+  overload: benchOverload,
   latency: benchLatency,
   isolate: benchIsolation,
 };

@@ -10,7 +10,7 @@ const failuresInARow = 5;
  * How much of it is kept in memory: a lot for one that answers, little for one that does not. Whatever a
  * claim brings fits when it is asked for, or it would go back and forth.
  */
-const queuedMax = 20_000;
+const queuedMax = 8_000;
 const queuedMaxUnproven = 500;
 const queuedMaxWhenFailing = 150;
 

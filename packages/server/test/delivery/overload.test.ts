@@ -1,0 +1,100 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { deliveryRows } from '../support/bundles.js';
+import { event, record } from '../support/client.js';
+import { Standstill } from '../support/hostile-receiver.js';
+import { startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '10s' });
+});
+
+const recordings = 4;
+const together = 1_000;
+const total = recordings * together;
+
+const rowsOf = async ({ organization }: Tenant) =>
+  (await deliveryRows(service.database)).filter((row) => row.organization_id === organization);
+
+/** Deliveries in bundles that no node has, without those that were opened. */
+async function waiting(owner: Tenant): Promise<string[]> {
+  const { rows } = await service.database.query<{ id: string }>({
+    text: `
+  select u.id from posthorn.bundles b cross join posthorn.bundled(b) u
+   where b.organization_id = $1 and b.leased_by is null
+   order by u.id`,
+    values: [owner.organization],
+  });
+  return rows.map(({ id }) => id);
+}
+
+describe('a webhook that is given more than a node keeps in memory for it', () => {
+  async function overloaded() {
+    const owner = await newTenant(service);
+    const standstill = new Standstill();
+    const { receiver, webhook } = await owner.connect(standstill.answering);
+    const recorded: { id: string }[] = [];
+    for (let n = 0; n < recordings; n += 1) {
+      const events = Array.from({ length: together }, () => event({ organization_id: owner.organization }));
+      recorded.push(...(await record(service, ...events)));
+    }
+    const onTheWire = await standstill.reached(service.platformUrl, receiver);
+    onTestFinished(() => standstill.end(receiver, 200));
+    const path = `/v1/webhooks/${webhook.id}`;
+    return { owner, standstill, receiver, recorded, path, onTheWire, waits: await waiting(owner) };
+  }
+
+  test('gets all of it in the end, each event exactly once', async () => {
+    const { owner, standstill, receiver, recorded, waits } = await overloaded();
+    expect(waits.length).toBeGreaterThanOrEqual(together);
+    standstill.end(receiver, 200);
+    await receiver.deliveries.nth(total);
+    const rows = await eventually(
+      () => rowsOf(owner),
+      (all) => all.length === total && all.every(({ status }) => status === 'success'),
+    );
+    expect(rows.every(({ attempts, leased_by }) => attempts === 1 && leased_by === null)).toBe(true);
+    expect(receiver.deliveries.all.map(({ envelope }) => envelope.id).sort()).toEqual(
+      recorded.map(({ id }) => id).sort(),
+    );
+    expect(await waiting(owner)).toEqual([]);
+  });
+
+  test('tells of what waits: each delivery as pending, and how many they are', async () => {
+    const { owner, path, waits } = await overloaded();
+    expect(await owner.data('GET', `${path}/deliveries/${waits[0]}`)).toMatchObject({
+      ...{ id: waits[0], status: 'pending', attempts: 0, attempt_log: [], http_status: null },
+    });
+    expect(await owner.data('GET', `${path}/stats`)).toMatchObject({ success: 0, failed: 0, pending: total });
+    const stranger = await newTenant(service);
+    expect((await stranger.ask('GET', `${path}/deliveries/${waits[0]}`)).status).toBe(404);
+  });
+
+  test('and is disabled, gets none of it: all that waits ends failed with error disabled, before the answer', async () => {
+    const { owner, standstill, receiver, path, onTheWire, waits } = await overloaded();
+    await owner.data('PATCH', path, { status: 'disabled' });
+    const ended = new Map((await rowsOf(owner)).map((row) => [row.id, row]));
+    for (const id of waits) expect(ended.get(id)).toMatchObject({ status: 'failed', attempts: 0 });
+    standstill.end(receiver, 500);
+    const rows = await eventually(
+      () => rowsOf(owner),
+      (all) => all.length === total && all.every(({ status }) => status === 'failed'),
+    );
+    expect(rows.filter(({ attempts }) => attempts > 0)).toHaveLength(onTheWire);
+    expect(receiver.deliveries.count).toBe(onTheWire);
+    expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
+  });
+
+  test('and is deleted, gets none of it: nothing waits any more when that is answered', async () => {
+    const { owner, standstill, receiver, path, onTheWire } = await overloaded();
+    expect((await owner.ask('DELETE', path)).status).toBe(204);
+    expect(await waiting(owner)).toEqual([]);
+    standstill.end(receiver, 500);
+    await eventually(
+      () => rowsOf(owner),
+      (all) => all.every(({ status }) => status === 'cancelled'),
+    );
+    expect(receiver.deliveries.count).toBe(onTheWire);
+  });
+});
