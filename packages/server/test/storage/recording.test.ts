@@ -171,6 +171,15 @@ test.each([
 });
 
 describe('an idempotency key', () => {
+  test('has 1 to 255 characters, or nothing is recorded', async () => {
+    for (const idempotency_key of ['', 'k'.repeat(256)]) {
+      const refused = recordEvents(first, [newEvent(), newEvent({ idempotency_key })]);
+      await expect(refused).rejects.toThrow('idempotency_key_has_1_to_255_characters');
+    }
+    expect(await stored()).toEqual([]);
+    expect(await recordEvents(first, [newEvent({ idempotency_key: 'ü'.repeat(255) })])).toHaveLength(1);
+  });
+
   test('that was used before answers the first event and records nothing', async () => {
     const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
     const again = await recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
