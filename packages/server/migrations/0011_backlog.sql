@@ -3,7 +3,8 @@
 
 -- Null: it waits for any node.
 alter table posthorn.bundles alter leased_by drop not null;
--- Of all its payloads, for the bound on what a claim brings.
+-- How many deliveries it has, and the bytes of all their payloads, for the bounds on what a claim brings.
+alter table posthorn.bundles add size int not null generated always as (cardinality(ordinals)) stored;
 alter table posthorn.bundles add bytes bigint not null default 0;
 
 create index bundles_waiting on posthorn.bundles (organization_id, webhook_id, created_at, head)
@@ -129,7 +130,8 @@ end
 $$;
 
 -- Rows for what was in these bundles and has none yet: to be claimed by any node, or ended at once. Answers how
--- many there are.
+-- many there are. A day at a time, by the name of its partition: a plan that is kept over midnight would be one for
+-- an empty partition.
 create function posthorn.unbundle(taken posthorn.bundles[], state text default 'pending', reason text default null)
 returns bigint
 language plpgsql
@@ -139,31 +141,38 @@ set enable_mergejoin = off
 as $$
 declare
   day    date;
-  opened bigint;
+  rows   bigint;
+  opened bigint := 0;
 begin
   for day in
     select distinct (t.created_at at time zone 'UTC')::date from unnest(taken) t
   loop
+    -- Its events are no longer kept.
+    continue when to_regclass('posthorn.events_' || to_char(day, 'YYYYMMDD')) is null;
     perform posthorn.ensure_partition('deliveries', day);
+    execute format($statement$
+      with contents as materialized (
+        -- Apart, so that each event is looked up by its key. Joined the other way round, each event of a
+        -- recording would be held against each place in its bundle.
+        select t.organization_id, t.webhook_id, t.created_at, u.id, u.event_id
+          from unnest($1) t
+         cross join posthorn.bundled(t) u
+         where (t.created_at at time zone 'UTC')::date = $2
+      )
+      insert into posthorn.deliveries
+             (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
+              status, error)
+      select c.organization_id, c.webhook_id, e.created_at, c.id, e.id, e.type, e.created_at, e.created_at,
+             e.bytes, $3, $4
+        from contents c
+        join posthorn.%I e
+          on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
+      -- Those that were settled.
+      on conflict do nothing
+    $statement$, 'events_' || to_char(day, 'YYYYMMDD')) using taken, day, state, reason;
+    get diagnostics rows = row_count;
+    opened := opened + rows;
   end loop;
-  with contents as materialized (
-    -- Apart, so that each event is looked up by its key. Joined the other way round, each event of a recording
-    -- would be held against each place in its bundle.
-    select t.organization_id, t.webhook_id, t.created_at, u.id, u.event_id
-      from unnest(taken) t
-     cross join posthorn.bundled(t) u
-  )
-  insert into posthorn.deliveries
-         (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
-          status, error)
-  select c.organization_id, c.webhook_id, e.created_at, c.id, e.id, e.type, e.created_at, e.created_at, e.bytes,
-         state, reason
-    from contents c
-    join posthorn.events e
-      on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
-  -- Those that were settled.
-  on conflict do nothing;
-  get diagnostics opened = row_count;
   return opened;
 end
 $$;
@@ -181,8 +190,7 @@ declare
 begin
   with counted as (
     select b.*,
-           sum(cardinality(b.ordinals)) over (
-             order by b.created_at, b.head, b.webhook_id rows unbounded preceding) - cardinality(b.ordinals) as before
+           sum(b.size) over (order by b.created_at, b.head, b.webhook_id rows unbounded preceding) - b.size as before
       from posthorn.bundles b
      where b.leased_by = any (holders)
   ), gone as (
@@ -197,16 +205,113 @@ begin
 end
 $$;
 
--- Bundles that wait, for webhooks that are not `busy`, in turns as claim_due has them: first one of each webhook, then a
--- second of each, as far as the deliveries and bytes go. Those of `answering` webhooks are leased whole. Of any other
--- webhook it is one, and where that has more than `per_webhook` it gets rows instead, of which claims take a few.
--- `more`: there are further ones of this webhook, or rows now; where nothing was leased of it, that is all its line tells.
-create function posthorn.claim_bundles(
-  node int, busy text[], answering text[], per_webhook int, webhooks_max int, deliveries_max int, bytes_max bigint
+-- As before, but organizations with many webhooks have no better a chance than others.
+create or replace function posthorn.claim_due(
+  node int, busy text[], per_webhook int, webhooks_max int, bytes_max bigint, not_before timestamptz
 )
 returns table (
-  organization_id text, webhook_id text, created_at timestamptz, head text, delivery_id text,
-  event_id text, type text, workspace_id text, payload json, more boolean
+  organization_id text, webhook_id text, delivery_created_at timestamptz, delivery_id text, attempts smallint,
+  event_id text, type text, event_created_at timestamptz, workspace_id text, payload json, cut boolean
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+as $$
+#variable_conflict use_column
+begin
+  if not exists (
+    select from posthorn.deliveries d
+     where d.status = 'pending' and d.leased_by is null and d.created_at >= not_before
+       and d.due_at <= clock_timestamp()
+  ) then
+    return;
+  end if;
+
+  return query
+  with recursive waiting as (
+    (select d.organization_id, d.webhook_id, d.due_at
+       from posthorn.deliveries d
+      where d.status = 'pending' and d.leased_by is null and d.created_at >= not_before
+      order by d.organization_id, d.webhook_id, d.due_at
+      limit 1)
+    union all
+    select next.organization_id, next.webhook_id, next.due_at
+      from waiting w
+     cross join lateral (
+           select d.organization_id, d.webhook_id, d.due_at
+             from posthorn.deliveries d
+            where d.status = 'pending' and d.leased_by is null and d.created_at >= not_before
+              and (d.organization_id, d.webhook_id) > (w.organization_id, w.webhook_id)
+            order by d.organization_id, d.webhook_id, d.due_at
+            limit 1) next
+  ), shares as materialized (
+    select w.organization_id, w.webhook_id,
+           row_number() over (partition by w.organization_id order by random()) as share
+      from waiting w
+     where w.due_at <= clock_timestamp() and w.webhook_id <> all (busy)
+       -- Nothing is sent to one that is unverified; what waits for it waits until it is verified again.
+       and not exists (select from posthorn.webhooks h
+                        where h.organization_id = w.organization_id and h.id = w.webhook_id
+                          and h.status = 'unverified')
+  ), turns as materialized (
+    -- Another lot than within the organization: the first of many would have a low one.
+    select s.organization_id, s.webhook_id, s.share, random() as lot
+      from shares s
+     order by 3, 4
+     limit webhooks_max
+  ), picked as materialized (
+    select d.*, t.share, t.lot
+      from turns t
+     cross join lateral (
+           select d.organization_id, d.webhook_id, d.created_at, d.id, d.due_at, d.bytes
+             from posthorn.deliveries d
+            where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id
+              and d.status = 'pending' and d.leased_by is null and d.created_at >= not_before
+              and d.due_at <= clock_timestamp()
+            order by d.due_at
+            limit per_webhook
+              for update skip locked) d
+  ), counted as materialized (
+    -- Each webhook's first, then each one's second and so on, as far as the bytes go; the very first always.
+    select p.*, sum(p.size) over (order by p.turn, p.share, p.lot rows unbounded preceding) - p.size as before
+      from (select p.*, coalesce(p.bytes, 1000)::bigint as size,
+                   row_number() over (partition by p.webhook_id order by p.due_at, p.id) as turn
+              from picked p) p
+  ), leased as (
+    update posthorn.deliveries d
+       set leased_by = node
+      from counted p
+     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+       and d.created_at = p.created_at and d.id = p.id
+       and p.before < bytes_max
+    returning d.*
+  )
+  select l.organization_id, l.webhook_id, l.created_at, l.id, l.attempts,
+         l.event_id, l.event_type, l.event_created_at, e.workspace_id, e.payload,
+         exists (select from counted c where c.before >= bytes_max)
+    from leased l
+    left join posthorn.events e
+      on e.organization_id = l.organization_id and e.created_at = l.event_created_at and e.id = l.event_id
+   order by l.due_at;
+end
+$$;
+
+-- Bundles that wait, for webhooks that are not `busy`. Organizations take turns, and within one its webhooks, the one
+-- that has waited the longest first: one bundle of each, as far as `first_max` deliveries go, then further ones of
+-- those that are `answering`, as far as `further_max` do. They are leased whole; but one with more than `per_webhook`
+-- deliveries, of a webhook that is not answering, gets rows instead, of which claims take a few. A last line tells
+-- which webhooks have something left (`remaining`), whether it is worth asking `again` at once, and whether all
+-- webhooks were looked at (`complete`).
+create function posthorn.claim_bundles(
+  node int, busy text[], answering text[], per_webhook int, webhooks_max int, first_max int, further_max int,
+  bytes_max bigint
+)
+returns table (
+  organization_id text, webhook_id text, created_at timestamptz, head text, delivery_id text, event_id text,
+  type text, workspace_id text, payload json, remaining text[], again boolean, complete boolean
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -217,152 +322,175 @@ set enable_material = off
 as $$
 #variable_conflict use_column
 declare
-  looked_at constant int := 100;
-  whole     posthorn.bundles[];
-  opened    posthorn.bundles[];
-  further   text[];
+  looked_at_max constant int := 250;
+  organizations text[];
+  webhooks      text[];
+  looked_at     int;
+  places        tid[];
+  whole         posthorn.bundles[];
+  opened_places tid[];
+  opened        posthorn.bundles[];
+  further       text[];
+  day           date;
 begin
   if not exists (select from posthorn.bundles b where b.leased_by is null) then
     return;
   end if;
 
   with recursive waiting as (
-    (select b.organization_id, b.webhook_id
+    (select b.organization_id, b.webhook_id, b.created_at
        from posthorn.bundles b
       where b.leased_by is null
-      order by b.organization_id, b.webhook_id
+      order by b.organization_id, b.webhook_id, b.created_at
       limit 1)
     union all
-    select next.organization_id, next.webhook_id
+    select next.organization_id, next.webhook_id, next.created_at
       from waiting w
      cross join lateral (
-           select b.organization_id, b.webhook_id
+           select b.organization_id, b.webhook_id, b.created_at
              from posthorn.bundles b
             where b.leased_by is null and (b.organization_id, b.webhook_id) > (w.organization_id, w.webhook_id)
-            order by b.organization_id, b.webhook_id
+            order by b.organization_id, b.webhook_id, b.created_at
             limit 1) next
-  ), turns as materialized (
-    select w.organization_id, w.webhook_id
+  ), shares as materialized (
+    select w.organization_id, w.webhook_id,
+           row_number() over (partition by w.organization_id order by w.created_at, random()) as share
       from waiting w
      where w.webhook_id <> all (busy)
        and not exists (select from posthorn.webhooks h
                         where h.organization_id = w.organization_id and h.id = w.webhook_id
                           and h.status = 'unverified')
-     order by row_number() over (partition by w.organization_id order by random()), random()
-     limit webhooks_max
-  ), several as materialized (
-    select b.bundle
-      from turns t
-     cross join lateral (
-           select b as bundle
-             from posthorn.bundles b
-            where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null
-            order by b.created_at, b.head
-            limit looked_at
-              for update skip locked) b
-     where t.webhook_id = any (answering)
-  ), single as materialized (
-    select b.bundle
-      from turns t
-     cross join lateral (
-           select b as bundle
-             from posthorn.bundles b
-            where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null
-            order by b.created_at, b.head
-            -- Whether there is a second is told.
-            limit 2
-              for update skip locked) b
-     where t.webhook_id <> all (answering)
-  ), placed as materialized (
-    select p.bundle, (p.bundle).webhook_id as webhook_id, (p.bundle).webhook_id = any (answering) as answers,
-           cardinality((p.bundle).ordinals) as deliveries,
-           row_number() over (
-             partition by (p.bundle).webhook_id order by (p.bundle).created_at, (p.bundle).head) as turn,
-           count(*) over (partition by (p.bundle).webhook_id) as found
-      from (select * from several union all select * from single) p
-  ), counted as materialized (
-    select p.*,
-           sum(p.deliveries) over earlier - p.deliveries as deliveries_before,
-           sum((p.bundle).bytes) over earlier - (p.bundle).bytes as bytes_before
-      from placed p
-    window earlier as (order by p.turn, p.webhook_id rows unbounded preceding)
-  ), judged as materialized (
-    select c.bundle, c.webhook_id,
-           (c.answers or c.turn = 1) and c.deliveries_before < deliveries_max and c.bytes_before < bytes_max as taken,
-           c.answers or c.deliveries <= per_webhook as leasable,
-           c.found = looked_at as uncounted
-      from counted c
+  ), turns as materialized (
+    select s.organization_id, s.webhook_id, s.share, random() as lot
+      from shares s
+     order by 3, 4
+     limit webhooks_max + 1
   )
-  select array_agg(j.bundle order by (j.bundle).created_at, (j.bundle).head) filter (where j.taken and j.leasable),
-         array_agg(j.bundle) filter (where j.taken and not j.leasable),
-         array_agg(distinct j.webhook_id) filter (where j.uncounted or not j.taken or not j.leasable)
-    into whole, opened, further
-    from judged j;
+  select array_agg(t.organization_id order by t.share, t.lot), array_agg(t.webhook_id order by t.share, t.lot)
+    into organizations, webhooks
+    from turns t;
+  looked_at := greatest(2, looked_at_max / greatest(1, least(cardinality(webhooks), webhooks_max)));
 
-  update posthorn.bundles b
-     set leased_by = node
-    from unnest(whole) w
-   where b.organization_id = w.organization_id and b.webhook_id = w.webhook_id
-     and b.created_at = w.created_at and b.head = w.head;
+  -- Only what it takes to choose is read of each, and only what is chosen is locked. In one statement: what it sees
+  -- keeps its place.
+  with candidates as materialized (
+    select t.webhook_id, t.webhook_id = any (answering) as answers, t.position, b.place, b.size, b.bytes,
+           row_number() over (partition by t.position order by b.created_at, b.head) as turn
+      from unnest(organizations, webhooks) with ordinality as t (organization_id, webhook_id, position)
+     cross join lateral (
+           select b.ctid as place, b.size, b.bytes, b.created_at, b.head
+             from posthorn.bundles b
+            where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null
+            order by b.created_at, b.head
+            limit looked_at) b
+     where t.position <= webhooks_max
+  ), counted as materialized (
+    select c.*, sum(c.size) over earlier - c.size as size_before, sum(c.bytes) over earlier - c.bytes as bytes_before
+      from candidates c
+     where c.answers or c.turn = 1
+    window earlier as (order by c.turn, c.position rows unbounded preceding)
+  ), chosen as materialized (
+    select c.place, c.answers or c.size <= per_webhook as leasable
+      from counted c
+     where c.size_before < case when c.turn = 1 then first_max else further_max end and c.bytes_before < bytes_max
+  ), locked as materialized (
+    select b.ctid as place, b as bundle
+      from posthorn.bundles b
+     where b.ctid = any (array(select c.place from chosen c)) and b.leased_by is null
+       for update skip locked
+  ), taken as materialized (
+    select l.place, l.bundle, c.leasable from locked l join chosen c on c.place = l.place
+  )
+  select array_agg(t.place) filter (where t.leasable),
+         array_agg(t.bundle order by (t.bundle).created_at, (t.bundle).head) filter (where t.leasable),
+         array_agg(t.place) filter (where not t.leasable),
+         array_agg(t.bundle) filter (where not t.leasable),
+         (select array_agg(distinct c.webhook_id)
+            from candidates c
+           where c.turn = looked_at or not exists (select from taken t where t.place = c.place and t.leasable))
+    into places, whole, opened_places, opened, further
+    from taken t;
 
+  update posthorn.bundles b set leased_by = node where b.ctid = any (places);
   if opened is not null then
-    delete from posthorn.bundles b
-     using unnest(opened) o
-     where b.organization_id = o.organization_id and b.webhook_id = o.webhook_id
-       and b.created_at = o.created_at and b.head = o.head;
+    delete from posthorn.bundles b where b.ctid = any (opened_places);
     perform posthorn.unbundle(opened);
   end if;
 
+  -- As unbundle does, a day at a time.
+  for day in
+    select distinct (w.created_at at time zone 'UTC')::date from unnest(whole) w order by 1
+  loop
+    if to_regclass('posthorn.events_' || to_char(day, 'YYYYMMDD')) is null then
+      delete from posthorn.bundles b
+       using unnest(whole) w
+       where (w.created_at at time zone 'UTC')::date = day
+         and b.organization_id = w.organization_id and b.webhook_id = w.webhook_id
+         and b.created_at = w.created_at and b.head = w.head;
+      continue;
+    end if;
+    return query execute format($statement$
+      with contents as materialized (
+        select w.organization_id, w.webhook_id, w.created_at, w.head, u.id, u.event_id
+          from unnest($1) w
+         cross join posthorn.bundled(w) u
+         where (w.created_at at time zone 'UTC')::date = $2
+      )
+      select c.organization_id, c.webhook_id, c.created_at::timestamptz, c.head, c.id, c.event_id, e.type,
+             e.workspace_id, e.payload, null::text[], null::boolean, null::boolean
+        from contents c
+        join posthorn.%I e
+          on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
+    $statement$, 'events_' || to_char(day, 'YYYYMMDD')) using whole, day;
+  end loop;
+
   return query
-  with contents as materialized (
-    select w.organization_id, w.webhook_id, w.created_at, w.head, u.id, u.event_id
-      from unnest(whole) w
-     cross join posthorn.bundled(w) u
-  )
-  select c.organization_id, c.webhook_id, c.created_at, c.head, c.id, c.event_id, e.type, e.workspace_id, e.payload,
-         c.webhook_id = any (further)
-    from contents c
-    join posthorn.events e
-      on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id
-   union all
-  select null, f, null, null, null, null, null, null, null, true
-    from unnest(further) f
-   where f <> all (coalesce((select array_agg(w.webhook_id) from unnest(whole) w), '{}'));
+  select null, null, null::timestamptz, null, null, null, null, null, null::json, coalesce(further, '{}'),
+         opened is not null or (whole is not null and cardinality(webhooks) > webhooks_max),
+         coalesce(cardinality(webhooks), 0) <= webhooks_max;
 end
 $$;
 
--- Ends what waits in bundles for a webhook that takes nothing any more: some `at_once` deliveries in any case the first
--- bundle. Without a state nothing is left of them. Answers whether there may be more.
-create function posthorn.end_bundles(organization text, webhook text, state text, reason text, at_once int)
-returns boolean
+-- Ends what waits in bundles for a webhook that takes nothing any more, some of it at a time: failed where it is disabled,
+-- while of a webhook that was deleted nothing is left. Answers whether there may be more.
+create function posthorn.end_bundles(organization text, webhook text) returns boolean
 language plpgsql
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
-  taken posthorn.bundles[];
+  bundles_max    constant int := 2000;
+  deliveries_max constant int := 2000;
+  state          text;
+  places         tid[];
+  taken          posthorn.bundles[];
 begin
-  with waiting as materialized (
-    select b.*
+  with standing as materialized (
+    select max(w.status) as status
+      from posthorn.webhooks w
+     where w.organization_id = organization and w.id = webhook
+  ), waiting as materialized (
+    select b.ctid as place, b.size, b.created_at, b.head
       from posthorn.bundles b
      where b.organization_id = organization and b.webhook_id = webhook and b.leased_by is null
+       and coalesce((select s.status from standing s), 'disabled') = 'disabled'
      order by b.created_at, b.head
-     limit greatest(1, at_once / 10)
+     limit bundles_max
        for update skip locked
   ), counted as materialized (
-    select w.created_at, w.head,
-           sum(cardinality(w.ordinals)) over (
-             order by w.created_at, w.head rows unbounded preceding) - cardinality(w.ordinals) as before
+    select w.place, sum(w.size) over (order by w.created_at, w.head rows unbounded preceding) - w.size as before
       from waiting w
-  ), gone as (
-    delete from posthorn.bundles b
-     using (select * from counted where before < at_once) c
-     where b.organization_id = organization and b.webhook_id = webhook
-       and b.created_at = c.created_at and b.head = c.head
-    returning b as bundle
   )
-  select array_agg(bundle) into taken from gone;
+  select s.status, (select array_agg(c.place) from counted c where s.status is null or c.before < deliveries_max)
+    into state, places
+    from standing s;
+  with gone as (
+    delete from posthorn.bundles b where b.ctid = any (places) returning b as bundle
+  )
+  select array_agg(g.bundle) into taken from gone g;
   if state is not null then
-    perform posthorn.unbundle(taken, state, reason);
+    perform posthorn.unbundle(taken, 'failed', 'disabled');
   end if;
   return taken is not null;
 end

@@ -38,8 +38,8 @@ export class Maintenance {
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
-    await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
     await this.#try('old bundles', () => deleteOldBundles(this.#database, new Date(oldestReadableMs(nowMs))));
+    await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
     await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { claimBundles, claimDeliveries } from '../storage/claims.js';
+import { type BundleClaim, type ClaimedBundles, claimBundles, claimDeliveries } from '../storage/claims.js';
 import type { Database } from '../storage/database.js';
 import { readOldestUnfinished } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
@@ -12,6 +12,11 @@ const webhooksMax = 100;
 /** What one answer of the database may bring: it is read in one piece, while nothing else is. */
 const bytesMax = 8 * 1024 * 1024;
 const bundledMax = 5_000;
+/** Bundles leave this much room to what is recorded meanwhile, and further ones of a webhook more. */
+const roomLeft = 5_000;
+const roomLeftByFurther = 10_000;
+/** Another node is just taking what we found. */
+const takenMs = 20;
 const oldestEveryMs = 60_000;
 const wakeStepMs = 20;
 const wakesMax = 1_000;
@@ -20,8 +25,10 @@ const wakesMax = 1_000;
 export interface Left {
   /** Webhooks that have more there. */
   more: ReadonlySet<string>;
-  /** Webhooks that were not looked at. */
+  /** Webhooks that were not to be looked at. */
   busy: readonly string[];
+  /** All others were looked at. */
+  complete: boolean;
   /** When it began. */
   atMs: number;
 }
@@ -29,9 +36,7 @@ export interface Left {
 export interface ClaimerOptions {
   node: () => number | undefined;
   room: () => number;
-  busy: () => string[];
-  /** Webhooks that can be given whole bundles. */
-  answering: () => string[];
+  standing: () => { busy: string[]; answering: string[] };
   onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
   onLeft: (left: Left) => void;
 }
@@ -105,10 +110,10 @@ export class Claimer {
     // Halved until it is through: claims that bring too much to be read in time would all fail alike.
     this.#share = Math.max(shareMin, share / 2);
     const atMs = performance.now();
-    const busy = this.#options.busy();
+    const { busy, answering } = this.#options.standing();
+    const webhooksMaxDue = Math.min(webhooks, Math.floor(room / perWebhook));
     const due = await claimDeliveries(this.#database, {
-      ...{ node, perWebhook, bytesMax, busy, notBefore: this.#notBefore },
-      webhooksMax: Math.min(webhooks, Math.floor(room / perWebhook)),
+      ...{ node, perWebhook, bytesMax, busy, notBefore: this.#notBefore, webhooksMax: webhooksMaxDue },
     });
     // Under a name that was given up meanwhile: they go back to the pool with it.
     if (node !== this.#options.node()) return;
@@ -116,21 +121,27 @@ export class Claimer {
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of due.deliveries) counts.set(id, (counts.get(id) ?? 0) + 1);
     const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
-    const answering = this.#options.answering();
-    const bundled = await claimBundles(this.#database, {
-      ...{ node, perWebhook, answering, webhooksMax: webhooks },
+    const bundled = await this.#claimBundles({
+      ...{ node, perWebhook, answering, webhooksMax: webhooks, bytesMax: Math.floor(bytesMax * share) },
       // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
       busy: [...busy, ...full.filter((id) => !answering.includes(id))],
-      deliveriesMax: Math.min(room - due.deliveries.length, Math.floor(bundledMax * share)),
-      bytesMax: Math.floor(bytesMax * share),
+      firstMax: Math.min(room - due.deliveries.length - roomLeft, Math.floor(bundledMax * share)),
+      furtherMax: Math.min(room - due.deliveries.length - roomLeftByFurther, Math.floor(bundledMax * share)),
     });
     // Back slowly: a claim that fails costs this node its leases.
     this.#share = Math.min(1, share * 1.1);
     if (node !== this.#options.node()) return;
     this.#options.onClaimed(bundled.deliveries);
-    this.#options.onLeft({ more: new Set([...full, ...bundled.more]), busy, atMs });
-    const opened = bundled.more.size > 0 && bundled.deliveries.length === 0;
-    if (due.cut || counts.size >= webhooks || opened) this.#again = true;
+    const complete = bundled.complete && !due.cut && counts.size < webhooksMaxDue;
+    this.#options.onLeft({ more: new Set([...full, ...bundled.remaining]), busy, complete, atMs });
+    if (due.cut || counts.size >= webhooks || bundled.again) this.#again = true;
+    else if (bundled.remaining.length > 0 && bundled.deliveries.length === 0)
+      this.wakeAt(Date.now() + takenMs);
+  }
+
+  async #claimBundles(claim: BundleClaim): Promise<ClaimedBundles> {
+    if (claim.firstMax > 0) return claimBundles(this.#database, claim);
+    return { deliveries: [], remaining: [], again: false, complete: false };
   }
 
   async #readOldest(): Promise<void> {

@@ -82,20 +82,14 @@ export class Dispatcher {
     for (const id of ids) this.#lanes.get(id)?.expectMore();
   }
 
-  /** Webhooks that need nothing from the database now. */
-  busy(): string[] {
-    return this.#webhooks(this.#isBusy());
-  }
-
-  /** Webhooks that take whatever there is of theirs, and have room for it. */
-  answering(): string[] {
-    const isBusy = this.#isBusy();
-    return this.#webhooks((lane) => lane.isProven && !isBusy(lane));
-  }
-
-  #isBusy(): (lane: Lane) => boolean {
+  /** Webhooks that need nothing from the database now, and those that take whatever there is of theirs. */
+  standing(): { busy: string[]; answering: string[] } {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
-    return (lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
+    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
+    return {
+      busy: this.#webhooks(isBusy),
+      answering: this.#webhooks((lane) => lane.isProven && !isBusy(lane)),
+    };
   }
 
   #webhooks(isMeant: (lane: Lane) => boolean): string[] {
@@ -121,12 +115,12 @@ export class Dispatcher {
     this.pump();
   }
 
-  /** After a claim: which webhooks have more in the database, of all that were looked at. */
-  expect({ more, busy, atMs }: Left): void {
-    const passed = new Set(busy);
+  /** After a claim: which webhooks have more in the database, and of which it is known that they do not. */
+  expect({ more, busy, complete, atMs }: Left): void {
+    const unknown = new Set(busy);
     for (const lane of this.#lanes.values()) {
       if (more.has(lane.webhookId)) lane.expectMore();
-      else if (!passed.has(lane.webhookId)) lane.expectNoMore(atMs);
+      else if (complete && !unknown.has(lane.webhookId)) lane.expectNoMore(atMs);
     }
   }
 

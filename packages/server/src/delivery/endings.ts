@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../storage/database.js';
-import { endWaiting } from '../storage/deliveries.js';
+import { endWaiting, endWaitingBundles } from '../storage/deliveries.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import type { WebhookDirectory } from './directory.js';
 
@@ -27,7 +27,7 @@ export class Endings {
   async check(webhooks: readonly WebhookKey[]): Promise<void> {
     await Promise.all(
       webhooks.map(async (webhook) => {
-        const standing = await this.#directory.renew(webhook).catch(() => undefined);
+        const standing = await this.#directory.renew(webhook).catch((error) => this.#missed(webhook, error));
         if (standing?.kind === 'disabled' || standing?.kind === 'deleted') await this.#end(webhook);
       }),
     );
@@ -49,14 +49,19 @@ export class Endings {
     try {
       while (turn.again && !this.#stopped) {
         turn.again = false;
-        if (await endWaiting(this.#database, webhook, endAtOnce)) turn.again = true;
+        while (!this.#stopped && (await endWaiting(this.#database, webhook, endAtOnce)));
+        while (!this.#stopped && (await endWaitingBundles(this.#database, webhook)));
       }
     } catch (error) {
-      this.#logger.warn(
-        { webhook_id: webhook.id, reason: (error as Error).message },
-        'waiting deliveries could not be ended yet; they end when they are due',
-      );
+      this.#missed(webhook, error as Error);
     }
+  }
+
+  #missed(webhook: WebhookKey, error: Error): undefined {
+    this.#logger.warn(
+      { webhook_id: webhook.id, reason: error.message },
+      'waiting deliveries could not be ended yet; they end when they are due',
+    );
   }
 
   /** What is left then ends when it is due. */

@@ -40,6 +40,8 @@ const settledWithinMs = 40;
 const heldBackMs = 5_000;
 /** How long deliveries wait for a machine that has no file or memory left to open a connection. */
 const exhaustedMs = 2_000;
+/** How long the answer to whoever disables or deletes a webhook waits for its deliveries to end. */
+const endWithinMs = 2_000;
 /** From the first step of a stop: the process has 10 s for all of it. */
 const drainMsMax = 8_500;
 
@@ -69,15 +71,14 @@ export class DeliveryEngine {
     this.#dispatcher = new Dispatcher({
       run: (delivery) => this.#run(delivery),
       mayStart: () => !this.#stopping && this.#lease.coversAttempt,
-      onRoom: () => this.#claimer.wake(),
+      // Not at once, and for all that ask in the next moment: each attempt that ends may.
+      onRoom: () => this.#claimer.wakeAt(Date.now()),
       onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
       beforeWriting: (outcomes) => this.#health.catchUp(outcomes),
-      afterWriting: (retried) => {
-        void this.#endings.check(retried);
-        return this.#health.giveUpFailing();
-      },
+      afterWriting: () => this.#health.giveUpFailing(),
+      onRetries: (webhooks) => void this.#endings.check(webhooks),
       placement: () => this.placement(),
       onRecorded: (batch) => {
         this.accept(batch);
@@ -88,8 +89,7 @@ export class DeliveryEngine {
     this.#claimer = new Claimer(database, logger, {
       node: () => this.#lease.id,
       room: () => this.#dispatcher.room,
-      busy: () => this.#dispatcher.busy(),
-      answering: () => this.#dispatcher.answering(),
+      standing: () => this.#dispatcher.standing(),
       onClaimed: (deliveries) => this.#dispatcher.add(deliveries),
       onLeft: (left) => this.#dispatcher.expect(left),
     });
@@ -237,7 +237,13 @@ export class DeliveryEngine {
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
     this.#options.directory.forget(webhook.id);
     if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, trustMs));
-    await this.#endings.check([webhook]);
+    // What waits for it ends with it. Nothing of that is sent any more, so very much of it may end a little later.
+    let timer: NodeJS.Timeout | undefined;
+    const longEnough = new Promise<void>((waited) => {
+      timer = setTimeout(waited, endWithinMs);
+    });
+    await Promise.race([this.#endings.check([webhook]), longEnough]);
+    clearTimeout(timer);
   }
 
   async isAlone(): Promise<boolean> {

@@ -22,9 +22,11 @@ export interface Entry {
 }
 
 export interface SettlerOptions {
-  /** Awaited before outcomes are written, and after: then with the webhooks that are to be tried again. */
+  /** Awaited before outcomes are written, and after. */
   beforeWriting: (outcomes: number) => Promise<void>;
-  afterWriting: (retried: readonly WebhookKey[]) => Promise<void>;
+  afterWriting: () => Promise<void>;
+  /** It is written that deliveries to these are to be tried again. */
+  onRetries: (webhooks: readonly WebhookKey[]) => void;
   placement: () => Placement;
   onRecorded: (batch: RecordedBatch) => void;
   onDisabled: (webhook: WebhookKey) => void;
@@ -136,8 +138,9 @@ export class Settler {
       countSettled(entries.map(({ settlement }) => settlement));
       // Should the next name's fail, these are not tried again: counted twice, a bundle would end too early.
       for (const entry of entries) entry.written = true;
+      this.#options.onRetries(retriedOf(entries));
     }
-    await this.#options.afterWriting(retriedOf(batch));
+    await this.#options.afterWriting();
   }
 
   async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {
@@ -162,9 +165,9 @@ export class Settler {
   }
 }
 
-function retriedOf(batch: readonly Entry[]): readonly WebhookKey[] {
+function retriedOf(entries: readonly Entry[]): readonly WebhookKey[] {
   const webhooks = new Map<string, WebhookKey>();
-  for (const { settlement } of batch) {
+  for (const { settlement } of entries) {
     if (!settlement.wait_ms) continue;
     const { organization_id, webhook_id: id } = settlement.delivery;
     webhooks.set(id, { organization_id, id });

@@ -25,43 +25,60 @@ export async function claimDeliveries(
   return { deliveries: rows, cut: rows[0]?.cut ?? false };
 }
 
+export interface BundleClaim extends Claim {
+  /** Webhooks that can be given whole bundles, and several. */
+  answering: readonly string[];
+  /** Deliveries, as far as the first bundle of each webhook goes, and as far as further ones do. */
+  firstMax: number;
+  furtherMax: number;
+}
+
+export interface ClaimedBundles {
+  deliveries: readonly LeasedDelivery[];
+  /** Webhooks that were looked at and have more, in bundles or in rows by now. */
+  remaining: readonly string[];
+  /** It is worth asking again at once. */
+  again: boolean;
+  /** All webhooks were looked at that are not busy. */
+  complete: boolean;
+}
+
 interface BundledRow {
   organization_id: string;
   webhook_id: string;
   created_at: Date;
   head: string;
-  /** Null where the line tells of no delivery. */
-  delivery_id: string | null;
+  delivery_id: string;
   event_id: string;
   type: string;
   workspace_id: string | null;
   payload: string;
-  more: boolean;
 }
+
+/** The last line tells of the claim instead of a delivery. */
+type ClaimRow = { delivery_id: null } & Omit<ClaimedBundles, 'deliveries'>;
 
 /**
  * Claims bundles that wait: whole ones of webhooks that are `answering`; of others one that is no larger than
- * `perWebhook`, or it gets rows that can be claimed next. `more` are the webhooks that have something left.
+ * `perWebhook`, or it gets rows that can be claimed next.
  */
-export async function claimBundles(
-  database: Queryable,
-  claim: Claim & { answering: readonly string[]; deliveriesMax: number },
-): Promise<{ deliveries: readonly LeasedDelivery[]; more: ReadonlySet<string> }> {
-  const { rows } = await database.query<BundledRow>({
+export async function claimBundles(database: Queryable, claim: BundleClaim): Promise<ClaimedBundles> {
+  const { rows } = await database.query<BundledRow | ClaimRow>({
     name: 'claim bundles',
-    text: 'select * from posthorn.claim_bundles($1, $2, $3, $4, $5, $6, $7)',
+    text: 'select * from posthorn.claim_bundles($1, $2, $3, $4, $5, $6, $7, $8)',
     values: [
       ...[claim.node, claim.busy, claim.answering, claim.perWebhook, claim.webhooksMax],
-      ...[claim.deliveriesMax, claim.bytesMax],
+      ...[claim.firstMax, claim.furtherMax, claim.bytesMax],
     ],
     leases: true,
   });
   const deliveries: LeasedDelivery[] = [];
-  const more = new Set<string>();
   const bundles = new Map<string, Bundle>();
   for (const row of rows) {
-    if (row.more) more.add(row.webhook_id);
-    if (row.delivery_id === null) continue;
+    if (row.delivery_id === null) {
+      const { remaining, again, complete } = row;
+      return { deliveries, remaining, again, complete };
+    }
     const { organization_id, webhook_id, created_at, head, delivery_id, event_id, type } = row;
     const key = webhook_id + head;
     const bundle = bundles.get(key) ?? { organization_id, webhook_id, created_at, head, open: 0 };
@@ -73,5 +90,6 @@ export async function claimBundles(
       ...{ workspace_id: row.workspace_id, payload: row.payload, bundle },
     });
   }
-  return { deliveries, more };
+  // Where no bundle waits at all there is not even that line.
+  return { deliveries, remaining: [], again: false, complete: true };
 }

@@ -45,9 +45,9 @@ export async function readLongestWaitSeconds(database: Queryable): Promise<numbe
 }
 
 /**
- * Ends deliveries that wait for a webhook which takes none any more, some `limit` at a time: failed where it
- * is disabled, cancelled where it is deleted. Those of any other webhook are left alone. Answers whether there
- * may be more.
+ * Ends deliveries that wait for a webhook which takes none any more, `limit` at a time: failed where it is
+ * disabled, cancelled where it is deleted. Those of any other webhook are left alone. Answers whether there may
+ * be more.
  */
 export async function endWaiting(
   database: Queryable,
@@ -81,12 +81,17 @@ export async function endWaiting(
      and d.created_at = w.created_at and d.id = w.id`,
     values: [webhook.organization_id, webhook.id, limit],
   });
+  return rowCount === limit;
+}
+
+/** The same for those that wait in bundles; of a deleted webhook's nothing is left. */
+export async function endWaitingBundles(
+  database: Queryable,
+  webhook: { organization_id: string; id: string },
+): Promise<boolean> {
   const { rows } = await database.query<{ more: boolean }>({
-    text: `
-  select posthorn.end_bundles($1, $2, case when s.status is null then null else 'failed' end, s.status, $3) as more
-    from (select max(status) as status from posthorn.webhooks where organization_id = $1 and id = $2) s
-   where coalesce(s.status, 'disabled') = 'disabled'`,
-    values: [webhook.organization_id, webhook.id, limit],
+    text: 'select posthorn.end_bundles($1, $2) as more',
+    values: [webhook.organization_id, webhook.id],
   });
-  return rowCount === limit || rows[0]?.more === true;
+  return rows[0]!.more;
 }

@@ -124,7 +124,7 @@ export async function readDelivery(
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
-  -- On its way for the first time, so it has no row of its own yet.
+  -- On its way for the first time, or waiting for that: it has no row of its own yet.
   select b.id, e.id, e.type, e.created_at, 'pending', 0::smallint, b.created_at, null, null, null, null, b.created_at,
          null, null
     from posthorn.bundled_of($1, $2) b

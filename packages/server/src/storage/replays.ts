@@ -49,7 +49,7 @@ const wanted = `
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1),
-         -- Without a row it was never delivered, unless a node has it in a bundle: nobody knows yet either.
+         -- Without a row it was never delivered, unless it is in a bundle: nobody knows yet either.
          not exists (select from posthorn.bundled_of(e.organization_id, w.id) b
                       where b.created_at = e.created_at and b.event_id = e.id)))`;
 

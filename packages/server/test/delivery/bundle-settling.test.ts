@@ -61,6 +61,7 @@ describe('the settler', () => {
       ...{
         beforeWriting: done,
         afterWriting: done,
+        onRetries: () => undefined,
         onRecorded: () => undefined,
         onDisabled: () => undefined,
       },
@@ -123,6 +124,23 @@ describe('the settler', () => {
     await write(entries.slice(3));
     expect(await deliveryRows(database)).toHaveLength(6);
     expect(await bundleSizes(database)).toEqual([]);
+  });
+
+  test('tells of retries once they are written, also where outcomes under another name then fail', async () => {
+    const told: string[][] = [];
+    const { database, faltering, node, write } = await prepared({
+      onRetries: (webhooks) => void told.push(webhooks.map(({ id }) => id)),
+    });
+    const other = await registerNode(database, 60_000);
+    const { leased: ours } = await recordFor(database, node, 4);
+    const { leased: theirs } = await recordFor(database, other, 4);
+    faltering.node = other;
+    await write([
+      ...ours.map((delivery) => ({ node, settlement: failedOnce(delivery, 60_000) })),
+      ...theirs.map((delivery) => ({ node: other, settlement: succeeded(delivery) })),
+    ]);
+    expect(faltering.node).toBeUndefined();
+    expect(told).toEqual([['WHK-1'], []]);
   });
 
   test('keeps count of a bundle although outcomes under another name, written with it, failed', async () => {

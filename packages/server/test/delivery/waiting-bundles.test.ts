@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { claimBundles, claimDeliveries } from '../../src/storage/claims.js';
-import type { Database } from '../../src/storage/database.js';
-import { deleteOldBundles, endWaiting, readLongestWaitSeconds } from '../../src/storage/deliveries.js';
+import type { Database, Queryable } from '../../src/storage/database.js';
+import { deleteOldBundles, endWaitingBundles, readLongestWaitSeconds } from '../../src/storage/deliveries.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode, releaseDeadNodes, releaseOrphans, retireNodes } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
@@ -24,10 +24,10 @@ const many = 1_000_000;
 const idsOf = (deliveries: readonly LeasedDelivery[]) => deliveries.map(({ delivery_id: id }) => id);
 const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
 
-const claim = (database: Database, node: number, fields: Partial<Parameters<typeof claimBundles>[1]> = {}) =>
+const claim = (database: Queryable, node: number, fields: Partial<Parameters<typeof claimBundles>[1]> = {}) =>
   claimBundles(database, {
     ...{ node, busy: [], answering: ['WHK-1', 'WHK-2'], perWebhook: 10, webhooksMax: 100 },
-    ...{ deliveriesMax: many, bytesMax: many },
+    ...{ firstMax: many, furtherMax: many, bytesMax: many },
     ...fields,
   });
 
@@ -78,7 +78,7 @@ describe('a claim of bundles', () => {
       recorded.push(...(await recordBatch(database, batch(events))).events);
     }
     const waited = await waiting(database);
-    const { deliveries, more } = await claim(database, node);
+    const { deliveries, ...rest } = await claim(database, node);
     expect(deliveries.map((one) => one.event_id)).toEqual(recorded.map(({ id }) => id));
     expect(deliveries.map((one) => ({ id: one.delivery_id, event_id: one.event_id }))).toEqual(waited);
     expect(deliveries.map(({ payload }) => JSON.parse(payload!).n)).toEqual(
@@ -89,7 +89,7 @@ describe('a claim of bundles', () => {
       ...{ type: 'invoice.paid', delivery_created_at: recorded[6]!.created_at },
       ...{ event_created_at: recorded[6]!.created_at, bundle: { open: 5 } },
     });
-    expect(more.size).toBe(0);
+    expect(rest).toEqual({ remaining: [], again: false, complete: true });
     expect((await claim(database, node)).deliveries).toEqual([]);
   });
 
@@ -127,9 +127,9 @@ describe('a claim of bundles', () => {
     await recordFor(database, null, 4);
     await recordFor(database, null, 5);
     const first = await claim(database, node, { answering: [] });
-    expect([first.deliveries.length, [...first.more]]).toEqual([4, ['WHK-1']]);
+    expect([first.deliveries.length, first.remaining]).toEqual([4, ['WHK-1']]);
     const second = await claim(database, node, { answering: [] });
-    expect([second.deliveries.length, [...second.more]]).toEqual([5, []]);
+    expect([second.deliveries.length, second.remaining]).toEqual([5, []]);
     expect(await deliveryRows(database)).toEqual([]);
   });
 
@@ -137,8 +137,8 @@ describe('a claim of bundles', () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 11);
     const waited = await waiting(database);
-    const { deliveries, more } = await claim(database, node, { answering: [] });
-    expect([deliveries, [...more]]).toEqual([[], ['WHK-1']]);
+    const opened = { deliveries: [], remaining: ['WHK-1'], again: true, complete: true };
+    expect(await claim(database, node, { answering: [] })).toEqual(opened);
     expect(await bundleSizes(database)).toEqual([]);
     const rows = await deliveryRows(database);
     expect(rows.map(({ id, event_id }) => ({ id, event_id }))).toEqual(waited);
@@ -152,17 +152,47 @@ describe('a claim of bundles', () => {
     const { database, node } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 5);
-    const { deliveries, more } = await claim(database, node, { deliveriesMax: 16 });
-    const count = (id: string) => deliveries.filter((one) => one.webhook_id === id).length;
-    expect([count('WHK-1'), count('WHK-2')]).toEqual([10, 10]);
-    expect([...more].sort()).toEqual(['WHK-1', 'WHK-2']);
+    const counted = async (limits: { firstMax: number; furtherMax: number }) => {
+      const { deliveries, remaining } = await claim(database, node, limits);
+      const count = (id: string) => deliveries.filter((one) => one.webhook_id === id).length;
+      return [count('WHK-1'), count('WHK-2'), remaining.length];
+    };
+    expect(await counted({ firstMax: many, furtherMax: -1 })).toEqual([5, 5, 2]);
+    expect(await counted({ firstMax: many, furtherMax: 16 })).toEqual([10, 10, 0]);
+  });
+
+  test('takes turns by organization, however many webhooks one has, and says that it did not look at all', async () => {
+    const { database, node } = await withNode();
+    for (let n = 2; n <= 20; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    await subscribe(database, { organization_id: 'ORG-small', id: 'WHK-small' });
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    await recordBatch(
+      database,
+      batch(Array.from({ length: 4 }, () => event({ organization_id: 'ORG-small' }))),
+    );
+    const { deliveries, again, complete } = await claim(database, node, { webhooksMax: 2 });
+    const organizations = new Set(deliveries.map((one) => one.organization_id));
+    expect([...organizations].sort()).toEqual(['ORG-acme', 'ORG-small']);
+    expect([again, complete]).toEqual([true, false]);
+  });
+
+  test('brings first what has waited the longest, so that all webhooks of an organization move on', async () => {
+    const { database, node } = await withNode();
+    for (let n = 2; n <= 10; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    const brought: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const { deliveries } = await claim(database, node, { firstMax: 8, furtherMax: 0 });
+      brought.push(...new Set(deliveries.map((one) => one.webhook_id)));
+    }
+    expect([brought.length, new Set(brought).size]).toEqual([10, 10]);
   });
 
   test('is bounded by bytes, but brings one bundle however large it is', async () => {
     const { database, node } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
-    const { deliveries, more } = await claim(database, node, { bytesMax: 1 });
-    expect([deliveries.length, [...more]]).toEqual([4, ['WHK-1']]);
+    const { deliveries, remaining } = await claim(database, node, { bytesMax: 1 });
+    expect([deliveries.length, remaining]).toEqual([4, ['WHK-1']]);
   });
 
   test('passes over webhooks that are busy, and over those that are not verified', async () => {
@@ -181,13 +211,33 @@ describe('a claim of bundles', () => {
     for (let n = 0; n < 40; n += 1) await recordFor(database, null, 4);
     const brought: string[] = [];
     while (brought.length < 160) {
-      const claims = await Promise.all(
-        [node, other].map((one) => claim(database, one, { deliveriesMax: 12 })),
-      );
+      const claims = await Promise.all([node, other].map((one) => claim(database, one, { furtherMax: 12 })));
       for (const { deliveries } of claims) brought.push(...idsOf(deliveries));
     }
     expect(new Set(brought).size).toBe(160);
     expect(brought).toHaveLength(160);
+  });
+
+  test('locks only what it takes: another node is told of the rest, and an end finds it', async () => {
+    const { database, node } = await withNode();
+    const other = await registerNode(database, 60_000);
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
+    await database.transaction(async (client) => {
+      expect((await claim(client, node, { furtherMax: 1 })).deliveries).toHaveLength(4);
+      const meanwhile = await claim(database, other);
+      expect([meanwhile.deliveries.length, meanwhile.remaining]).toEqual([8, ['WHK-1']]);
+    });
+    expect((await claim(database, other)).remaining).toEqual([]);
+  });
+
+  test('of a bundle whose events are gone ends it', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    await database.query({
+      text: "update posthorn.bundles set created_at = created_at - interval '200 days'",
+    });
+    expect((await claim(database, node)).deliveries).toEqual([]);
+    expect(await bundleSizes(database)).toEqual([]);
   });
 
   test('of a few of many bundles costs no more than of a few', async () => {
@@ -195,14 +245,25 @@ describe('a claim of bundles', () => {
       const { rows } = await database.query<{ 'QUERY PLAN': string }>({
         text: `
   explain (analyze, buffers, costs off, timing off, summary off)
-  select * from posthorn.claim_bundles(${node}, '{}', '{WHK-1}', 10, 100, 40, ${many})`,
+  select * from posthorn.claim_bundles(${node}, '{}', '{WHK-1}', 10, 100, 40, 40, ${many})`,
       });
       const [, hit = 0] = /shared hit=(\d+)/.exec(rows.map((row) => row['QUERY PLAN']).join('\n')) ?? [];
       return Number(hit);
     };
-    const [few, large] = [await withNode(), await withNode()];
-    for (let n = 0; n < 110; n += 1) await recordFor(few.database, null, 4);
-    for (let n = 0; n < 1_000; n += 1) await recordFor(large.database, null, 4);
+    const prepared = async (copies: number) => {
+      const { database, node } = await withNode();
+      for (let n = 0; n < 40; n += 1) await recordFor(database, null, 4);
+      await database.query({
+        text: `
+  insert into posthorn.bundles
+         (organization_id, webhook_id, created_at, head, delivery_zero, event_zero, ordinals)
+  select organization_id, webhook_id, created_at + n * interval '1 hour', head, delivery_zero, event_zero, ordinals
+    from posthorn.bundles cross join generate_series(1, $1::int) n`,
+        values: [copies],
+      });
+      return { database, node };
+    };
+    const [few, large] = [await prepared(10), await prepared(500)];
     // The first claim of a connection also reads the catalogue.
     await pages(few.database, few.node);
     await pages(large.database, large.node);
@@ -221,7 +282,7 @@ describe('what waits in bundles', () => {
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
     const waited = await waiting(database);
     await changeWebhook(database, webhook, { status: 'disabled', disabled_reason: 'manual' });
-    while (await endWaiting(database, webhook, 5));
+    while (await endWaitingBundles(database, webhook));
     expect(await bundleSizes(database)).toEqual([]);
     const { rows } = await database.query({
       text: 'select id, event_id, status, error, attempts from posthorn.deliveries order by id',
@@ -233,7 +294,7 @@ describe('what waits in bundles', () => {
     const { database } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
     await deleteWebhook(database, webhook);
-    while (await endWaiting(database, webhook, 5));
+    while (await endWaitingBundles(database, webhook));
     expect([await bundleSizes(database), await deliveryRows(database)]).toEqual([[], []]);
   });
 
@@ -241,7 +302,7 @@ describe('what waits in bundles', () => {
     const { database } = await withNode();
     await recordFor(database, null, 4);
     await changeWebhook(database, webhook, { status });
-    expect(await endWaiting(database, webhook, 5)).toBe(false);
+    expect(await endWaitingBundles(database, webhook)).toBe(false);
     expect(await bundleSizes(database)).toEqual([4]);
   });
 

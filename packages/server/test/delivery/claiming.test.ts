@@ -1,0 +1,142 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Claimer } from '../../src/delivery/claimer.js';
+import { Dispatcher } from '../../src/delivery/dispatcher.js';
+import type { Database } from '../../src/storage/database.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { recordBatch } from '../../src/storage/recording.js';
+import { deliveryRows, recordFor, subscribe, withNode } from '../support/bundles.js';
+import { batch, event } from '../support/client.js';
+import { eventually } from '../support/tenant.js';
+
+// The poll would find everything in the end; here it never comes round.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval'] }));
+afterEach(() => void vi.useRealTimers());
+
+/** A node whose receivers answer after a moment. */
+function nodeOn(database: Database, node: number) {
+  const attempted: LeasedDelivery[] = [];
+  const dispatcher: Dispatcher = new Dispatcher({
+    run: async (delivery) => {
+      attempted.push(delivery);
+      await new Promise((answered) => setTimeout(answered, 1));
+      return 'delivered';
+    },
+    mayStart: () => true,
+    onRoom: () => claimer.wakeAt(Date.now()),
+    onSurplus: () => undefined,
+  });
+  const claimer = new Claimer(database, pino({ level: 'silent' }), {
+    node: () => node,
+    room: () => dispatcher.room,
+    standing: () => dispatcher.standing(),
+    onClaimed: (deliveries) => dispatcher.add(deliveries),
+    onLeft: (left) => dispatcher.expect(left),
+  });
+  onTestFinished(() => claimer.stop());
+  const all = (count: number) =>
+    eventually(
+      async () => attempted.length,
+      (attempts) => attempts === count,
+    );
+  return { claimer, dispatcher, attempted, all };
+}
+
+const eventsOf = (organization_id: string, count: number) =>
+  batch(Array.from({ length: count }, () => event({ organization_id })));
+
+describe('without waiting for a poll, a node claims', () => {
+  test.each([
+    ['bundles', 4],
+    ['rows', 3],
+  ])('all of many webhooks that have a few each, in %s', async (_, each) => {
+    const { database, node } = await withNode();
+    const webhooks = 250;
+    for (let n = 0; n < webhooks; n += 1) {
+      await subscribe(database, { organization_id: `ORG-${n}`, id: `WHK-x${n}` });
+      await recordBatch(database, eventsOf(`ORG-${n}`, each));
+    }
+    const { claimer, all } = nodeOn(database, node);
+    claimer.start();
+    await all(webhooks * each);
+  });
+
+  test('what it opened, also beside a bundle that it leased', async () => {
+    const { database, node } = await withNode();
+    await subscribe(database, { organization_id: 'ORG-b', id: 'WHK-b' });
+    await recordFor(database, null, 4);
+    await recordBatch(database, eventsOf('ORG-b', 150));
+    const { claimer, all } = nodeOn(database, node);
+    claimer.start();
+    await all(154);
+  });
+
+  test('a backlog to its end, bundle after bundle', async () => {
+    const { database, node } = await withNode();
+    for (let n = 0; n < 12; n += 1) await recordFor(database, null, 1_000);
+    const { claimer, all, attempted } = nodeOn(database, node);
+    claimer.start();
+    await all(12_000);
+    expect(new Set(attempted.map((one) => one.delivery_id)).size).toBe(12_000);
+  });
+});
+
+test('bundles of a webhook that answers are not opened because some rows of it are due', async () => {
+  const { database, node } = await withNode();
+  const { claimer, dispatcher, all } = nodeOn(database, node);
+  await recordFor(database, null, 80);
+  claimer.start();
+  await all(80);
+  await eventually(
+    async () => dispatcher.inFlight,
+    (inFlight) => inFlight === 0,
+  );
+  for (let n = 0; n < 30; n += 1) await recordFor(database, null, 3);
+  await recordFor(database, null, 1_000);
+  claimer.wake();
+  await all(80 + 90 + 1_000);
+  expect(await deliveryRows(database)).toHaveLength(90);
+});
+
+test('a webhook that a claim had no room to look at is still known to have more', async () => {
+  const { database, node } = await withNode();
+  await subscribe(database, { id: 'WHK-2' });
+  for (let n = 0; n < 70; n += 1) await recordFor(database, null, 3);
+  const held = new Dispatcher({
+    run: () => new Promise(() => undefined),
+    mayStart: () => true,
+    onRoom: () => undefined,
+    onSurplus: () => undefined,
+  });
+  let room = 30_000;
+  let claims = 0;
+  const claimer = new Claimer(database, pino({ level: 'silent' }), {
+    node: () => node,
+    room: () => room,
+    standing: () => held.standing(),
+    onClaimed: (deliveries) => held.add(deliveries),
+    onLeft: (left) => {
+      held.expect(left);
+      claims += 1;
+    },
+  });
+  onTestFinished(() => claimer.stop());
+  const claim = async () => {
+    const before = claims;
+    claimer.wake();
+    await eventually(
+      async () => claims,
+      (now) => now > before,
+    );
+  };
+  await claim();
+  expect(held.standing().busy).toEqual([]);
+  room = 100;
+  await claim();
+  // The one that was looked at has got its last ten; nothing is known of the other.
+  const { rows } = await database.query<{ id: string }>({
+    text: 'select webhook_id as id from posthorn.deliveries where leased_by is null group by 1 having count(*) = 110',
+  });
+  expect(rows).toHaveLength(1);
+  expect(held.standing().busy).not.toContain(rows[0]!.id);
+});
