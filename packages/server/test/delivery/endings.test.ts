@@ -50,5 +50,5 @@ test('deleting a webhook ends at once what waits for it', async () => {
   for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
   await owner.settled(webhook, 3);
   expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
-  expect(await stored(owner)).toEqual(Array(3).fill(ways.deleted.ends));
+  expect(await eventually(() => stored(owner), areOver)).toEqual(Array(3).fill(ways.deleted.ends));
 });
