@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Claimer } from '../../src/delivery/claimer.js';
 import { Dispatcher } from '../../src/delivery/dispatcher.js';
+import { claimBundles, claimDeliveries } from '../../src/storage/claims.js';
 import type { Database } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { recordBatch } from '../../src/storage/recording.js';
@@ -80,6 +81,36 @@ describe('without waiting for a poll, a node claims', () => {
     expect(new Set(attempted.map((one) => one.delivery_id)).size).toBe(12_000);
   });
 });
+
+test.each([
+  ['bundles', 4],
+  ['rows', 1],
+])(
+  'an organization with many webhooks has no better a chance than one with a single one: %s',
+  async (_, each) => {
+    const { database, node } = await withNode();
+    for (let n = 2; n <= 20; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    await subscribe(database, { organization_id: 'ORG-single', id: 'WHK-single' });
+    for (const organization of ['ORG-acme', 'ORG-single'])
+      await recordBatch(database, eventsOf(organization, each));
+    const claim = { node, busy: [], perWebhook: 100, webhooksMax: 1, bytesMax: 1_000_000 };
+    const undone = new Error('undone');
+    let single = 0;
+    for (let n = 0; n < 60; n += 1) {
+      const claimed = database.transaction(async (client) => {
+        const due = await claimDeliveries(client, { ...claim, notBefore: new Date(0) });
+        const bundled = await claimBundles(client, { ...claim, answering: [], firstMax: 100, furtherMax: 0 });
+        const organizations = [...due.deliveries, ...bundled.deliveries].map((one) => one.organization_id);
+        expect(new Set(organizations).size).toBe(1);
+        if (organizations[0] === 'ORG-single') single += 1;
+        throw undone;
+      });
+      await expect(claimed).rejects.toBe(undone);
+    }
+    // Half of them by chance; a chance of one in 21 would be three. Fewer than ten of sixty is one in some millions.
+    expect(single).toBeGreaterThanOrEqual(10);
+  },
+);
 
 test('bundles of a webhook that answers are not opened because some rows of it are due', async () => {
   const { database, node } = await withNode();
