@@ -107,7 +107,7 @@ test.each([
       });
       await expect(claimed).rejects.toBe(undone);
     }
-    // Half of them by chance; a chance of one in 21 would be three. Fewer than ten of sixty is one in some millions.
+    // Half of them by chance; a chance of one in 21 would be three. Fewer than ten of sixty is one in tens of millions.
     expect(single).toBeGreaterThanOrEqual(10);
   },
 );
