@@ -76,6 +76,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       engine.accept(batch);
       recorded.ring(batch.organizations);
     },
+    endWaiting: (webhook) => engine.endWaiting(webhook),
     forgetEverywhere: (webhook) => engine.forgetEverywhere(webhook),
   };
   let upkeep: Upkeep | undefined;

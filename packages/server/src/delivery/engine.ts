@@ -233,6 +233,11 @@ export class DeliveryEngine {
     await this.#endings.check([webhook]);
   }
 
+  /** Before a disabled webhook is made active: what waited for it until then ends first. */
+  endWaiting(webhook: WebhookKey): Promise<void> {
+    return this.#endings.check([webhook]);
+  }
+
   /** After a webhook was changed: resolves when no node will send anything for it as it was any more. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
     this.#options.directory.forget(webhook.id);

@@ -11,6 +11,8 @@ export interface Courier {
   /** Where deliveries of events recorded here go, and who takes those that stay. */
   placement: () => Placement;
   accept: (batch: RecordedBatch) => void;
+  /** Resolves once nothing waits any more for a webhook that is disabled. */
+  endWaiting: (webhook: WebhookKey) => Promise<void>;
   /** Resolves once no node will send anything more for this webhook as it was. */
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }

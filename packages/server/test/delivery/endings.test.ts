@@ -52,3 +52,15 @@ test('deleting a webhook ends at once what waits for it', async () => {
   expect((await owner.ask('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(204);
   expect(await eventually(() => stored(owner), areOver)).toEqual(Array(3).fill(ways.deleted.ends));
 });
+
+test('what waited for a webhook when it was disabled is not sent when it is active again, even if it had not ended yet', async () => {
+  const owner = await newTenant(service);
+  const { receiver, webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
+  for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
+  await owner.settled(webhook, 3);
+  await disableWebhook(service.database, { organization_id: owner.organization, id: webhook.id }, 'manual');
+  receiver.onDelivery = 200;
+  const { status } = await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
+  expect(status).toBe('active');
+  expect(await stored(owner)).toEqual(Array(3).fill(ways.disabled.ends));
+});
