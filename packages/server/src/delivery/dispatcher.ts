@@ -73,7 +73,7 @@ export class Dispatcher {
   }
 
   #saturated(): string[] {
-    return this.#webhooks((lane) => lane.isSaturated);
+    return this.#webhooks((lane) => lane.hasEnough);
   }
 
   /** New deliveries were left in the database by this placement. */

@@ -50,6 +50,14 @@ export class Lane {
     return this.queued >= this.#queuedMax;
   }
 
+  /**
+   * What is recorded now is left in the database. For one that does not answer that begins sooner: the rest of
+   * a large recording would only go back there, in rows.
+   */
+  get hasEnough(): boolean {
+    return this.queued >= (this.isProven ? this.#queuedMax : this.#queuedMax / 4);
+  }
+
   /** There may be more of it in the database than in memory. */
   expectMore(): void {
     this.#hasMore = true;

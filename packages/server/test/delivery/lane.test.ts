@@ -58,3 +58,13 @@ test('a claim that began before something was left in the database does not tell
   lane.expectNoMore(performance.now() + 1);
   expect(lane.wantsMore).toBe(false);
 });
+
+test('a webhook that does not answer is left nothing new while there is a little of it in memory', () => {
+  const lane = laneWith(0);
+  for (let failure = 0; failure < 5; failure += 1) lane.failed();
+  expect(lane.hasEnough).toBe(false);
+  for (let number = 0; number < 100; number += 1) lane.push(delivery(number));
+  expect([lane.hasEnough, lane.isSaturated]).toEqual([true, false]);
+  lane.succeeded();
+  expect(lane.hasEnough).toBe(false);
+});
