@@ -11,6 +11,8 @@ const failuresInARow = 5;
  * claim brings fits when it is asked for, or it would go back and forth.
  */
 const queuedMax = 8_000;
+/** A quarter of what there is for all: large payloads of one must not keep those of others out. */
+const queuedBytesMax = 16 * 1024 * 1024;
 const queuedMaxUnproven = 500;
 const queuedMaxWhenFailing = 150;
 
@@ -55,7 +57,8 @@ export class Lane {
    * a large recording would only go back there, in rows.
    */
   get hasEnough(): boolean {
-    return this.queued >= (this.isProven ? this.#queuedMax : this.#queuedMax / 4);
+    const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
+    return this.queued >= enough || this.queuedBytes >= queuedBytesMax;
   }
 
   /** There may be more of it in the database than in memory. */
@@ -70,7 +73,7 @@ export class Lane {
   }
 
   get wantsMore(): boolean {
-    return this.#hasMore && this.queued < this.#queuedMax / 4;
+    return this.#hasMore && this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
   }
 
   get #queuedMax(): number {

@@ -68,3 +68,16 @@ test('a webhook that does not answer is left nothing new while there is a little
   lane.succeeded();
   expect(lane.hasEnough).toBe(false);
 });
+
+test('large payloads fill the memory of a webhook that answers as many small ones do', () => {
+  const lane = laneWith(0);
+  lane.succeeded();
+  lane.expectMore();
+  const large = { ...delivery(1), payload: 'x'.repeat(100_000) };
+  for (let number = 0; number < 30; number += 1) lane.push(large);
+  expect([lane.hasEnough, lane.wantsMore]).toEqual([false, false]);
+  for (let number = 0; number < 60; number += 1) lane.push(large);
+  expect(lane.hasEnough).toBe(true);
+  while (lane.shift());
+  expect([lane.hasEnough, lane.wantsMore]).toEqual([false, true]);
+});

@@ -55,6 +55,13 @@ describe('what no node has room for', () => {
     expect(await deliveryRows(database)).toEqual([]);
   });
 
+  test('is rows where it is more than a thousand, which SQL may record at once', async () => {
+    const { database } = await withNode();
+    await recordText(database, JSON.stringify(Array.from({ length: 1_001 }, () => event())));
+    expect(await bundleSizes(database)).toEqual([]);
+    expect(await deliveryRows(database)).toHaveLength(1_001);
+  });
+
   test('is rows where it is less than four, or more than a megabyte', async () => {
     const { database } = await withNode();
     await recordBatch(database, batch([event(), event(), event()]));
