@@ -70,14 +70,17 @@ export class DeliveryEngine {
     this.#endings = new Endings(database, options.directory, logger);
     this.#dispatcher = new Dispatcher({
       run: (delivery) => this.#run(delivery),
-      mayStart: () => !this.#stopping && this.#lease.coversAttempt,
+      mayStart: () => !this.#stopping && this.#lease.coversAttempt && !this.#settler.isBehind,
       // Not at once, and for all that ask in the next moment: each attempt that ends may.
       onRoom: () => this.#claimer.wakeAt(Date.now()),
       onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
       beforeWriting: (outcomes) => this.#health.catchUp(outcomes),
-      afterWriting: () => this.#health.giveUpFailing(),
+      afterWriting: () => {
+        this.#dispatcher.pump();
+        return this.#health.giveUpFailing();
+      },
       onRetries: (webhooks) => void this.#endings.check(webhooks),
       placement: () => this.placement(),
       onRecorded: (batch) => {

@@ -36,6 +36,7 @@ export interface SettlerOptions {
 const gatherMs = 20;
 const entriesMax = 500;
 const againMs = 500;
+const behindMin = 3_000;
 
 /** Writes outcomes in batches: one statement, one commit, for all that finished in the last moment. */
 export class Settler {
@@ -50,6 +51,11 @@ export class Settler {
     this.#database = database;
     this.#logger = logger;
     this.#options = options;
+  }
+
+  /** So much is not written yet that it would be sent again after a crash: nothing more should be sent now. */
+  get isBehind(): boolean {
+    return this.#entries.length >= behindMin;
   }
 
   add(entry: Entry): void {

@@ -126,6 +126,17 @@ describe('the settler', () => {
     expect(await bundleSizes(database)).toEqual([]);
   });
 
+  test('is behind while thousands of outcomes are not written yet', async () => {
+    const { database, node, settler } = await prepared();
+    const { leased } = await recordFor(database, node, 3_000);
+    for (const delivery of leased.slice(1)) settler.add({ node, settlement: succeeded(delivery) });
+    expect(settler.isBehind).toBe(false);
+    settler.add({ node, settlement: succeeded(leased[0]!) });
+    expect(settler.isBehind).toBe(true);
+    await settler.drain(performance.now() + 20_000);
+    expect(settler.isBehind).toBe(false);
+  });
+
   test('tells of retries once they are written, also where outcomes under another name then fail', async () => {
     const told: string[][] = [];
     const { database, faltering, node, write } = await prepared({
