@@ -453,8 +453,8 @@ begin
 end
 $$;
 
--- Ends what waits in bundles for a webhook that takes nothing any more, some of it at a time: failed where it is disabled,
--- while of a webhook that was deleted nothing is left. Answers whether there may be more.
+-- Ends what waits in bundles for a webhook that takes nothing any more, some of it at a time: failed where it is
+-- disabled, while of a webhook that was deleted nothing is left. Answers whether there may be more.
 create function posthorn.end_bundles(organization text, webhook text) returns boolean
 language plpgsql
 set enable_seqscan = off

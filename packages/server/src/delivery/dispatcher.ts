@@ -69,11 +69,7 @@ export class Dispatcher {
     if (node === undefined || this.room === 0) {
       return { node: null, saturated: [] };
     }
-    return { node, saturated: this.#saturated() };
-  }
-
-  #saturated(): string[] {
-    return this.#webhooks((lane) => lane.hasEnough);
+    return { node, saturated: this.#webhooks((lane) => lane.hasEnough) };
   }
 
   /** New deliveries were left in the database by this placement. */
