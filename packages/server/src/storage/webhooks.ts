@@ -2,6 +2,7 @@ import type { Position } from '../domain/page.js';
 import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
 import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
+import { endWaiting } from './deliveries.js';
 
 const columns = `id, organization_id, workspace_id, url, status, disabled_reason, event_types, created_at,
          last_delivery_at, last_delivery_status, verification_failure, secret, previous_secret,
@@ -265,7 +266,10 @@ export async function reportHealth(
   return rows.filter((row) => row.failing_since !== null && row.last_failure_at !== null);
 }
 
-/** Disables a webhook unless it is disabled already; says whether it was done now. */
+/** What ends in the transaction that disables a webhook: usually all that waits for it, never too much to wait for. */
+const endWithDisabling = 1_000;
+
+/** Disables a webhook unless it is disabled already, and ends what waits for it; says whether it was done now. */
 export async function disableWebhook(
   client: Queryable,
   key: WebhookKey,
@@ -278,5 +282,7 @@ export async function disableWebhook(
    where organization_id = $1 and id = $2 and status <> 'disabled'`,
     values: [key.organization_id, key.id, reason],
   });
-  return rowCount === 1;
+  if (rowCount !== 1) return false;
+  await endWaiting(client, key, endWithDisabling);
+  return true;
 }

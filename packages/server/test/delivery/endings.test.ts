@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { changeWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -44,6 +44,26 @@ describe.each(['disabled', 'deleted'] as const)('where a webhook is %s by anothe
   });
 });
 
+test('disabling a webhook ends what waits for it in the same transaction, and however much there is, the rest soon after', async () => {
+  const owner = await newTenant(service);
+  const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
+  await owner.record();
+  const [delivery] = await owner.settled(webhook);
+  await service.database.query({
+    text: `
+  insert into posthorn.deliveries
+  select (jsonb_populate_record(d, jsonb_build_object('id', 'WDLV-' || n))).*
+    from posthorn.deliveries d, generate_series(1, 1099) n
+   where d.organization_id = $1 and d.id = $2`,
+    values: [owner.organization, delivery.id],
+  });
+  const key = { organization_id: owner.organization, id: webhook.id };
+  await disableWebhook(service.database, key, 'manual');
+  expect((await stored(owner)).filter(({ status }) => status === 'pending')).toHaveLength(100);
+  await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+  expect(await eventually(() => stored(owner), areOver)).toEqual(Array(1_100).fill(ways.disabled.ends));
+});
+
 test('deleting a webhook ends at once what waits for it', async () => {
   const owner = await newTenant(service);
   const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
@@ -58,7 +78,9 @@ test('what waited for a webhook when it was disabled is not sent when it is acti
   const { receiver, webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
   for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
   await owner.settled(webhook, 3);
-  await disableWebhook(service.database, { organization_id: owner.organization, id: webhook.id }, 'manual');
+  // As another node does just before it ends them.
+  const key = { organization_id: owner.organization, id: webhook.id };
+  await changeWebhook(service.database, key, { status: 'disabled', disabled_reason: 'manual' });
   receiver.onDelivery = 200;
   const { status } = await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
   expect(status).toBe('active');
