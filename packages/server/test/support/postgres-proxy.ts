@@ -6,6 +6,7 @@ export class PostgresProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #state: 'open' | 'refusing' | 'silent' | 'mute' = 'open';
+  #loseFrom: string | undefined;
   url = '';
 
   private constructor(
@@ -20,7 +21,10 @@ export class PostgresProxy {
       if (this.#state !== 'open') return;
       const outbound = this.#hold(connect(target as { path: string }));
       inbound.on('data', (chunk) => ['open', 'mute'].includes(this.#state) && outbound.write(chunk));
-      outbound.on('data', (chunk) => this.#state === 'open' && inbound.write(chunk));
+      outbound.on('data', (chunk) => {
+        if (this.#loseFrom !== undefined && chunk.includes(this.#loseFrom)) this.loseAnswers();
+        if (this.#state === 'open') inbound.write(chunk);
+      });
       inbound.once('close', () => outbound.destroy());
       outbound.once('close', () => inbound.destroy());
     });
@@ -61,8 +65,14 @@ export class PostgresProxy {
     this.#state = 'mute';
   }
 
+  /** The same from the first answer on that has this in it. */
+  loseAnswersFrom(text: string): void {
+    this.#loseFrom = text;
+  }
+
   heal(): void {
     this.#state = 'open';
+    this.#loseFrom = undefined;
     for (const socket of this.#sockets) socket.destroy();
   }
 
