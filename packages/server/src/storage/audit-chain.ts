@@ -1,10 +1,13 @@
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 
-/** Where an organization's chain ends, and how much of its beginning retention has dropped. */
-interface Chain {
+interface End {
   length: number;
   hash: Buffer;
+}
+
+/** Where an organization's chain ends, and how much of its beginning retention has dropped. */
+interface Chain extends End {
   dropped: number;
   dropped_hash: Buffer;
 }
@@ -17,6 +20,8 @@ interface Link {
   /** Whether its hash is that of its content behind the entry before it. */
   follows: boolean;
 }
+
+type PageRow = (Link | { position: null }) & { length: number | null; end: Buffer };
 
 /** What is wrong with a chain, and where. */
 export interface ChainFault {
@@ -36,7 +41,7 @@ export interface ChainReport {
   fault: ChainFault | undefined;
 }
 
-const batchSize = 1_000;
+const pageSize = 1_000;
 
 /** Organizations that have a chain or entries, in order, strictly behind `after`. */
 export async function readAuditedOrganizations(
@@ -101,9 +106,7 @@ async function walk(
     fault,
   });
   for (;;) {
-    // First where the chain ends, then the entries: what the end covers is there by then.
-    const chain = await readChain(database, organizationId);
-    const links = await readLinks(database, organizationId, after, last.hash);
+    const { end, links } = await readPage(database, organizationId, after, last.hash);
     for (const link of links) {
       const fault = faultOf(link, last.position + 1);
       if (fault) return report(fault);
@@ -111,8 +114,8 @@ async function walk(
       id = link.id;
       after = { atMs: link.created_at.getTime(), id: link.id };
     }
-    if (links.length > 0) onProgress(last.position - first, (chain?.length ?? last.position) - first);
-    else return report(faultAtEnd(chain, last, id));
+    if (links.length > 0) onProgress(last.position - first, (end?.length ?? last.position) - first);
+    if (links.length < pageSize) return report(faultAtEnd(end, last, id));
   }
 }
 
@@ -123,14 +126,14 @@ function faultOf(link: Link, expected: number): ChainFault | undefined {
 }
 
 function faultAtEnd(
-  chain: Chain | undefined,
+  end: End | undefined,
   last: { position: number; hash: Buffer },
   id: string | null,
 ): ChainFault | undefined {
-  if (!chain) return id === null ? undefined : { kind: 'unknown end', position: last.position, id };
-  if (last.position < chain.length) return { kind: 'missing', position: last.position + 1, id: null };
-  if (last.position > chain.length) return { kind: 'added', position: last.position, id };
-  return last.hash.equals(chain.hash) ? undefined : { kind: 'altered', position: last.position, id };
+  if (!end) return id === null ? undefined : { kind: 'unknown end', position: last.position, id };
+  if (last.position < end.length) return { kind: 'missing', position: last.position + 1, id: null };
+  if (last.position > end.length) return { kind: 'added', position: last.position, id };
+  return last.hash.equals(end.hash) ? undefined : { kind: 'altered', position: last.position, id };
 }
 
 async function readChain(database: Queryable, organizationId: string): Promise<Chain | undefined> {
@@ -141,23 +144,34 @@ async function readChain(database: Queryable, organizationId: string): Promise<C
   return rows[0];
 }
 
-async function readLinks(
+/**
+ * The entries behind `after`, and where the chain ends, both as they are at the same moment: a page that is not
+ * full is the last one, and has the end, however much is written meanwhile.
+ */
+async function readPage(
   database: Queryable,
   organizationId: string,
   after: Position,
   hash: Buffer,
-): Promise<readonly Link[]> {
-  const { rows } = await database.query<Link>({
+): Promise<{ end: End | undefined; links: readonly Link[] }> {
+  const { rows } = await database.query<PageRow>({
     text: `
-  select position, id, created_at, hash,
-         hash = posthorn.audit_hash(lag(hash, 1, $4::bytea) over (order by created_at, id), entry) as follows
-    from (select l as entry, l.position, l.id, l.created_at, l.hash
-            from posthorn.audit_log l
-           where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
-           order by l.created_at, l.id
-           limit ${batchSize}) batch
-   order by created_at, id`,
+  select c.length, c.hash as end, p.position, p.id, p.created_at, p.hash, p.follows
+    from (values (true)) always
+    left join posthorn.audit_chains c on c.organization_id = $1
+    left join (
+      select position, id, created_at, hash,
+             hash = posthorn.audit_hash(lag(hash, 1, $4::bytea) over (order by created_at, id), entry) as follows
+        from (select l as entry, l.position, l.id, l.created_at, l.hash
+                from posthorn.audit_log l
+               where l.organization_id = $1 and l.created_at >= $2 and (l.created_at, l.id) > ($2, $3)
+               order by l.created_at, l.id
+               limit ${pageSize}) page) p on true
+   order by p.created_at, p.id`,
     values: [organizationId, new Date(after.atMs), after.id, hash],
   });
-  return rows;
+  // Where there is no entry there is one row all the same, for the end.
+  const { length, end } = rows[0]!;
+  const links = rows.filter((row) => row.position !== null);
+  return { end: length === null ? undefined : { length, hash: end }, links };
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
 import { readAuditedOrganizations, verifyChain } from '../../src/storage/audit-chain.js';
+import type { Queryable } from '../../src/storage/database.js';
 import { dropPartitions } from '../../src/storage/partitions.js';
 import { type AuditRow, auditEntry, auditRows, tamper } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
@@ -220,6 +221,20 @@ test('a log is intact while others write to it', async () => {
   await written;
   expect(reports.map(({ fault }) => fault)).toEqual(reports.map(() => undefined));
   expect(reports.at(-1)!.entries).toBeGreaterThan(reports[0]!.entries);
+});
+
+test('verifying a log ends, however much is written to it meanwhile', async () => {
+  await append(1_000);
+  let written = 0;
+  const busy: Queryable = {
+    async query(statement) {
+      await append(50);
+      written += 50;
+      return database.query(statement);
+    },
+  };
+  const report = await verifyChain(busy, organization);
+  expect(report).toMatchObject({ entries: 1_006 + written, fault: undefined });
 });
 
 test('an organization without a log has nothing that could be wrong', async () => {
