@@ -148,7 +148,7 @@ async function turn(server, receiver, pool, count) {
   };
 }
 
-async function raw(pool, count) {
+export async function raw(pool, count) {
   const { payload, ...head } = makeEvent();
   const id = 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3';
   const body = JSON.stringify({ id, created_at: new Date(), ...head, data: payload });
@@ -175,7 +175,7 @@ async function endToEnd(server, receiver, bodies, count) {
 }
 
 /** Waits until every outcome is written, asking seldom: the question costs too. */
-async function settled(database) {
+export async function settled(database) {
   for (;;) {
     const { rows } = await database.query(`
       select exists (select from posthorn.deliveries where status = 'pending' and leased_by is null)

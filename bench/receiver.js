@@ -1,10 +1,13 @@
-// A webhook receiver in a process of its own. It answers 200 to everything on `/ok`, hangs on `/hang` and
-// answers 500 on `/fail` (but verifies everywhere), and tells its parent what it saw when asked.
+// A webhook receiver in a process of its own. It answers 200 to everything on `/ok`, after three seconds on
+// `/slow`, and on `/flaky` at the second time to every tenth; it hangs on `/hang` and answers 500 on `/fail` (but
+// verifies everywhere), and tells its parent what it saw when asked.
 import { createServer } from 'node:http';
 
 let received = 0;
 let delays = [];
 let expected = Number.POSITIVE_INFINITY;
+let flaky = 0;
+const failedAt = new Map();
 
 const server = createServer((request, response) => {
   const chunks = [];
@@ -21,14 +24,34 @@ const server = createServer((request, response) => {
       response.end();
       return;
     }
+    if (request.url === '/flaky' && isFailed(request.headers['webhook-id'], arrivedMs)) {
+      response.statusCode = 500;
+      response.end();
+      return;
+    }
     received += 1;
     if (request.url === '/timed') {
       delays.push(arrivedMs - Date.parse(JSON.parse(Buffer.concat(chunks).toString()).created_at));
     }
-    response.end();
+    if (request.url === '/slow') setTimeout(() => response.end(), 3_000);
+    else response.end();
     if (received === expected) process.send({ done: true });
   });
 });
+
+/** Every tenth is failed once; how long its second attempt took to come is kept. */
+function isFailed(id, nowMs) {
+  const atMs = failedAt.get(id);
+  if (atMs !== undefined) {
+    delays.push(nowMs - atMs);
+    return false;
+  }
+  flaky += 1;
+  if (flaky % 10 > 0) return false;
+  failedAt.set(id, nowMs);
+  return true;
+}
+
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
 
 process.on('message', ({ expect, report }) => {

@@ -1,6 +1,7 @@
-// npm run bench [-- record | deliver | overload | latency | isolate …]
+// npm run bench [-- record | deliver | overload | latency | isolate | fanout | large | slow | flaky …]
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchIsolation } from './isolate.js';
+import { benchFanout, benchFlaky, benchLarge, benchSlow } from './pressure.js';
 import { benchRecord } from './record.js';
 
 const benches = {
@@ -9,6 +10,10 @@ const benches = {
   overload: benchOverload,
   latency: benchLatency,
   isolate: benchIsolation,
+  fanout: benchFanout,
+  large: benchLarge,
+  slow: benchSlow,
+  flaky: benchFlaky,
 };
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !(name in benches));

@@ -3,10 +3,10 @@ import { type BundleClaim, type ClaimedBundles, claimBundles, claimDeliveries } 
 import type { Database } from '../storage/database.js';
 import { readOldestUnfinished } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import { dueMax } from './lane.js';
 
 /** Found by nobody's word: deliveries recorded where no notification reaches us. */
 const pollMs = 500;
-const perWebhookMax = 100;
 const shareMin = 0.01;
 const webhooksMax = 100;
 /** What one answer of the database may bring: it is read in one piece, while nothing else is. */
@@ -23,21 +23,37 @@ const wakesMax = 1_000;
 
 /** What a claim left in the database. */
 export interface Left {
+  due: Looked;
+  bundled: Looked;
+  /** When it began. */
+  atMs: number;
+}
+
+interface Looked {
   /** Webhooks that have more there. */
   more: ReadonlySet<string>;
   /** Webhooks that were not to be looked at. */
-  busy: readonly string[];
+  busy: ReadonlySet<string>;
   /** All others were looked at. */
   complete: boolean;
-  /** When it began. */
-  atMs: number;
+}
+
+/** How webhooks stand here, as far as claims need to know. */
+export interface Standing {
+  /** They need nothing that was recorded lately. */
+  busy: string[];
+  /** They need nothing that is due. */
+  busyWithDue: string[];
+  /** They take whatever there is of theirs. */
+  answering: string[];
 }
 
 export interface ClaimerOptions {
   node: () => number | undefined;
   room: () => number;
-  standing: () => { busy: string[]; answering: string[] };
-  onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
+  standing: () => Standing;
+  onDue: (deliveries: readonly LeasedDelivery[]) => void;
+  onBundled: (deliveries: readonly LeasedDelivery[]) => void;
   onLeft: (left: Left) => void;
 }
 
@@ -102,38 +118,50 @@ export class Claimer {
   async #claim(): Promise<void> {
     const node = this.#options.node();
     const room = this.#options.room();
-    if (node === undefined || room < perWebhookMax) return;
+    if (node === undefined || room < dueMax) return;
     await this.#readOldest();
     const share = this.#share;
-    const perWebhook = Math.max(1, Math.floor(perWebhookMax * share));
+    const perWebhook = Math.max(1, Math.floor(dueMax * share));
     const webhooks = Math.max(1, Math.floor(webhooksMax * share));
     // Halved until it is through: claims that bring too much to be read in time would all fail alike.
     this.#share = Math.max(shareMin, share / 2);
     const atMs = performance.now();
-    const { busy, answering } = this.#options.standing();
+    const { busy, busyWithDue, answering } = this.#options.standing();
     const webhooksMaxDue = Math.min(webhooks, Math.floor(room / perWebhook));
     const due = await claimDeliveries(this.#database, {
-      ...{ node, perWebhook, bytesMax, busy, notBefore: this.#notBefore, webhooksMax: webhooksMaxDue },
+      ...{ node, perWebhook, bytesMax, busy: busyWithDue, notBefore: this.#notBefore },
+      webhooksMax: webhooksMaxDue,
     });
     // Under a name that was given up meanwhile: they go back to the pool with it.
     if (node !== this.#options.node()) return;
-    this.#options.onClaimed(due.deliveries);
+    this.#options.onDue(due.deliveries);
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of due.deliveries) counts.set(id, (counts.get(id) ?? 0) + 1);
     const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
+    // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
+    const busyWithBundles = [...busy, ...full.filter((id) => !answering.includes(id))];
     const bundled = await this.#claimBundles({
       ...{ node, perWebhook, answering, webhooksMax: webhooks, bytesMax: Math.floor(bytesMax * share) },
-      // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
-      busy: [...busy, ...full.filter((id) => !answering.includes(id))],
+      busy: busyWithBundles,
       firstMax: Math.min(room - due.deliveries.length - roomLeft, Math.floor(bundledMax * share)),
       furtherMax: Math.min(room - due.deliveries.length - roomLeftByFurther, Math.floor(bundledMax * share)),
     });
     // Back slowly: a claim that fails costs this node its leases.
     this.#share = Math.min(1, share * 1.1);
     if (node !== this.#options.node()) return;
-    this.#options.onClaimed(bundled.deliveries);
-    const complete = bundled.complete && !due.cut && counts.size < webhooksMaxDue;
-    this.#options.onLeft({ more: new Set([...full, ...bundled.remaining]), busy, complete, atMs });
+    this.#options.onBundled(bundled.deliveries);
+    this.#options.onLeft({
+      due: {
+        // Bundles that were opened are rows by now.
+        more: new Set([...full, ...bundled.remaining]),
+        busy: new Set(busyWithDue),
+        complete: !due.cut && counts.size < webhooksMaxDue,
+      },
+      bundled: {
+        ...{ more: new Set(bundled.remaining), busy: new Set(busyWithBundles), complete: bundled.complete },
+      },
+      atMs,
+    });
     if (due.cut || counts.size >= webhooks || bundled.again) this.#again = true;
     else if (bundled.remaining.length > 0 && bundled.deliveries.length === 0)
       this.wakeAt(Date.now() + takenMs);

@@ -1,11 +1,11 @@
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Placement } from '../storage/recording.js';
-import type { Left } from './claimer.js';
+import type { Left, Standing } from './claimer.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;
-/** Webhooks that fail or have not answered yet may together take this many; the rest is for those that do. */
-const unprovenMax = 512;
+/** Webhooks that fail, have not answered yet or are slow may together take this many; the rest is for the others. */
+const heldBackMax = 512;
 const lanesMax = 1_000;
 /** How long a share of a webhook that keeps failing rests between two attempts, at least. */
 const restMsMin = 25;
@@ -32,7 +32,7 @@ export class Dispatcher {
   /** Lanes that can start something, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
   #inFlight = 0;
-  #unproven = 0;
+  #heldBack = 0;
   #closed = false;
   #whenIdle: (() => void)[] = [];
 
@@ -69,21 +69,28 @@ export class Dispatcher {
     if (node === undefined || this.room === 0) {
       return { node: null, saturated: [] };
     }
-    return { node, saturated: this.#webhooks((lane) => lane.hasEnough) };
+    const { queued, bytes } = this.#usage(() => true);
+    // No more than half of what is free: however many webhooks want more than they can send, some of it stays so.
+    const [most, mostBytes] = [(queuedMax - queued) / 2, (queuedBytesMax - bytes) / 2];
+    const hasEnough = (lane: Lane) =>
+      lane.hasEnough || (lane.queued > 0 && (lane.queued >= most || lane.queuedBytes >= mostBytes));
+    return { node, saturated: this.#webhooks(hasEnough) };
   }
 
   /** New deliveries were left in the database by this placement. */
   left({ node, saturated }: Placement): void {
     const ids = node === null ? this.#lanes.keys() : saturated;
-    for (const id of ids) this.#lanes.get(id)?.expectMore();
+    for (const id of ids) this.#lanes.get(id)?.leftNew();
   }
 
   /** Webhooks that need nothing from the database now, and those that take whatever there is of theirs. */
-  standing(): { busy: string[]; answering: string[] } {
+  standing(): Standing {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
-    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsMore) || (full && !lane.isProven);
+    const isOut = (lane: Lane) => full && !lane.isProven;
+    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsNew) || isOut(lane);
     return {
       busy: this.#webhooks(isBusy),
+      busyWithDue: this.#webhooks((lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane)),
       answering: this.#webhooks((lane) => lane.isProven && !isBusy(lane)),
     };
   }
@@ -92,18 +99,19 @@ export class Dispatcher {
     return [...this.#lanes.values()].filter(isMeant).map((lane) => lane.webhookId);
   }
 
-  add(deliveries: readonly LeasedDelivery[]): void {
+  /** `areDue`: they were to be sent by now, and are not kept waiting behind new ones. */
+  add(deliveries: readonly LeasedDelivery[], areDue = false): void {
     const surplus: LeasedDelivery[] = [];
     let unprovenBytes = this.#usage((lane) => !lane.isProven).bytes;
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
       if (!lane.isProven && (lane.isSaturated || unprovenBytes >= unprovenBytesMax)) {
-        lane.expectMore();
+        lane.expectDue();
         surplus.push(delivery);
         continue;
       }
       unprovenBytes -= lane.isProven ? 0 : lane.queuedBytes;
-      lane.push(delivery);
+      lane.push(delivery, areDue);
       unprovenBytes += lane.isProven ? 0 : lane.queuedBytes;
       this.#offer(lane);
     }
@@ -112,11 +120,13 @@ export class Dispatcher {
   }
 
   /** After a claim: which webhooks have more in the database, and of which it is known that they do not. */
-  expect({ more, busy, complete, atMs }: Left): void {
-    const unknown = new Set(busy);
+  expect({ due, bundled, atMs }: Left): void {
     for (const lane of this.#lanes.values()) {
-      if (more.has(lane.webhookId)) lane.expectMore();
-      else if (complete && !unknown.has(lane.webhookId)) lane.expectNoMore(atMs);
+      const id = lane.webhookId;
+      if (due.more.has(id)) lane.expectDue();
+      else if (due.complete && !due.busy.has(id)) lane.expectNoDue(atMs);
+      if (bundled.more.has(id)) lane.expectNew();
+      else if (bundled.complete && !bundled.busy.has(id)) lane.expectNoNew(atMs);
     }
   }
 
@@ -131,28 +141,30 @@ export class Dispatcher {
   #start(lane: Lane): void {
     const delivery = lane.shift();
     if (!delivery) return;
-    const unproven = !lane.isProven;
+    const heldBack = isHeldBack(lane);
+    const startedMs = performance.now();
     this.#inFlight += 1;
-    if (unproven) this.#unproven += 1;
+    if (heldBack) this.#heldBack += 1;
     lane.inFlight += 1;
     this.#offer(lane);
     void this.#options.run(delivery).then((result) => {
       if (result === 'delivered') lane.succeeded();
       else if (result === 'failed') lane.failed();
+      if (result !== 'not attempted') lane.took(performance.now() - startedMs);
       const restMs = lane.isFailing ? this.#restMs() : 0;
-      if (restMs === 0 || this.#closed) this.#finish(lane, unproven);
-      else setTimeout(() => this.#finish(lane, unproven), restMs);
+      if (restMs === 0 || this.#closed) this.#finish(lane, heldBack);
+      else setTimeout(() => this.#finish(lane, heldBack), restMs);
     });
   }
 
-  #finish(lane: Lane, unproven: boolean): void {
+  #finish(lane: Lane, heldBack: boolean): void {
     this.#inFlight -= 1;
-    if (unproven) this.#unproven -= 1;
+    if (heldBack) this.#heldBack -= 1;
     lane.inFlight -= 1;
     const excess = lane.takeExcess();
     if (excess.length > 0 && !this.#closed) this.#options.onSurplus(excess);
     this.#offer(lane);
-    if (lane.wantsMore && !this.#closed) this.#options.onRoom();
+    if ((lane.wantsNew || lane.wantsDue) && !this.#closed) this.#options.onRoom();
     if (lane.isIdle) this.#forgetIdle();
     this.pump();
     if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
@@ -195,10 +207,10 @@ export class Dispatcher {
 
   /** The next organization's next lane; both go to the end of their line, where `#offer` puts them back. */
   #nextLane(): Lane | undefined {
-    const full = this.#unproven >= unprovenMax;
+    const full = this.#heldBack >= heldBackMax;
     for (const [organizationId, lanes] of this.#ready) {
       for (const lane of lanes) {
-        if (full && !lane.isProven) continue;
+        if (full && isHeldBack(lane)) continue;
         lanes.delete(lane);
         this.#ready.delete(organizationId);
         if (lanes.size > 0) this.#ready.set(organizationId, lanes);
@@ -222,4 +234,8 @@ export class Dispatcher {
     if (this.#inFlight === 0) return;
     await new Promise<void>((idle) => this.#whenIdle.push(idle));
   }
+}
+
+function isHeldBack(lane: Lane): boolean {
+  return !lane.isProven || lane.isSlow;
 }

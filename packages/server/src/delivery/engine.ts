@@ -93,7 +93,8 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       room: () => this.#dispatcher.room,
       standing: () => this.#dispatcher.standing(),
-      onClaimed: (deliveries) => this.#dispatcher.add(deliveries),
+      onDue: (deliveries) => this.#dispatcher.add(deliveries, true),
+      onBundled: (deliveries) => this.#dispatcher.add(deliveries),
       onLeft: (left) => this.#dispatcher.expect(left),
     });
     this.#health = new HealthKeeper({

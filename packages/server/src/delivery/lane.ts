@@ -1,4 +1,6 @@
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import { Backlog } from './backlog.js';
+import { Fifo } from './fifo.js';
 
 /** Enough to learn whether a webhook answers; it doubles with every round that does. */
 const sharesAtStart = 8;
@@ -15,20 +17,30 @@ const queuedMax = 8_000;
 const queuedBytesMax = 16 * 1024 * 1024;
 const queuedMaxUnproven = 500;
 const queuedMaxWhenFailing = 150;
+/** What one claim may bring of a webhook's rows, and how many of them are still here when the next may come. */
+export const dueMax = 100;
+const dueMin = 25;
+/** Answers that take longer keep their share for so long that others would wait for it. */
+const slowMs = 1_000;
 
 /** One webhook's deliveries in this node's memory, and how many of them may be under way at once. */
 export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
-  readonly #queue: LeasedDelivery[] = [];
-  #head = 0;
+  readonly #new = new Fifo<LeasedDelivery>();
+  /** Retries, and what else is due: they take turns with new ones, however many those are. */
+  readonly #due = new Fifo<LeasedDelivery>();
+  #isDuesTurn = true;
   #shares = sharesAtStart;
   #failures = 0;
   #successes = 0;
   inFlight = 0;
   queuedBytes = 0;
-  #hasMore = false;
-  #expectedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #dueElsewhere = new Backlog();
+  readonly #newElsewhere = new Backlog();
+  /** New ones queue in the database behind what waits there, or that would wait for as long as new ones come. */
+  #isBehind = false;
+  #answersMs = 0;
 
   constructor(organizationId: string, webhookId: string) {
     this.organizationId = organizationId;
@@ -36,7 +48,7 @@ export class Lane {
   }
 
   get queued(): number {
-    return this.#queue.length - this.#head;
+    return this.#new.length + this.#due.length;
   }
 
   get isFailing(): boolean {
@@ -46,6 +58,11 @@ export class Lane {
   /** Has answered lately; others have to leave room for those that do. */
   get isProven(): boolean {
     return this.#successes > 0 && !this.isFailing;
+  }
+
+  /** Answers, but only after seconds. */
+  get isSlow(): boolean {
+    return this.#answersMs > slowMs;
   }
 
   get isSaturated(): boolean {
@@ -58,22 +75,48 @@ export class Lane {
    */
   get hasEnough(): boolean {
     const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
-    return this.queued >= enough || this.queuedBytes >= queuedBytesMax;
+    return this.#isBehind || this.queued >= enough || this.queuedBytes >= queuedBytesMax;
   }
 
-  /** There may be more of it in the database than in memory. */
-  expectMore(): void {
-    this.#hasMore = true;
-    this.#expectedAtMs = performance.now();
+  /** There may be more of it in the database that is due. */
+  expectDue(): void {
+    this.#dueElsewhere.expect();
   }
 
-  /** A claim that began then left nothing of it in the database. */
-  expectNoMore(claimedAtMs: number): void {
-    if (this.#expectedAtMs < claimedAtMs) this.#hasMore = false;
+  expectNoDue(claimedAtMs: number): void {
+    this.#dueElsewhere.expectNone(claimedAtMs);
   }
 
-  get wantsMore(): boolean {
-    return this.#hasMore && this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
+  /** There may be more of it in the database that nobody has tried yet. */
+  expectNew(): void {
+    this.#newElsewhere.expect();
+  }
+
+  expectNoNew(claimedAtMs: number): void {
+    this.#newElsewhere.expectNone(claimedAtMs);
+    // What came meanwhile is a moment old.
+    this.#isBehind = false;
+  }
+
+  /** New ones were left in the database; those that follow are, too, until it is known that nothing waits there. */
+  leftNew(): void {
+    this.#isBehind = true;
+    this.expectNew();
+    this.expectDue();
+  }
+
+  get wantsNew(): boolean {
+    if (!this.#newElsewhere.isExpected) return false;
+    return this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
+  }
+
+  get wantsDue(): boolean {
+    return this.#dueElsewhere.isExpected && this.hasRoomForDue;
+  }
+
+  /** Also where there are many new ones here: due ones do not wait behind them. */
+  get hasRoomForDue(): boolean {
+    return this.#due.length < dueMin && (this.isProven || this.queued + dueMax < this.#queuedMax);
   }
 
   get #queuedMax(): number {
@@ -86,41 +129,42 @@ export class Lane {
   }
 
   get isIdle(): boolean {
-    return this.queued === 0 && this.inFlight === 0 && !this.#hasMore;
+    if (this.queued > 0 || this.inFlight > 0) return false;
+    return !this.#dueElsewhere.isExpected && !this.#newElsewhere.isExpected;
   }
 
-  push(delivery: LeasedDelivery): void {
-    this.#queue.push(delivery);
+  push(delivery: LeasedDelivery, isDue = false): void {
+    (isDue ? this.#due : this.#new).push(delivery);
     this.queuedBytes += bytesOf(delivery);
   }
 
   shift(): LeasedDelivery | undefined {
-    const delivery = this.#queue[this.#head];
+    const [first, second] = this.#isDuesTurn ? [this.#due, this.#new] : [this.#new, this.#due];
+    const delivery = first.shift() ?? second.shift();
     if (delivery === undefined) return undefined;
-    this.#head += 1;
+    this.#isDuesTurn = !this.#isDuesTurn;
     this.queuedBytes -= bytesOf(delivery);
-    if (this.#head > 1_000 && this.#head * 2 > this.#queue.length) {
-      this.#queue.splice(0, this.#head);
-      this.#head = 0;
-    }
     return delivery;
   }
 
   /** What is more than a webhook that keeps failing may have in memory; the newest of it. */
   takeExcess(): LeasedDelivery[] {
     if (!this.isFailing || this.queued <= queuedMaxWhenFailing) return [];
-    const excess = this.#queue.splice(this.#head + queuedMaxWhenFailing);
+    const excess = this.#new.takeBehind(Math.max(0, queuedMaxWhenFailing - this.#due.length));
+    excess.push(...this.#due.takeBehind(queuedMaxWhenFailing));
     for (const delivery of excess) this.queuedBytes -= bytesOf(delivery);
-    this.expectMore();
+    this.expectDue();
     return excess;
   }
 
   takeAll(): LeasedDelivery[] {
-    const all = this.#queue.slice(this.#head);
-    this.#queue.length = 0;
-    this.#head = 0;
     this.queuedBytes = 0;
-    return all;
+    return [...this.#due.takeBehind(0), ...this.#new.takeBehind(0)];
+  }
+
+  /** How long an attempt took, whatever came of it. */
+  took(ms: number): void {
+    this.#answersMs += (ms - this.#answersMs) / 8;
   }
 
   succeeded(): void {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Claimer } from '../../src/delivery/claimer.js';
+import { Claimer, type Left } from '../../src/delivery/claimer.js';
 import { Dispatcher } from '../../src/delivery/dispatcher.js';
 import { claimBundles, claimDeliveries } from '../../src/storage/claims.js';
 import type { Database } from '../../src/storage/database.js';
@@ -31,7 +31,8 @@ function nodeOn(database: Database, node: number) {
     node: () => node,
     room: () => dispatcher.room,
     standing: () => dispatcher.standing(),
-    onClaimed: (deliveries) => dispatcher.add(deliveries),
+    onDue: (deliveries) => dispatcher.add(deliveries, true),
+    onBundled: (deliveries) => dispatcher.add(deliveries),
     onLeft: (left) => dispatcher.expect(left),
   });
   onTestFinished(() => claimer.stop());
@@ -129,45 +130,28 @@ test('bundles of a webhook that answers are not opened because some rows of it a
   expect(await deliveryRows(database)).toHaveLength(90);
 });
 
-test('a webhook that a claim had no room to look at is still known to have more', async () => {
+test('a claim that had no room to look at every webhook says so', async () => {
   const { database, node } = await withNode();
   await subscribe(database, { id: 'WHK-2' });
-  for (let n = 0; n < 70; n += 1) await recordFor(database, null, 3);
-  const held = new Dispatcher({
-    run: () => new Promise(() => undefined),
-    mayStart: () => true,
-    onRoom: () => undefined,
-    onSurplus: () => undefined,
-  });
-  let room = 30_000;
-  let claims = 0;
+  for (let n = 0; n < 40; n += 1) await recordFor(database, null, 3);
+  let room = 100;
+  let told: (left: Left) => void = () => undefined;
   const claimer = new Claimer(database, pino({ level: 'silent' }), {
-    node: () => node,
-    room: () => room,
-    standing: () => held.standing(),
-    onClaimed: (deliveries) => held.add(deliveries),
-    onLeft: (left) => {
-      held.expect(left);
-      claims += 1;
-    },
+    ...{ node: () => node, room: () => room, onDue: () => undefined, onBundled: () => undefined },
+    standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
+    onLeft: (left) => told(left),
   });
   onTestFinished(() => claimer.stop());
-  const claim = async () => {
-    const before = claims;
-    claimer.wake();
-    await eventually(
-      async () => claims,
-      (now) => now > before,
-    );
-  };
-  await claim();
-  expect(held.standing().busy).toEqual([]);
-  room = 100;
-  await claim();
-  // The one that was looked at has got its last ten; nothing is known of the other.
-  const { rows } = await database.query<{ id: string }>({
-    text: 'select webhook_id as id from posthorn.deliveries where leased_by is null group by 1 having count(*) = 110',
-  });
-  expect(rows).toHaveLength(1);
-  expect(held.standing().busy).not.toContain(rows[0]!.id);
+  const claim = () =>
+    new Promise<Left['due']>((resolve) => {
+      told = ({ due }) => resolve(due);
+      claimer.wake();
+    });
+  const first = await claim();
+  expect([first.complete, first.more.size]).toEqual([false, 1]);
+  room = 30_000;
+  // The one has 20 left, the other all of its 120.
+  const second = await claim();
+  expect([second.complete, second.more.size]).toEqual([true, 1]);
+  expect(second.more).not.toEqual(first.more);
 });

@@ -34,17 +34,18 @@ test('a webhook that turns to failing gives back what it had in memory beyond a 
   expect(lane.queued).toBeLessThan(200);
   expect(lane.shift()?.delivery_id).toBe('WDLV-0');
   while (lane.shift());
-  expect(lane.wantsMore).toBe(true);
+  expect(lane.wantsDue).toBe(true);
   expect(lane.queuedBytes).toBe(0);
 });
 
 test('what a claim brings to a webhook that keeps failing fits, so that it does not go back and forth', () => {
   const lane = laneWith(0);
   for (let failure = 0; failure < 5; failure += 1) lane.failed();
-  lane.expectMore();
   let number = 0;
-  while (lane.wantsMore) lane.push(delivery(number++));
-  for (let claimed = 1; claimed < 100; claimed += 1) lane.push(delivery(number++));
+  while (!lane.hasEnough) lane.push(delivery(number++));
+  expect(lane.hasRoomForDue).toBe(true);
+  while (lane.hasRoomForDue) lane.push(delivery(number++), true);
+  for (let claimed = 1; claimed < 100; claimed += 1) lane.push(delivery(number++), true);
   expect(lane.isSaturated).toBe(false);
   expect(lane.takeExcess()).toEqual([]);
 });
@@ -52,11 +53,40 @@ test('what a claim brings to a webhook that keeps failing fits, so that it does 
 test('a claim that began before something was left in the database does not tell that nothing is', () => {
   const lane = laneWith(0);
   const beganMs = performance.now();
-  lane.expectMore();
-  lane.expectNoMore(beganMs);
-  expect(lane.wantsMore).toBe(true);
-  lane.expectNoMore(performance.now() + 1);
-  expect(lane.wantsMore).toBe(false);
+  lane.expectNew();
+  lane.expectDue();
+  lane.expectNoNew(beganMs);
+  lane.expectNoDue(beganMs);
+  expect([lane.wantsNew, lane.wantsDue]).toEqual([true, true]);
+  lane.expectNoNew(performance.now() + 1);
+  lane.expectNoDue(performance.now() + 1);
+  expect([lane.wantsNew, lane.wantsDue]).toEqual([false, false]);
+});
+
+test('what is due takes turns with what is new, however much of that there is, and is claimed beside it', () => {
+  const lane = laneWith(6_000);
+  expect(lane.hasRoomForDue).toBe(true);
+  for (let number = 0; number < 3; number += 1) lane.push(delivery(10_000 + number), true);
+  const started = Array.from({ length: 8 }, () => lane.shift()!.delivery_id);
+  expect(started).toEqual([10_000, 0, 10_001, 1, 10_002, 2, 3, 4].map((number) => `WDLV-${number}`));
+});
+
+test('once new ones were left in the database, those that follow queue behind them, until nothing is left there', () => {
+  const lane = laneWith(8_000);
+  expect(lane.hasEnough).toBe(true);
+  lane.leftNew();
+  while (lane.shift());
+  expect([lane.hasEnough, lane.wantsNew]).toEqual([true, true]);
+  lane.expectNoNew(performance.now() + 1);
+  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, false]);
+});
+
+test('a claim that left nothing lets new ones come at once again, also where more came while it ran', () => {
+  const lane = laneWith(0);
+  const beganMs = performance.now();
+  lane.leftNew();
+  lane.expectNoNew(beganMs);
+  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, true]);
 });
 
 test('a webhook that does not answer is left nothing new while there is a little of it in memory', () => {
@@ -72,12 +102,12 @@ test('a webhook that does not answer is left nothing new while there is a little
 test('large payloads fill the memory of a webhook that answers as many small ones do', () => {
   const lane = laneWith(0);
   lane.succeeded();
-  lane.expectMore();
+  lane.expectNew();
   const large = { ...delivery(1), payload: 'x'.repeat(100_000) };
   for (let number = 0; number < 30; number += 1) lane.push(large);
-  expect([lane.hasEnough, lane.wantsMore]).toEqual([false, false]);
+  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, false]);
   for (let number = 0; number < 60; number += 1) lane.push(large);
   expect(lane.hasEnough).toBe(true);
   while (lane.shift());
-  expect([lane.hasEnough, lane.wantsMore]).toEqual([false, true]);
+  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, true]);
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { deliveryRows } from '../support/bundles.js';
 import { event, record } from '../support/client.js';
-import { Standstill } from '../support/hostile-receiver.js';
+import { inMemory, Standstill } from '../support/hostile-receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -98,4 +98,38 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
     );
     expect(receiver.deliveries.count).toBe(onTheWire);
   });
+});
+
+test('while outcomes cannot be written some thousands of events are sent, no more, and the rest once they can', async () => {
+  const owner = await newTenant(service);
+  const { receiver, webhook } = await owner.connect(200);
+  await owner.record();
+  await owner.settled(webhook, 1, ({ status }) => status === 'success');
+  const standstill = new Standstill();
+  receiver.onDelivery = standstill.answering;
+  for (let n = 0; n < 6; n += 1) {
+    await record(
+      service,
+      ...Array.from({ length: together }, () => event({ organization_id: owner.organization })),
+    );
+  }
+  await receiver.deliveries.nth(2);
+  const blocked = await service.database.transaction(async (client) => {
+    await client.query({ text: 'lock table posthorn.bundles, posthorn.deliveries in share mode' });
+    standstill.end(receiver, 200);
+    // Nothing is under way although much is at hand: it is held back.
+    await eventually(
+      () => inMemory(service.platformUrl),
+      ({ inFlight, queued }) => inFlight === 0 && queued > 0,
+    );
+    return receiver.deliveries.count;
+  }, true);
+  expect(blocked).toBeGreaterThan(3_000);
+  expect(blocked).toBeLessThan(4_000);
+  await receiver.deliveries.nth(6_001);
+  await eventually(
+    () => rowsOf(owner),
+    (all) => all.length === 6_001 && all.every(({ status }) => status === 'success'),
+  );
+  expect(receiver.deliveries.count).toBe(6_001);
 });

@@ -1,0 +1,169 @@
+import { expect, test, vi } from 'vitest';
+import { Dispatcher } from '../../src/delivery/dispatcher.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+
+let number = 0;
+
+function delivery(webhook: string, more: Partial<LeasedDelivery> = {}): LeasedDelivery {
+  number += 1;
+  const at = new Date(0);
+  return {
+    ...{ organization_id: 'ORG-acme', webhook_id: webhook, delivery_created_at: at, attempts: 0 },
+    ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid' },
+    ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...more,
+  };
+}
+
+const many = (count: number, webhook: string, more: Partial<LeasedDelivery> = {}) =>
+  Array.from({ length: count }, () => delivery(webhook, more));
+
+type End = 'delivered' | 'failed' | 'not attempted';
+
+/** A dispatcher whose attempts end when the test says so. */
+function open() {
+  const underWay: { delivery: LeasedDelivery; end: (result: End) => void }[] = [];
+  let mayStart = true;
+  let asked = 0;
+  const dispatcher = new Dispatcher({
+    run: (delivery) => new Promise((end) => underWay.push({ delivery, end })),
+    mayStart: () => mayStart,
+    onRoom: () => {
+      asked += 1;
+    },
+    onSurplus: () => undefined,
+  });
+  const count = (webhook: string) =>
+    underWay.filter(({ delivery }) => delivery.webhook_id === webhook).length;
+  /** Ends what is under way, and lets what follows from that happen. */
+  const endAll = async (result: End, isMeant: (webhook: string) => boolean = () => true) => {
+    const ended = underWay.filter(({ delivery }) => isMeant(delivery.webhook_id));
+    for (const one of ended) {
+      underWay.splice(underWay.indexOf(one), 1);
+      one.end(result);
+    }
+    await new Promise((next) => setImmediate(next));
+  };
+  return {
+    ...{ dispatcher, underWay, count, endAll },
+    /** How often more was asked for since the last time. */
+    asked: () => {
+      const since = asked;
+      asked = 0;
+      return since;
+    },
+    stop: () => {
+      mayStart = false;
+    },
+    go: () => {
+      mayStart = true;
+      dispatcher.pump();
+    },
+  };
+}
+
+/** Makes a webhook one that answers. */
+async function proven(rig: ReturnType<typeof open>, ...webhooks: string[]): Promise<void> {
+  for (const webhook of webhooks) rig.dispatcher.add([delivery(webhook)]);
+  await rig.endAll('delivered');
+}
+
+test('nothing is started while it may not be, and everything once it may', async () => {
+  const rig = open();
+  rig.stop();
+  rig.dispatcher.add(many(5, 'WHK-1'));
+  expect([rig.underWay.length, rig.dispatcher.queued]).toEqual([0, 5]);
+  rig.go();
+  expect([rig.underWay.length, rig.dispatcher.queued]).toEqual([5, 0]);
+});
+
+test('however many webhooks have more than they can send, there is room in memory for one more', async () => {
+  const rig = open();
+  const greedy = Array.from({ length: 40 }, (_, index) => `WHK-greedy-${index}`);
+  await proven(rig, ...greedy, 'WHK-healthy');
+  rig.stop();
+  for (let round = 0; round < 200; round += 1) {
+    for (const webhook of greedy) {
+      const placement = rig.dispatcher.placement(1);
+      if (placement.saturated.includes(webhook)) rig.dispatcher.left(placement);
+      else rig.dispatcher.add(many(100, webhook));
+    }
+  }
+  const { node, saturated } = rig.dispatcher.placement(1);
+  expect([node, saturated]).toEqual([1, greedy]);
+  expect(rig.dispatcher.room).toBeGreaterThan(1_000);
+});
+
+test('a webhook whose payloads fill half of what is free has enough', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4');
+  rig.stop();
+  const payload = 'x'.repeat(1024 * 1024);
+  for (const webhook of ['WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']) {
+    for (let turn = 0; turn < 100; turn += 1) {
+      if (!rig.dispatcher.placement(1).saturated.includes(webhook))
+        rig.dispatcher.add([delivery(webhook, { payload })]);
+    }
+  }
+  const { node, saturated } = rig.dispatcher.placement(1);
+  expect([node, saturated]).toEqual([1, ['WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']]);
+  // Two bytes for a character: 16 MB are 8 of them, and all four together stay below 64.
+  expect(rig.dispatcher.queued).toBeLessThan(31);
+});
+
+test('webhooks that take long to answer leave half of the attempts under way to others', async () => {
+  const rig = open();
+  const slow = Array.from({ length: 40 }, (_, index) => `WHK-slow-${index}`);
+  await proven(rig, ...slow, 'WHK-healthy');
+  let nowMs = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  for (let round = 0; round < 12; round += 1) {
+    for (const webhook of slow) rig.dispatcher.add(many(64, webhook));
+    nowMs += 5_000;
+    await rig.endAll('delivered');
+  }
+  clock.mockRestore();
+  for (const webhook of slow) rig.dispatcher.add(many(100, webhook));
+  expect(rig.underWay.length).toBe(512);
+  rig.dispatcher.add(many(8, 'WHK-healthy'));
+  expect(rig.count('WHK-healthy')).toBe(8);
+});
+
+test('a webhook with retries to make is looked at for them, however many new ones it has here', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  rig.stop();
+  rig.dispatcher.add(many(5_000, 'WHK-1'));
+  expect(rig.dispatcher.standing()).toEqual({ busy: ['WHK-1'], busyWithDue: [], answering: [] });
+  rig.dispatcher.add(many(100, 'WHK-1', { attempts: 1 }), true);
+  expect(rig.dispatcher.standing().busyWithDue).toEqual(['WHK-1']);
+  rig.go();
+  expect(rig.underWay.filter(({ delivery }) => delivery.attempts === 1).length).toBeGreaterThanOrEqual(4);
+});
+
+test('more is asked for until a claim has looked at the webhook and left nothing of it', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  const one = async () => {
+    rig.dispatcher.add([delivery('WHK-1')]);
+    await rig.endAll('delivered');
+    return rig.asked() > 0;
+  };
+  expect(await one()).toBe(false);
+  const nothing = { more: new Set<string>(), busy: new Set<string>(), complete: true };
+  const unlooked = [
+    { ...nothing, complete: false },
+    { ...nothing, busy: new Set(['WHK-1']) },
+  ];
+  for (const kind of ['due', 'bundled'] as const) {
+    const left = { due: nothing, bundled: nothing, [kind]: { ...nothing, more: new Set(['WHK-1']) } };
+    rig.dispatcher.expect({ ...left, atMs: performance.now() });
+    expect(await one()).toBe(true);
+    for (const looked of unlooked) {
+      rig.dispatcher.expect({ ...left, [kind]: looked, atMs: performance.now() + 1 });
+      expect(await one()).toBe(true);
+    }
+    rig.dispatcher.expect({ due: nothing, bundled: nothing, atMs: performance.now() + 1 });
+    expect(await one()).toBe(false);
+  }
+});
