@@ -29,9 +29,11 @@ export interface Left {
   atMs: number;
 }
 
-interface Looked {
+export interface Looked {
   /** Webhooks that have more there. */
   more: ReadonlySet<string>;
+  /** Webhooks of which it brought something; of those that have no more, all there was. */
+  all: ReadonlySet<string>;
   /** Webhooks that were not to be looked at. */
   busy: ReadonlySet<string>;
   /** All others were looked at. */
@@ -154,11 +156,15 @@ export class Claimer {
       due: {
         // Bundles that were opened are rows by now.
         more: new Set([...full, ...bundled.remaining]),
+        all: new Set(counts.keys()),
         busy: new Set(busyWithDue),
         complete: !due.cut && counts.size < webhooksMaxDue,
       },
       bundled: {
-        ...{ more: new Set(bundled.remaining), busy: new Set(busyWithBundles), complete: bundled.complete },
+        more: new Set(bundled.remaining),
+        all: new Set(bundled.deliveries.map(({ webhook_id: id }) => id)),
+        busy: new Set(busyWithBundles),
+        complete: bundled.complete,
       },
       atMs,
     });

@@ -1,6 +1,7 @@
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import type { Placement } from '../storage/recording.js';
-import type { Left, Standing } from './claimer.js';
+import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { Backlog } from './backlog.js';
+import type { Left, Looked, Standing } from './claimer.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;
@@ -66,28 +67,31 @@ export class Dispatcher {
 
   /** Which webhooks have enough here, so that new deliveries of theirs are left to whoever has room. */
   placement(node: number | undefined): Placement {
-    if (node === undefined || this.room === 0) {
-      return { node: null, saturated: [] };
-    }
+    if (node === undefined || this.#closed) return { node: null, saturated: [] };
     const { queued, bytes } = this.#usage(() => true);
+    const [free, freeBytes] = [Math.max(0, queuedMax - queued), Math.max(0, queuedBytesMax - bytes)];
     // No more than half of what is free: however many webhooks want more than they can send, some of it stays so.
-    const [most, mostBytes] = [(queuedMax - queued) / 2, (queuedBytesMax - bytes) / 2];
     const hasEnough = (lane: Lane) =>
-      lane.hasEnough || (lane.queued > 0 && (lane.queued >= most || lane.queuedBytes >= mostBytes));
-    return { node, saturated: this.#webhooks(hasEnough) };
+      lane.hasEnough || (lane.queued > 0 && (lane.queued >= free / 2 || lane.queuedBytes >= freeBytes / 2));
+    // Further recordings may be under way.
+    const room = freeBytes === 0 ? 0 : Math.floor(free / 4);
+    return { node, saturated: this.#webhooks(hasEnough), room };
   }
 
-  /** New deliveries were left in the database by this placement. */
-  left({ node, saturated }: Placement): void {
-    const ids = node === null ? this.#lanes.keys() : saturated;
-    for (const id of ids) this.#lanes.get(id)?.leftNew();
+  /** New deliveries of these were left in the database. */
+  left(shares: RecordedBatch['left']): void {
+    for (const { webhook_id: id, bundled } of shares) {
+      const lane = this.#lanes.get(id);
+      if (bundled) lane?.bundles.grow();
+      else lane?.rows.grow();
+    }
   }
 
   /** Webhooks that need nothing from the database now, and those that take whatever there is of theirs. */
   standing(): Standing {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
     const isOut = (lane: Lane) => full && !lane.isProven;
-    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsNew) || isOut(lane);
+    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsBundles) || isOut(lane);
     return {
       busy: this.#webhooks(isBusy),
       busyWithDue: this.#webhooks((lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane)),
@@ -106,7 +110,7 @@ export class Dispatcher {
     for (const delivery of deliveries) {
       const lane = this.#lane(delivery);
       if (!lane.isProven && (lane.isSaturated || unprovenBytes >= unprovenBytesMax)) {
-        lane.expectDue();
+        lane.rows.expect();
         surplus.push(delivery);
         continue;
       }
@@ -122,11 +126,8 @@ export class Dispatcher {
   /** After a claim: which webhooks have more in the database, and of which it is known that they do not. */
   expect({ due, bundled, atMs }: Left): void {
     for (const lane of this.#lanes.values()) {
-      const id = lane.webhookId;
-      if (due.more.has(id)) lane.expectDue();
-      else if (due.complete && !due.busy.has(id)) lane.expectNoDue(atMs);
-      if (bundled.more.has(id)) lane.expectNew();
-      else if (bundled.complete && !bundled.busy.has(id)) lane.expectNoNew(atMs);
+      learn(lane.rows, lane.webhookId, due, atMs);
+      learn(lane.bundles, lane.webhookId, bundled, atMs);
     }
   }
 
@@ -164,7 +165,7 @@ export class Dispatcher {
     const excess = lane.takeExcess();
     if (excess.length > 0 && !this.#closed) this.#options.onSurplus(excess);
     this.#offer(lane);
-    if ((lane.wantsNew || lane.wantsDue) && !this.#closed) this.#options.onRoom();
+    if ((lane.wantsBundles || lane.wantsDue) && !this.#closed) this.#options.onRoom();
     if (lane.isIdle) this.#forgetIdle();
     this.pump();
     if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
@@ -238,4 +239,14 @@ export class Dispatcher {
 
 function isHeldBack(lane: Lane): boolean {
   return !lane.isProven || lane.isSlow;
+}
+
+function learn(
+  backlog: Backlog,
+  webhookId: string,
+  { more, all, busy, complete }: Looked,
+  atMs: number,
+): void {
+  if (more.has(webhookId)) backlog.expect();
+  else if (all.has(webhookId) || (complete && !busy.has(webhookId))) backlog.expectNone(atMs);
 }

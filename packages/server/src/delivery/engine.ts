@@ -136,7 +136,7 @@ export class DeliveryEngine {
 
   /** Takes over what was born leased to this node: straight from the commit, no claim, no second read. */
   accept(batch: RecordedBatch): void {
-    this.#dispatcher.left(batch.placement);
+    this.#dispatcher.left(batch.left);
     // Under a name that was given up meanwhile: they go back to the pool with it.
     if (batch.leased.length > 0 && batch.placement.node === this.#lease.id)
       this.#dispatcher.add(batch.leased);

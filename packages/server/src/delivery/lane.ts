@@ -36,10 +36,9 @@ export class Lane {
   #successes = 0;
   inFlight = 0;
   queuedBytes = 0;
-  readonly #dueElsewhere = new Backlog();
-  readonly #newElsewhere = new Backlog();
-  /** New ones queue in the database behind what waits there, or that would wait for as long as new ones come. */
-  #isBehind = false;
+  /** What there may be of it in the database: rows that are due, and bundles. */
+  readonly rows = new Backlog();
+  readonly bundles = new Backlog();
   #answersMs = 0;
 
   constructor(organizationId: string, webhookId: string) {
@@ -75,43 +74,17 @@ export class Lane {
    */
   get hasEnough(): boolean {
     const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
-    return this.#isBehind || this.queued >= enough || this.queuedBytes >= queuedBytesMax;
+    if (this.rows.isBehind || this.bundles.isBehind) return true;
+    return this.queued >= enough || this.queuedBytes >= queuedBytesMax;
   }
 
-  /** There may be more of it in the database that is due. */
-  expectDue(): void {
-    this.#dueElsewhere.expect();
-  }
-
-  expectNoDue(claimedAtMs: number): void {
-    this.#dueElsewhere.expectNone(claimedAtMs);
-  }
-
-  /** There may be more of it in the database that nobody has tried yet. */
-  expectNew(): void {
-    this.#newElsewhere.expect();
-  }
-
-  expectNoNew(claimedAtMs: number): void {
-    this.#newElsewhere.expectNone(claimedAtMs);
-    // What came meanwhile is a moment old.
-    this.#isBehind = false;
-  }
-
-  /** New ones were left in the database; those that follow are, too, until it is known that nothing waits there. */
-  leftNew(): void {
-    this.#isBehind = true;
-    this.expectNew();
-    this.expectDue();
-  }
-
-  get wantsNew(): boolean {
-    if (!this.#newElsewhere.isExpected) return false;
+  get wantsBundles(): boolean {
+    if (!this.bundles.isExpected) return false;
     return this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
   }
 
   get wantsDue(): boolean {
-    return this.#dueElsewhere.isExpected && this.hasRoomForDue;
+    return this.rows.isExpected && this.hasRoomForDue;
   }
 
   /** Also where there are many new ones here: due ones do not wait behind them. */
@@ -130,7 +103,7 @@ export class Lane {
 
   get isIdle(): boolean {
     if (this.queued > 0 || this.inFlight > 0) return false;
-    return !this.#dueElsewhere.isExpected && !this.#newElsewhere.isExpected;
+    return !this.rows.isExpected && !this.bundles.isExpected;
   }
 
   push(delivery: LeasedDelivery, isDue = false): void {
@@ -153,7 +126,7 @@ export class Lane {
     const excess = this.#new.takeBehind(Math.max(0, queuedMaxWhenFailing - this.#due.length));
     excess.push(...this.#due.takeBehind(queuedMaxWhenFailing));
     for (const delivery of excess) this.queuedBytes -= bytesOf(delivery);
-    this.expectDue();
+    this.rows.expect();
     return excess;
   }
 

@@ -13,6 +13,8 @@ export interface RecordedEvent {
 export interface Placement {
   node: number | null;
   saturated: readonly string[];
+  /** How many may go there at most. */
+  room?: number;
 }
 
 export interface RecordedBatch {
@@ -21,6 +23,8 @@ export interface RecordedBatch {
   /** Deliveries that were born leased to the node of the placement. */
   leased: readonly LeasedDelivery[];
   placement: Placement;
+  /** Webhooks whose deliveries the node of the placement did not get, and whether they are in bundles. */
+  left: readonly { webhook_id: string; bundled: boolean }[];
   /** Whose events they are. */
   organizations: ReadonlySet<string>;
 }
@@ -55,11 +59,11 @@ interface KnownRow {
   webhook_id: null;
 }
 
-/** Of one webhook, deliveries that were born leased: of which events, counted from one. */
+/** Of one webhook, deliveries that were born leased: of which events, counted from one. Null: they were left. */
 interface ShareRow {
   webhook_id: string;
   zero: number;
-  ordinals: number[];
+  ordinals: number[] | null;
   bundled: boolean;
 }
 
@@ -74,7 +78,7 @@ export async function recordBatch(
     arrayText(events, read);
   const { rows } = await client.query<HeadRow | KnownRow | ShareRow>({
     name: 'record batch',
-    text: 'select * from posthorn.record_and_bundle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+    text: 'select * from posthorn.record_and_place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
     values: [
       column(({ type }) => type),
       column((event) => event.organization_id),
@@ -88,6 +92,7 @@ export async function recordBatch(
       jsonArray(payloads),
       placement.node,
       placement.saturated,
+      placement.room ?? null,
     ],
     leases: placement.node !== null,
   });
@@ -99,19 +104,22 @@ export async function recordBatch(
     recorded.push({ id: numbered(`EVT-${start}`, zero + ordinal), created_at });
   }
   const leased: LeasedDelivery[] = [];
+  const left: ShareRow[] = [];
   const texts = new PayloadTexts(payloads);
   for (const row of others) {
-    if (row.webhook_id !== null) bornLeased(row, head, batch, texts, recorded, leased);
-    else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
+    if (row.webhook_id !== null) {
+      if (row.ordinals === null) left.push(row);
+      else bornLeased({ ...row, ordinals: row.ordinals }, head, batch, texts, recorded, leased);
+    } else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
   }
   const organizations = new Set(events.map((event) => event.organization_id));
-  return { events: recorded, leased, placement, organizations };
+  return { events: recorded, leased, placement, left, organizations };
 }
 
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
 
 function bornLeased(
-  { webhook_id, zero, ordinals, bundled }: ShareRow,
+  { webhook_id, zero, ordinals, bundled }: ShareRow & { ordinals: number[] },
   { id: head, created_at }: HeadRow,
   { events }: NewBatch,
   texts: PayloadTexts,

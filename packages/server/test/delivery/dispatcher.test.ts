@@ -85,13 +85,14 @@ test('however many webhooks have more than they can send, there is room in memor
   for (let round = 0; round < 200; round += 1) {
     for (const webhook of greedy) {
       const placement = rig.dispatcher.placement(1);
-      if (placement.saturated.includes(webhook)) rig.dispatcher.left(placement);
+      const isLeft = placement.saturated.includes(webhook) || placement.room! < 100;
+      if (isLeft) rig.dispatcher.left([{ webhook_id: webhook, bundled: true }]);
       else rig.dispatcher.add(many(100, webhook));
     }
   }
-  const { node, saturated } = rig.dispatcher.placement(1);
+  const { node, saturated, room } = rig.dispatcher.placement(1);
   expect([node, saturated]).toEqual([1, greedy]);
-  expect(rig.dispatcher.room).toBeGreaterThan(1_000);
+  expect(room).toBeGreaterThan(50);
 });
 
 test('a webhook whose payloads fill half of what is free has enough', async () => {
@@ -150,7 +151,8 @@ test('more is asked for until a claim has looked at the webhook and left nothing
     return rig.asked() > 0;
   };
   expect(await one()).toBe(false);
-  const nothing = { more: new Set<string>(), busy: new Set<string>(), complete: true };
+  const none = new Set<string>();
+  const nothing = { more: none, all: none, busy: none, complete: true };
   const unlooked = [
     { ...nothing, complete: false },
     { ...nothing, busy: new Set(['WHK-1']) },
@@ -165,5 +167,38 @@ test('more is asked for until a claim has looked at the webhook and left nothing
     }
     rig.dispatcher.expect({ due: nothing, bundled: nothing, atMs: performance.now() + 1 });
     expect(await one()).toBe(false);
+    rig.dispatcher.expect({ ...left, atMs: performance.now() });
+    expect(await one()).toBe(true);
+    const broughtAll = { ...nothing, all: new Set(['WHK-1']), complete: false };
+    rig.dispatcher.expect({ ...left, [kind]: broughtAll, atMs: performance.now() + 1 });
+    expect(await one()).toBe(false);
   }
+});
+
+test('new ones of a webhook are left in the database only as long as others of it are there', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1', 'WHK-2');
+  const left = () => rig.dispatcher.placement(1).saturated;
+  expect(left()).toEqual([]);
+  rig.dispatcher.left([
+    { webhook_id: 'WHK-1', bundled: false },
+    { webhook_id: 'WHK-unknown', bundled: true },
+  ]);
+  expect(left()).toEqual(['WHK-1']);
+  const none = new Set<string>();
+  const nothing = { more: none, all: none, busy: none, complete: true };
+  rig.dispatcher.expect({ due: nothing, bundled: nothing, atMs: performance.now() + 1 });
+  expect(left()).toEqual([]);
+});
+
+test('where memory is full, or there is no lease, nothing new is taken', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  expect(rig.dispatcher.placement(undefined).node).toBe(null);
+  rig.stop();
+  rig.dispatcher.add(many(30_000, 'WHK-1'));
+  expect(rig.dispatcher.placement(1)).toMatchObject({ node: 1, room: 0 });
+  rig.dispatcher.takeQueued();
+  rig.dispatcher.add(many(64, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
+  expect(rig.dispatcher.placement(1)).toMatchObject({ node: 1, room: 0 });
 });

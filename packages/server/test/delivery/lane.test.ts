@@ -53,14 +53,14 @@ test('what a claim brings to a webhook that keeps failing fits, so that it does 
 test('a claim that began before something was left in the database does not tell that nothing is', () => {
   const lane = laneWith(0);
   const beganMs = performance.now();
-  lane.expectNew();
-  lane.expectDue();
-  lane.expectNoNew(beganMs);
-  lane.expectNoDue(beganMs);
-  expect([lane.wantsNew, lane.wantsDue]).toEqual([true, true]);
-  lane.expectNoNew(performance.now() + 1);
-  lane.expectNoDue(performance.now() + 1);
-  expect([lane.wantsNew, lane.wantsDue]).toEqual([false, false]);
+  lane.bundles.expect();
+  lane.rows.expect();
+  lane.bundles.expectNone(beganMs);
+  lane.rows.expectNone(beganMs);
+  expect([lane.wantsBundles, lane.wantsDue]).toEqual([true, true]);
+  lane.bundles.expectNone(performance.now() + 1);
+  lane.rows.expectNone(performance.now() + 1);
+  expect([lane.wantsBundles, lane.wantsDue]).toEqual([false, false]);
 });
 
 test('what is due takes turns with what is new, however much of that there is, and is claimed beside it', () => {
@@ -71,22 +71,25 @@ test('what is due takes turns with what is new, however much of that there is, a
   expect(started).toEqual([10_000, 0, 10_001, 1, 10_002, 2, 3, 4].map((number) => `WDLV-${number}`));
 });
 
-test('once new ones were left in the database, those that follow queue behind them, until nothing is left there', () => {
-  const lane = laneWith(8_000);
-  expect(lane.hasEnough).toBe(true);
-  lane.leftNew();
-  while (lane.shift());
-  expect([lane.hasEnough, lane.wantsNew]).toEqual([true, true]);
-  lane.expectNoNew(performance.now() + 1);
-  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, false]);
-});
+test.each(['bundles', 'rows'] as const)(
+  'once new ones were left in the database in %s, those that follow queue behind them, until nothing is left there',
+  (kind) => {
+    const lane = laneWith(8_000);
+    expect(lane.hasEnough).toBe(true);
+    lane[kind].grow();
+    while (lane.shift());
+    expect([lane.hasEnough, lane.wantsBundles || lane.wantsDue]).toEqual([true, true]);
+    lane[kind].expectNone(performance.now() + 1);
+    expect([lane.hasEnough, lane.wantsBundles || lane.wantsDue]).toEqual([false, false]);
+  },
+);
 
 test('a claim that left nothing lets new ones come at once again, also where more came while it ran', () => {
   const lane = laneWith(0);
   const beganMs = performance.now();
-  lane.leftNew();
-  lane.expectNoNew(beganMs);
-  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, true]);
+  lane.bundles.grow();
+  lane.bundles.expectNone(beganMs);
+  expect([lane.hasEnough, lane.wantsBundles]).toEqual([false, true]);
 });
 
 test('a webhook that does not answer is left nothing new while there is a little of it in memory', () => {
@@ -102,12 +105,12 @@ test('a webhook that does not answer is left nothing new while there is a little
 test('large payloads fill the memory of a webhook that answers as many small ones do', () => {
   const lane = laneWith(0);
   lane.succeeded();
-  lane.expectNew();
+  lane.bundles.expect();
   const large = { ...delivery(1), payload: 'x'.repeat(100_000) };
   for (let number = 0; number < 30; number += 1) lane.push(large);
-  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, false]);
+  expect([lane.hasEnough, lane.wantsBundles]).toEqual([false, false]);
   for (let number = 0; number < 60; number += 1) lane.push(large);
   expect(lane.hasEnough).toBe(true);
   while (lane.shift());
-  expect([lane.hasEnough, lane.wantsNew]).toEqual([false, true]);
+  expect([lane.hasEnough, lane.wantsBundles]).toEqual([false, true]);
 });
