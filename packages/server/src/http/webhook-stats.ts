@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { Database } from '../storage/database.js';
-import { readStats } from '../storage/delivery-history.js';
+import { DeliveryCounter } from '../storage/delivery-stats.js';
 import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
@@ -59,6 +59,7 @@ const StatsSchema = Type.Object(
 
 /** `GET /v1/webhooks/{id}/stats`: how a webhook is doing, for the last 48 hours. */
 export function webhookStatsRoute(app: FastifyInstance, database: Database, now: () => number): void {
+  const counter = new DeliveryCounter(database);
   app.get(
     '/v1/webhooks/:webhook_id/stats',
     {
@@ -77,7 +78,7 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
       const nowMs = now();
       const since = new Date(nowMs - hours * 3_600_000);
       const key = { organization_id: webhook.organization_id, webhook_id: webhook.id };
-      const stats = await readStats(database, key, since, new Date(nowMs));
+      const stats = await counter.read(key, since, new Date(nowMs));
       const ended = stats.success + stats.failed;
       return {
         data: {
@@ -86,7 +87,9 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
           success_rate: ended === 0 ? null : stats.success / ended,
           duration_ms: { p50: stats.p50, p95: stats.p95 },
           oldest_undelivered_at: stats.oldest_undelivered_at?.toISOString() ?? null,
-          hours: stats.hours,
+          hours: stats.hours.map(({ hour, success, failed }) => ({
+            ...{ hour: hour.toISOString(), success, failed },
+          })),
         },
       };
     },

@@ -6,7 +6,8 @@ import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/set
 import { webhookDisabled } from '../../src/domain/own-event.js';
 import { claimDeliveries } from '../../src/storage/claims.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
-import { readDelivery, readStats } from '../../src/storage/delivery-history.js';
+import { readDelivery } from '../../src/storage/delivery-history.js';
+import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import { registerNode, releaseDeadNodes, retireNodes } from '../../src/storage/nodes.js';
 import { recordBatch } from '../../src/storage/recording.js';
@@ -184,7 +185,8 @@ test('of a bundle that is partly settled each delivery is told of once, as it st
   await settle(database, node, [succeeded(leased[0]!), failedOnce(leased[1]!, 3_600_000), cancelled]);
   expect(await bundleSizes(database)).toEqual([6]);
   const now = new Date(Date.now() + 1_000);
-  expect(await readStats(database, webhook, new Date(now.getTime() - 3_600_000), now)).toMatchObject({
+  const counter = new DeliveryCounter(database);
+  expect(await counter.read(webhook, new Date(now.getTime() - 3_600_000), now)).toMatchObject({
     ...{ success: 1, failed: 0, pending: 1 + 3 },
     oldest_undelivered_at: leased[0]!.delivery_created_at,
   });

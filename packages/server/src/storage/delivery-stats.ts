@@ -1,0 +1,195 @@
+import type { Database, Queryable } from './database.js';
+import { readHorizonMs } from './events.js';
+
+export interface DeliveryStats {
+  success: number;
+  failed: number;
+  pending: number;
+  p50: number | null;
+  p95: number | null;
+  oldest_undelivered_at: Date | null;
+  hours: { hour: Date; success: number; failed: number }[];
+}
+
+interface Counts {
+  success: number;
+  failed: number;
+}
+
+interface WebhookOf {
+  organization_id: string;
+  webhook_id: string;
+}
+
+const hourMs = 3_600_000;
+/** Durations are told of the latest successes alone: sorting all of a busy webhook's takes seconds. */
+const durationsMax = 10_000;
+/** Counted by one statement, which has its time, too. */
+const hoursAtOnce = 4;
+const webhooksMax = 1_000;
+/** Redeliveries and replays are not behind the horizon, but their transactions are short. */
+const redeliveredMs = 60_000;
+
+/**
+ * Figures of webhooks' deliveries. A busy webhook has millions of them in two days; so what was counted of an hour is
+ * kept once nothing of it can change any more.
+ */
+export class DeliveryCounter {
+  readonly #database: Database;
+  /** By webhook, the one asked for last at the end; and by the beginning of the hour. */
+  readonly #finished = new Map<string, Map<number, Counts>>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Of deliveries created since then, by the hour. */
+  async read(webhook: WebhookOf, since: Date, now: Date): Promise<DeliveryStats> {
+    // First: whatever was recorded before it can be seen by what is read then.
+    const horizonMs = await readHorizonMs(this.#database);
+    return this.#database.transaction(async (client) => {
+      await client.query({ text: 'set transaction isolation level repeatable read, read only' });
+      const { pending, oldest_undelivered_at, unfinished } = await readUndelivered(client, webhook, since);
+      const isFinished = (hour: number) =>
+        hour + hourMs + redeliveredMs <= horizonMs && !unfinished.has(hour);
+      const hours = await this.#count(client, webhook, since.getTime(), now.getTime(), isFinished);
+      const sum = (read: (counts: Counts) => number) => hours.reduce((all, one) => all + read(one), 0);
+      return {
+        ...{ success: sum((counts) => counts.success), failed: sum((counts) => counts.failed) },
+        ...{ pending, oldest_undelivered_at, hours },
+        ...(await readDurations(client, webhook, since)),
+      };
+    });
+  }
+
+  async #count(
+    client: Queryable,
+    webhook: WebhookOf,
+    sinceMs: number,
+    nowMs: number,
+    isFinished: (hour: number) => boolean,
+  ): Promise<DeliveryStats['hours']> {
+    const first = sinceMs - (sinceMs % hourMs);
+    const known = this.#known(webhook.webhook_id, first);
+    const counted = new Map(known);
+    // Of the first hour only the end counts.
+    counted.delete(first);
+    const hours = Array.from(
+      { length: Math.floor((nowMs - first) / hourMs) + 1 },
+      (_, n) => first + n * hourMs,
+    );
+    for (const [from, to] of ranges(hours.filter((hour) => !counted.has(hour)))) {
+      const read = await countEnded(client, webhook, new Date(Math.max(from, sinceMs)), new Date(to));
+      for (let hour = from; hour < to; hour += hourMs) {
+        const counts = read.get(hour) ?? { success: 0, failed: 0 };
+        counted.set(hour, counts);
+        if (hour >= sinceMs && isFinished(hour)) known.set(hour, counts);
+      }
+    }
+    return hours.map((hour) => ({ hour: new Date(hour), ...counted.get(hour)! }));
+  }
+
+  #known(webhookId: string, first: number): Map<number, Counts> {
+    const known = this.#finished.get(webhookId) ?? new Map<number, Counts>();
+    for (const hour of known.keys()) if (hour < first) known.delete(hour);
+    this.#finished.delete(webhookId);
+    this.#finished.set(webhookId, known);
+    if (this.#finished.size > webhooksMax) this.#finished.delete(this.#finished.keys().next().value!);
+    return known;
+  }
+}
+
+/** Hours that follow one another, a few together: where each such range begins and ends. */
+function ranges(hours: readonly number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const hour of hours) {
+    const last = found.at(-1);
+    if (last && last[1] === hour && hour - last[0] < hoursAtOnce * hourMs) last[1] = hour + hourMs;
+    else found.push([hour, hour + hourMs]);
+  }
+  return found;
+}
+
+interface Undelivered {
+  pending: number;
+  oldest_undelivered_at: Date | null;
+  /** Hours of which something is still to be delivered. */
+  unfinished: ReadonlySet<number>;
+}
+
+async function readUndelivered(client: Queryable, webhook: WebhookOf, since: Date): Promise<Undelivered> {
+  const { rows } = await client.query<{ hour: Date; pending: number; oldest: Date }>({
+    text: `
+  with undelivered as (
+    select created_at, 1 as pending
+      from posthorn.deliveries
+     where organization_id = $1 and webhook_id = $2 and created_at >= $3 and status = 'pending' and leased_by is null
+     union all
+    select created_at, 1
+      from posthorn.deliveries
+     where organization_id = $1 and webhook_id = $2 and created_at >= $3
+       and status = 'pending' and leased_by is not null
+     union all
+    -- What waits has no row of any of its deliveries yet.
+    select b.created_at,
+           case when b.leased_by is null then b.size
+                else (select count(*)
+                        from posthorn.bundled(b) u
+                       where not exists (select from posthorn.deliveries d
+                                          where d.organization_id = b.organization_id and d.webhook_id = b.webhook_id
+                                            and d.created_at = b.created_at and d.id = u.id)) end
+      from posthorn.bundles b
+     where b.organization_id = $1 and b.webhook_id = $2
+  )
+  select date_trunc('hour', created_at, 'UTC') as hour, sum(pending)::bigint as pending,
+         min(created_at) filter (where pending > 0) as oldest
+    from undelivered
+   group by hour
+   order by hour`,
+    values: [webhook.organization_id, webhook.webhook_id, since],
+  });
+  return {
+    pending: rows.reduce((sum, { pending }) => sum + pending, 0),
+    oldest_undelivered_at: rows.find(({ oldest }) => oldest !== null)?.oldest ?? null,
+    unfinished: new Set(rows.map(({ hour }) => hour.getTime())),
+  };
+}
+
+/** How many ended, by the hour. */
+async function countEnded(
+  client: Queryable,
+  webhook: WebhookOf,
+  from: Date,
+  to: Date,
+): Promise<ReadonlyMap<number, Counts>> {
+  const { rows } = await client.query<{ hour: Date } & Counts>({
+    text: `
+  select date_trunc('hour', created_at, 'UTC') as hour,
+         count(*) filter (where status = 'success') as success,
+         count(*) filter (where status = 'failed') as failed
+    from posthorn.deliveries
+   where organization_id = $1 and webhook_id = $2 and created_at >= $3 and created_at < $4
+   group by hour`,
+    values: [webhook.organization_id, webhook.webhook_id, from, to],
+  });
+  return new Map(rows.map(({ hour, success, failed }) => [hour.getTime(), { success, failed }]));
+}
+
+async function readDurations(
+  client: Queryable,
+  webhook: WebhookOf,
+  since: Date,
+): Promise<Pick<DeliveryStats, 'p50' | 'p95'>> {
+  const { rows } = await client.query<Pick<DeliveryStats, 'p50' | 'p95'>>({
+    text: `
+  select percentile_disc(0.5) within group (order by duration_ms) as p50,
+         percentile_disc(0.95) within group (order by duration_ms) as p95
+    from (select duration_ms
+            from posthorn.deliveries
+           where organization_id = $1 and webhook_id = $2 and created_at >= $3 and status = 'success'
+           order by created_at desc
+           limit $4) latest`,
+    values: [webhook.organization_id, webhook.webhook_id, since, durationsMax],
+  });
+  return rows[0]!;
+}
