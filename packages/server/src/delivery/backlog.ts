@@ -24,9 +24,13 @@ export class Backlog {
     this.expect();
   }
 
-  /** A claim that began then left nothing. What came since is still expected, but a moment old. */
-  expectNone(claimedAtMs: number): void {
-    this.#isBehind = false;
-    if (this.#expectedAtMs < claimedAtMs) this.#isExpected = false;
+  /**
+   * A claim that began then left nothing. What came since is still expected; where it is `claimedNext`, new ones pass it
+   * by no more than a moment.
+   */
+  expectNone(claimedAtMs: number, claimedNext: boolean): void {
+    const isNone = this.#expectedAtMs < claimedAtMs;
+    if (isNone) this.#isExpected = false;
+    if (isNone || claimedNext) this.#isBehind = false;
   }
 }

@@ -12,7 +12,7 @@ const webhooksMax = 100;
 /** What one answer of the database may bring: it is read in one piece, while nothing else is. */
 const bytesMax = 8 * 1024 * 1024;
 const bundledMax = 5_000;
-/** Bundles leave this much room to what is recorded meanwhile, and further ones of a webhook more. */
+/** Bundles leave this much room to what is recorded meanwhile, or half of it, and further ones of a webhook more. */
 const roomLeft = 5_000;
 const roomLeftByFurther = 10_000;
 /** Another node is just taking what we found. */
@@ -142,11 +142,12 @@ export class Claimer {
     const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
     // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
     const busyWithBundles = [...busy, ...full.filter((id) => !answering.includes(id))];
+    const left = room - due.deliveries.length;
     const bundled = await this.#claimBundles({
       ...{ node, perWebhook, answering, webhooksMax: webhooks, bytesMax: Math.floor(bytesMax * share) },
       busy: busyWithBundles,
-      firstMax: Math.min(room - due.deliveries.length - roomLeft, Math.floor(bundledMax * share)),
-      furtherMax: Math.min(room - due.deliveries.length - roomLeftByFurther, Math.floor(bundledMax * share)),
+      firstMax: Math.floor(Math.min(Math.max(left - roomLeft, left / 2), bundledMax * share)),
+      furtherMax: Math.floor(Math.min(left - roomLeftByFurther, bundledMax * share)),
     });
     // Back slowly: a claim that fails costs this node its leases.
     this.#share = Math.min(1, share * 1.1);

@@ -12,6 +12,7 @@ const lanesMax = 1_000;
 const restMsMin = 25;
 const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
+const roomMin = 10_000;
 /** What webhooks that do not answer may take of the memory, beside the others: theirs waits in the database. */
 const unprovenBytesMax = 16 * 1024 * 1024;
 
@@ -91,7 +92,9 @@ export class Dispatcher {
   standing(): Standing {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
     const isOut = (lane: Lane) => full && !lane.isProven;
-    const isBusy = (lane: Lane) => (lane.queued > 0 && !lane.wantsBundles) || isOut(lane);
+    // The last room is for those that have nothing here.
+    const isTight = this.room < roomMin;
+    const isBusy = (lane: Lane) => (lane.queued > 0 && (isTight || !lane.hasRoomForBundles)) || isOut(lane);
     return {
       busy: this.#webhooks(isBusy),
       busyWithDue: this.#webhooks((lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane)),
@@ -126,8 +129,8 @@ export class Dispatcher {
   /** After a claim: which webhooks have more in the database, and of which it is known that they do not. */
   expect({ due, bundled, atMs }: Left): void {
     for (const lane of this.#lanes.values()) {
-      learn(lane.rows, lane.webhookId, due, atMs);
-      learn(lane.bundles, lane.webhookId, bundled, atMs);
+      learn(lane.rows, due, lane.webhookId, atMs, lane.hasRoomForDue);
+      learn(lane.bundles, bundled, lane.webhookId, atMs, lane.hasRoomForBundles);
     }
   }
 
@@ -243,10 +246,11 @@ function isHeldBack(lane: Lane): boolean {
 
 function learn(
   backlog: Backlog,
-  webhookId: string,
   { more, all, busy, complete }: Looked,
+  webhookId: string,
   atMs: number,
+  claimedNext: boolean,
 ): void {
   if (more.has(webhookId)) backlog.expect();
-  else if (all.has(webhookId) || (complete && !busy.has(webhookId))) backlog.expectNone(atMs);
+  else if (all.has(webhookId) || (complete && !busy.has(webhookId))) backlog.expectNone(atMs, claimedNext);
 }

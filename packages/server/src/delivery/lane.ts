@@ -79,7 +79,10 @@ export class Lane {
   }
 
   get wantsBundles(): boolean {
-    if (!this.bundles.isExpected) return false;
+    return this.bundles.isExpected && this.hasRoomForBundles;
+  }
+
+  get hasRoomForBundles(): boolean {
     return this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
   }
 
@@ -89,7 +92,8 @@ export class Lane {
 
   /** Also where there are many new ones here: due ones do not wait behind them. */
   get hasRoomForDue(): boolean {
-    return this.#due.length < dueMin && (this.isProven || this.queued + dueMax < this.#queuedMax);
+    if (this.#due.length >= dueMin || this.queuedBytes >= queuedBytesMax) return false;
+    return this.isProven || this.queued + dueMax < this.#queuedMax;
   }
 
   get #queuedMax(): number {

@@ -54,34 +54,11 @@ export async function endWaiting(
   webhook: { organization_id: string; id: string },
   limit: number,
 ): Promise<boolean> {
-  const { rowCount } = await database.query({
-    text: `
-  with standing as materialized (
-    select max(status) as status from posthorn.webhooks where organization_id = $1 and id = $2
-  ), waiting as materialized (
-    select organization_id, webhook_id, created_at, id
-      from posthorn.deliveries
-     where organization_id = $1 and webhook_id = $2 and status = 'pending' and leased_by is null
-       and coalesce((select status from standing), 'disabled') = 'disabled'
-     limit $3
-       for update skip locked
-  )
-  update posthorn.deliveries d
-     set status = case when s.status is null then 'cancelled' else 'failed' end,
-         error = case when s.status is null then d.error else 'disabled' end,
-         -- What the last attempt came to is kept apart from why the delivery ended.
-         earlier_attempts = case
-           when d.attempts = 0 or s.status is null then d.earlier_attempts
-           else coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
-             'attempt', d.attempts, 'attempted_at', d.attempted_at, 'http_status', d.http_status,
-             'error', d.error, 'duration_ms', d.duration_ms, 'response', d.response)
-         end
-    from waiting w cross join standing s
-   where d.organization_id = w.organization_id and d.webhook_id = w.webhook_id
-     and d.created_at = w.created_at and d.id = w.id`,
+  const { rows } = await database.query<{ ended: number }>({
+    text: 'select posthorn.end_waiting($1, $2, $3) as ended',
     values: [webhook.organization_id, webhook.id, limit],
   });
-  return rowCount === limit;
+  return rows[0]!.ended === limit;
 }
 
 /** The same for those that wait in bundles; of a deleted webhook's nothing is left. */

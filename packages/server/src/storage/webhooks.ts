@@ -267,7 +267,7 @@ export async function reportHealth(
 }
 
 /** What ends in the transaction that disables a webhook: usually all that waits for it, never too much to wait for. */
-const endWithDisabling = 1_000;
+const endWithDisabling = 200;
 
 /** Disables a webhook unless it is disabled already, and ends what waits for it; says whether it was done now. */
 export async function disableWebhook(

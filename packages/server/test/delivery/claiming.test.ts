@@ -155,3 +155,18 @@ test('a claim that had no room to look at every webhook says so', async () => {
   expect([second.complete, second.more.size]).toEqual([true, 1]);
   expect(second.more).not.toEqual(first.more);
 });
+
+test('where there is little room, half of it is for bundles', async () => {
+  const { database, node } = await withNode();
+  for (let n = 0; n < 5; n += 1) await recordFor(database, null, 400);
+  const claimed = await new Promise<number>((resolve) => {
+    const claimer = new Claimer(database, pino({ level: 'silent' }), {
+      ...{ node: () => node, room: () => 3_000, onDue: () => undefined, onLeft: () => undefined },
+      standing: () => ({ busy: [], busyWithDue: [], answering: ['WHK-1'] }),
+      onBundled: (deliveries) => resolve(deliveries.length),
+    });
+    onTestFinished(() => claimer.stop());
+    claimer.wake();
+  });
+  expect(claimed).toBe(400);
+});

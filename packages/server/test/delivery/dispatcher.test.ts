@@ -93,6 +93,10 @@ test('however many webhooks have more than they can send, there is room in memor
   const { node, saturated, room } = rig.dispatcher.placement(1);
   expect([node, saturated]).toEqual([1, greedy]);
   expect(room).toBeGreaterThan(50);
+  // What is left of it is not for those that have something here, however little.
+  rig.dispatcher.takeQueued();
+  rig.dispatcher.add(greedy.flatMap((webhook) => many(600, webhook)));
+  expect(rig.dispatcher.standing()).toMatchObject({ busy: greedy, answering: ['WHK-healthy'] });
 });
 
 test('a webhook whose payloads fill half of what is free has enough', async () => {
@@ -201,4 +205,22 @@ test('where memory is full, or there is no lease, nothing new is taken', async (
   rig.dispatcher.takeQueued();
   rig.dispatcher.add(many(64, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
   expect(rig.dispatcher.placement(1)).toMatchObject({ node: 1, room: 0 });
+});
+
+test('a webhook that has little here is looked at for bundles, also where nobody told of any', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  rig.stop();
+  rig.dispatcher.add(many(300, 'WHK-1'));
+  expect(rig.dispatcher.standing()).toEqual({ busy: [], busyWithDue: [], answering: ['WHK-1'] });
+  rig.dispatcher.add(many(2_000, 'WHK-1'));
+  expect(rig.dispatcher.standing()).toEqual({ busy: ['WHK-1'], busyWithDue: [], answering: [] });
+});
+
+test('a webhook that large payloads fill is not looked at for more', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  rig.stop();
+  rig.dispatcher.add(many(16, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
+  expect(rig.dispatcher.standing()).toEqual({ busy: ['WHK-1'], busyWithDue: ['WHK-1'], answering: [] });
 });

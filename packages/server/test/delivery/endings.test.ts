@@ -1,5 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { changeWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { subscribe } from '../support/bundles.js';
+import { freshDatabase } from '../support/database.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -53,15 +55,15 @@ test('disabling a webhook ends what waits for it in the same transaction, and ho
     text: `
   insert into posthorn.deliveries
   select (jsonb_populate_record(d, jsonb_build_object('id', 'WDLV-' || n))).*
-    from posthorn.deliveries d, generate_series(1, 1099) n
+    from posthorn.deliveries d, generate_series(1, 1299) n
    where d.organization_id = $1 and d.id = $2`,
     values: [owner.organization, delivery.id],
   });
   const key = { organization_id: owner.organization, id: webhook.id };
   await disableWebhook(service.database, key, 'manual');
-  expect((await stored(owner)).filter(({ status }) => status === 'pending')).toHaveLength(100);
+  expect((await stored(owner)).filter(({ status }) => status === 'pending')).toHaveLength(1_100);
   await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
-  expect(await eventually(() => stored(owner), areOver)).toEqual(Array(1_100).fill(ways.disabled.ends));
+  expect(await eventually(() => stored(owner), areOver)).toEqual(Array(1_300).fill(ways.disabled.ends));
 });
 
 test('deleting a webhook ends at once what waits for it', async () => {
@@ -85,4 +87,38 @@ test('what waited for a webhook when it was disabled is not sent when it is acti
   const { status } = await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
   expect(status).toBe('active');
   expect(await stored(owner)).toEqual(Array(3).fill(ways.disabled.ends));
+});
+
+test('ending what waits for one webhook costs no more where there are many deliveries of others', async () => {
+  const prepared = async (ofOthers: number) => {
+    const { database, drop } = await freshDatabase();
+    onTestFinished(drop);
+    await database.query({
+      text: "select posthorn.ensure_partition('deliveries', (now() at time zone 'UTC')::date)",
+    });
+    await subscribe(database);
+    await database.query({
+      text: `
+  insert into posthorn.deliveries (organization_id, webhook_id, created_at, id, event_id, event_type,
+                                   event_created_at, due_at, status)
+  select 'ORG-acme', case when n <= 1000 then 'WHK-1' else 'WHK-other' end, now(), 'X-' || n, 'X-' || n,
+         'invoice.paid', now(), now(), case when n <= 1000 then 'pending' else 'success' end
+    from generate_series(1, 1000 + $1::int) n`,
+      values: [ofOthers],
+    });
+    await database.query({ text: 'analyze posthorn.deliveries' });
+    const key = { organization_id: 'ORG-acme', id: 'WHK-1' };
+    await changeWebhook(database, key, { status: 'disabled', disabled_reason: 'manual' });
+    const { rows } = await database.query<{ 'QUERY PLAN': string }>({
+      text: `
+  explain (analyze, buffers, costs off, timing off, summary off)
+  select posthorn.end_waiting('ORG-acme', 'WHK-1', 1000)`,
+    });
+    const plan = rows.map((row) => row['QUERY PLAN']).join(' ');
+    const [, hit, , read = 0] = /shared hit=(\d+)( read=(\d+))?/.exec(plan) ?? [];
+    return Number(hit) + Number(read);
+  };
+  const [few, many] = [await prepared(1_000), await prepared(100_000)];
+  expect(few).toBeGreaterThan(1_000);
+  expect(many).toBeLessThan(1.2 * few);
 });
