@@ -12,7 +12,7 @@ const webhooksMax = 100;
 /** What one answer of the database may bring: it is read in one piece, while nothing else is. */
 const bytesMax = 8 * 1024 * 1024;
 const bundledMax = 5_000;
-/** Bundles leave this much room to what is recorded meanwhile, or half of it, and further ones of a webhook more. */
+/** Bundles leave this much room to what is recorded meanwhile, and further ones of a webhook more. */
 const roomLeft = 5_000;
 const roomLeftByFurther = 10_000;
 /** Another node is just taking what we found. */
@@ -146,7 +146,7 @@ export class Claimer {
     const bundled = await this.#claimBundles({
       ...{ node, perWebhook, answering, webhooksMax: webhooks, bytesMax: Math.floor(bytesMax * share) },
       busy: busyWithBundles,
-      firstMax: Math.floor(Math.min(Math.max(left - roomLeft, left / 2), bundledMax * share)),
+      firstMax: Math.floor(Math.min(left - roomLeft, bundledMax * share)),
       furtherMax: Math.floor(Math.min(left - roomLeftByFurther, bundledMax * share)),
     });
     // Back slowly: a claim that fails costs this node its leases.

@@ -12,7 +12,9 @@ const lanesMax = 1_000;
 const restMsMin = 25;
 const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
-const roomMin = 10_000;
+/** The last room is for webhooks that have little here: not for new ones of others, and not for their bundles. */
+const reserved = 8_000;
+const little = 100;
 /** What webhooks that do not answer may take of the memory, beside the others: theirs waits in the database. */
 const unprovenBytesMax = 16 * 1024 * 1024;
 
@@ -72,8 +74,9 @@ export class Dispatcher {
     const { queued, bytes } = this.#usage(() => true);
     const [free, freeBytes] = [Math.max(0, queuedMax - queued), Math.max(0, queuedBytesMax - bytes)];
     // No more than half of what is free: however many webhooks want more than they can send, some of it stays so.
+    const most = Math.max(little, (free - reserved) / 2);
     const hasEnough = (lane: Lane) =>
-      lane.hasEnough || (lane.queued > 0 && (lane.queued >= free / 2 || lane.queuedBytes >= freeBytes / 2));
+      lane.hasEnough || (lane.queued > 0 && (lane.queued >= most || lane.queuedBytes >= freeBytes / 2));
     // Further recordings may be under way.
     const room = freeBytes === 0 ? 0 : Math.floor(free / 4);
     return { node, saturated: this.#webhooks(hasEnough), room };
@@ -92,9 +95,9 @@ export class Dispatcher {
   standing(): Standing {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
     const isOut = (lane: Lane) => full && !lane.isProven;
-    // The last room is for those that have nothing here.
-    const isTight = this.room < roomMin;
-    const isBusy = (lane: Lane) => (lane.queued > 0 && (isTight || !lane.hasRoomForBundles)) || isOut(lane);
+    const isTight = this.room < reserved;
+    const isBusy = (lane: Lane) =>
+      (lane.queued > 0 && !lane.hasRoomForBundles) || (isTight && lane.queued >= little) || isOut(lane);
     return {
       busy: this.#webhooks(isBusy),
       busyWithDue: this.#webhooks((lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane)),

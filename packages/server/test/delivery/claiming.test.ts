@@ -156,17 +156,36 @@ test('a claim that had no room to look at every webhook says so', async () => {
   expect(second.more).not.toEqual(first.more);
 });
 
-test('where there is little room, half of it is for bundles', async () => {
+test('beside many webhooks that have more than they can send, what waits for another is claimed', async () => {
   const { database, node } = await withNode();
-  for (let n = 0; n < 5; n += 1) await recordFor(database, null, 400);
+  const greedy = Array.from({ length: 40 }, (_, index) => `WHK-greedy-${index}`);
+  let isStuck = false;
+  const dispatcher = new Dispatcher({
+    run: async () => 'delivered',
+    mayStart: () => !isStuck,
+    onRoom: () => undefined,
+    onSurplus: () => undefined,
+  });
+  const { leased } = await recordFor(database, node, 100);
+  const of = (id: string) => leased.map((one) => ({ ...one, organization_id: id, webhook_id: id }));
+  dispatcher.add(greedy.flatMap((id) => of(id)));
+  await eventually(
+    async () => dispatcher.inFlight,
+    (inFlight) => inFlight === 0,
+  );
+  isStuck = true;
+  for (let round = 0; round < 100; round += 1) {
+    for (const id of greedy) if (!dispatcher.placement(node).saturated.includes(id)) dispatcher.add(of(id));
+  }
+  await recordFor(database, null, 50);
   const claimed = await new Promise<number>((resolve) => {
     const claimer = new Claimer(database, pino({ level: 'silent' }), {
-      ...{ node: () => node, room: () => 3_000, onDue: () => undefined, onLeft: () => undefined },
-      standing: () => ({ busy: [], busyWithDue: [], answering: ['WHK-1'] }),
+      ...{ node: () => node, room: () => dispatcher.room, standing: () => dispatcher.standing() },
+      ...{ onDue: () => undefined, onLeft: () => undefined },
       onBundled: (deliveries) => resolve(deliveries.length),
     });
     onTestFinished(() => claimer.stop());
     claimer.wake();
   });
-  expect(claimed).toBe(400);
+  expect(claimed).toBe(50);
 });
