@@ -1,7 +1,9 @@
 import { steady } from './deliver.js';
-import { makeEvent, percentile, spread, startReceiver, startServer } from './rig.js';
+import { makeEvent, median, percentile, spread, startReceiver, startServer } from './rig.js';
 
-const count = 2_000;
+/** The machine has its moods: of several rounds the middle one counts. */
+const rounds = 5;
+const perRound = 1_000;
 const perSecond = 200;
 const backlog = 100_000;
 const hanging = 5;
@@ -15,21 +17,29 @@ export async function benchIsolation(print) {
     await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
     const healthy = { type: 'invoice.paid', payload: {} };
     await steady(server, receiver, 500, perSecond, healthy);
-    const alone = await steady(server, receiver, count, perSecond, healthy);
+    const alone = await inRounds(server, receiver, healthy);
     await server.createWebhook(`${others.url}/fail`, ['agent.run.completed']);
     for (let index = 0; index < hanging; index += 1) {
       await server.createWebhook(`${others.url}/hang`, ['invoice.paid', 'agent.run.started']);
     }
     await spread(backlog / 500, 4, () => server.record(Array.from({ length: 500 }, () => makeEvent())));
-    const beside = await steady(server, receiver, count, perSecond, healthy);
-    const [p99Alone, p99Beside] = [percentile(alone, 0.99), percentile(beside, 0.99)];
-    print('healthy webhook alone, p99', `${p99Alone} ms`, '');
-    print(`beside ${hanging} hanging and a backlog of ${backlog}, p99`, `${p99Beside} ms`, '');
-    print('ratio', (p99Beside / p99Alone).toFixed(2), 'aim: at most 2');
+    const beside = await inRounds(server, receiver, healthy);
+    const told = (p99s) => `${p99s.join(' ')} ms`;
+    print('healthy webhook alone, p99 of each round', told(alone), '');
+    print(`beside ${hanging} hanging and a backlog of ${backlog}`, told(beside), '');
+    print('ratio of the medians', (median(beside) / median(alone)).toFixed(2), 'aim: at most 2');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {
     await server.stop();
     receiver.stop();
     others.stop();
   }
+}
+
+/** The p99 of each round. */
+async function inRounds(server, receiver, fields) {
+  const p99s = [];
+  for (let round = 0; round < rounds; round += 1)
+    p99s.push(percentile(await steady(server, receiver, perRound, perSecond, fields), 0.99));
+  return p99s;
 }
