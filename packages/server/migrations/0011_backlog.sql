@@ -30,9 +30,8 @@ as $$
 declare
   -- Fewer are cheaper as rows of their own: a bundle is written and deleted.
   bundle_min  constant int := 4;
-  -- One that waits is claimed, opened and ended in one piece: more than this is rows, of which a claim takes some.
-  waiting_max       constant int := 1000;
-  waiting_bytes_max constant int := 1024 * 1024;
+  -- One that waits is claimed in one piece: more than this is left as rows, of which a claim takes some.
+  waiting_max constant int := 1024 * 1024;
   recorded_at timestamptz := posthorn.announce_recording();
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
@@ -86,8 +85,7 @@ begin
            case when w.id = any (saturated) then null else node end as leased_by,
            sum(b.bytes) as bytes,
            count(*) >= bundle_min and (
-             (node is not null and w.id <> all (saturated))
-             or (count(*) <= waiting_max and sum(b.bytes) <= waiting_bytes_max)) as bundled
+             (node is not null and w.id <> all (saturated)) or sum(b.bytes) <= waiting_max) as bundled
       from batch b
       join posthorn.webhooks w
         on w.organization_id = b.organization_id
@@ -453,8 +451,8 @@ begin
 end
 $$;
 
--- Ends what waits in bundles for a webhook that takes nothing any more, some of it at a time: failed where it is
--- disabled, while of a webhook that was deleted nothing is left. Answers whether there may be more.
+-- Ends what waits in bundles for a webhook that takes nothing any more, some of it at a time: failed where it is disabled,
+-- while of a webhook that was deleted nothing is left. Answers whether there may be more.
 create function posthorn.end_bundles(organization text, webhook text) returns boolean
 language plpgsql
 set enable_seqscan = off

@@ -2,7 +2,7 @@
 -- before they are recorded. What is more waits in bundles.
 
 -- As `record_and_bundle`, but no more than `room` deliveries are leased; null: all. A node is also told of whom it got
--- nothing: their shares come without `ordinals`.
+-- nothing: their shares come without `ordinals`. A bundle that waits is bounded in number, too, not in bytes alone.
 create function posthorn.record_and_place(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],

@@ -73,8 +73,8 @@ export class Lane {
    * a large recording would only go back there, in rows.
    */
   get hasEnough(): boolean {
-    const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
     if (this.rows.isBehind || this.bundles.isBehind) return true;
+    const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
     return this.queued >= enough || this.queuedBytes >= queuedBytesMax;
   }
 
