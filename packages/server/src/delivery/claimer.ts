@@ -3,6 +3,8 @@ import { type BundleClaim, type ClaimedBundles, claimBundles, claimDeliveries } 
 import type { Database } from '../storage/database.js';
 import { readOldestUnfinished } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import type { LeftShare } from '../storage/recording.js';
+import { Alarms } from './alarms.js';
 import { dueMax } from './lane.js';
 
 /** Found by nobody's word: deliveries recorded where no notification reaches us. */
@@ -19,7 +21,6 @@ const roomLeftByFurther = 10_000;
 const takenMs = 20;
 const oldestEveryMs = 60_000;
 const wakeStepMs = 20;
-const wakesMax = 1_000;
 
 /** What a claim left in the database. */
 export interface Left {
@@ -54,6 +55,8 @@ export interface ClaimerOptions {
   node: () => number | undefined;
   room: () => number;
   standing: () => Standing;
+  /** Whether one of their webhooks could be given some now. */
+  isNews: (shares: readonly LeftShare[]) => boolean;
   onDue: (deliveries: readonly LeasedDelivery[]) => void;
   onBundled: (deliveries: readonly LeasedDelivery[]) => void;
   onLeft: (left: Left) => void;
@@ -64,7 +67,9 @@ export class Claimer {
   readonly #database: Database;
   readonly #logger: Logger;
   readonly #options: ClaimerOptions;
-  readonly #wakes = new Map<number, NodeJS.Timeout>();
+  readonly #alarms = new Alarms((webhooks) =>
+    this.announce(webhooks.map((id) => ({ webhook_id: id, bundled: false }))),
+  );
   #notBefore = new Date(0);
   #oldestReadAtMs = Number.NEGATIVE_INFINITY;
   #poll: NodeJS.Timeout | undefined;
@@ -103,18 +108,22 @@ export class Claimer {
       });
   }
 
-  /** Claims when a retry that we know of is due, sooner than the poll would. */
-  wakeAt(atMs: number): void {
-    const step = Math.ceil(atMs / wakeStepMs);
-    if (this.#stopped || this.#wakes.has(step) || this.#wakes.size >= wakesMax) return;
-    const timer = setTimeout(
-      () => {
-        this.#wakes.delete(step);
-        this.wake();
-      },
-      Math.min(step * wakeStepMs - Date.now(), 2 ** 31 - 1),
-    );
-    this.#wakes.set(step, timer);
+  /** These are in the database: claims, unless their webhooks have enough to do here. None: it is not known whose. */
+  announce(shares: readonly LeftShare[]): void {
+    if (shares.length === 0 || this.#options.isNews(shares)) this.wake();
+  }
+
+  /** Claims in a moment, for all that ask until then. */
+  wakeSoon(): void {
+    if (!this.#stopped) this.#alarms.setFor(Date.now(), wakeStepMs);
+  }
+
+  /** A retry of this webhook's is due then; it may be claimed up to `lateMs` later, together with others. */
+  expectRetry(webhookId: string, atMs: number, lateMs: number): void {
+    let stepMs = wakeStepMs;
+    while (stepMs * 2 <= lateMs) stepMs *= 2;
+    // Else the poll is soon enough.
+    if (stepMs < pollMs && !this.#stopped) this.#alarms.setFor(atMs, stepMs, webhookId);
   }
 
   async #claim(): Promise<void> {
@@ -171,7 +180,7 @@ export class Claimer {
     });
     if (due.cut || counts.size >= webhooks || bundled.again) this.#again = true;
     else if (bundled.remaining.length > 0 && bundled.deliveries.length === 0)
-      this.wakeAt(Date.now() + takenMs);
+      this.#alarms.setFor(Date.now() + takenMs, wakeStepMs);
   }
 
   async #claimBundles(claim: BundleClaim): Promise<ClaimedBundles> {
@@ -190,8 +199,7 @@ export class Claimer {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#poll);
-    for (const timer of this.#wakes.values()) clearTimeout(timer);
-    this.#wakes.clear();
+    this.#alarms.stop();
     await this.#claiming;
   }
 }

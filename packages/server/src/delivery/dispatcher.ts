@@ -1,5 +1,5 @@
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { LeftShare, Placement } from '../storage/recording.js';
 import type { Backlog } from './backlog.js';
 import type { Left, Looked, Standing } from './claimer.js';
 import { Lane } from './lane.js';
@@ -10,6 +10,9 @@ const heldBackMax = 512;
 const lanesMax = 1_000;
 /** How long a share of a webhook that keeps failing rests between two attempts, at least. */
 const restMsMin = 25;
+/** It rests the longer the more often it has failed in a row. */
+const failuresToDouble = 500;
+const wearinessMax = 4;
 const queuedMax = 30_000;
 const queuedBytesMax = 64 * 1024 * 1024;
 /** The last room is for webhooks that have little here: not for new ones of others, and not for their bundles. */
@@ -83,7 +86,7 @@ export class Dispatcher {
   }
 
   /** New deliveries of these were left in the database. */
-  left(shares: RecordedBatch['left']): void {
+  left(shares: readonly LeftShare[]): void {
     for (const { webhook_id: id, bundled } of shares) {
       const lane = this.#lanes.get(id);
       if (bundled) lane?.bundles.grow();
@@ -91,17 +94,38 @@ export class Dispatcher {
     }
   }
 
+  /** These are in the database. Whether one of their webhooks could be given some now. */
+  isNews(shares: readonly LeftShare[]): boolean {
+    const { isBusy, isBusyWithDue } = this.#claims();
+    let isNews = false;
+    for (const { webhook_id: id, bundled } of shares) {
+      const lane = this.#lanes.get(id);
+      if (bundled) lane?.bundles.expect();
+      else lane?.rows.expect();
+      if (!lane || !(bundled ? isBusy(lane) : isBusyWithDue(lane))) isNews = true;
+    }
+    return isNews;
+  }
+
   /** Webhooks that need nothing from the database now, and those that take whatever there is of theirs. */
   standing(): Standing {
+    const { isBusy, isBusyWithDue } = this.#claims();
+    return {
+      busy: this.#webhooks(isBusy),
+      busyWithDue: this.#webhooks(isBusyWithDue),
+      answering: this.#webhooks((lane) => lane.isProven && !isBusy(lane)),
+    };
+  }
+
+  /** Of which webhooks nothing is claimed now: of bundles, and of rows that are due. */
+  #claims(): Record<'isBusy' | 'isBusyWithDue', (lane: Lane) => boolean> {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
     const isOut = (lane: Lane) => full && !lane.isProven;
     const isTight = this.room < reserved;
-    const isBusy = (lane: Lane) =>
-      (lane.queued > 0 && !lane.hasRoomForBundles) || (isTight && lane.queued >= little) || isOut(lane);
     return {
-      busy: this.#webhooks(isBusy),
-      busyWithDue: this.#webhooks((lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane)),
-      answering: this.#webhooks((lane) => lane.isProven && !isBusy(lane)),
+      isBusy: (lane) =>
+        (lane.queued > 0 && !lane.hasRoomForBundles) || (isTight && lane.queued >= little) || isOut(lane),
+      isBusyWithDue: (lane) => (lane.queued > 0 && !lane.hasRoomForDue) || isOut(lane),
     };
   }
 
@@ -158,7 +182,7 @@ export class Dispatcher {
       if (result === 'delivered') lane.succeeded();
       else if (result === 'failed') lane.failed();
       if (result !== 'not attempted') lane.took(performance.now() - startedMs);
-      const restMs = lane.isFailing ? this.#restMs() : 0;
+      const restMs = lane.isFailing ? this.#restMs(lane) : 0;
       if (restMs === 0 || this.#closed) this.#finish(lane, heldBack);
       else setTimeout(() => this.#finish(lane, heldBack), restMs);
     });
@@ -181,10 +205,11 @@ export class Dispatcher {
    * A receiver that refuses at once could otherwise be asked thousands of times a second, at the cost of
    * those that answer. Together, webhooks that fail get some 600 attempts a second.
    */
-  #restMs(): number {
+  #restMs({ failures }: Lane): number {
     let failing = 0;
     for (const lane of this.#lanes.values()) if (lane.isFailing && lane.queued > 0) failing += 1;
-    return restMsMin * Math.max(1, failing / 4);
+    const weariness = Math.min(wearinessMax, 1 + failures / failuresToDouble);
+    return restMsMin * weariness * Math.max(1, failing / 4);
   }
 
   /** What is known of a webhook is kept while it rests, but not of all that ever were. */

@@ -5,6 +5,7 @@ import type { WebhookKey } from '../storage/webhooks.js';
 import type { WebhookDirectory } from './directory.js';
 
 const endAtOnce = 1_000;
+const retriedLaterMs = 500;
 
 /** Ends the deliveries that wait for webhooks which take nothing any more, however many they are. */
 export class Endings {
@@ -12,6 +13,9 @@ export class Endings {
   readonly #directory: WebhookDirectory;
   readonly #logger: Logger;
   readonly #running = new Map<string, { again: boolean; done: Promise<void> }>();
+  /** Of these, retries were written since the last look at how they stand. */
+  #retried = new Map<string, WebhookKey>();
+  #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(database: Database, directory: WebhookDirectory, logger: Logger) {
@@ -21,9 +25,27 @@ export class Endings {
   }
 
   /**
-   * Looks anew at how these webhooks stand. Called after a retry is committed, and after a webhook's end is:
-   * whichever comes last sees the other, so that nothing is left waiting for a retry that will not be made.
+   * Called after retries are committed: whichever comes last, that or a webhook's end, sees the other, so that nothing
+   * is left waiting for a retry that will not be made. One that ended elsewhere is looked at a little later, for all
+   * that is retried until then.
    */
+  retried(webhooks: readonly WebhookKey[]): void {
+    const ended: WebhookKey[] = [];
+    for (const webhook of webhooks) {
+      if (this.#directory.peek(webhook.id)?.kind === 'active') this.#retried.set(webhook.id, webhook);
+      else ended.push(webhook);
+    }
+    if (ended.length > 0) void this.check(ended);
+    if (this.#retried.size === 0 || this.#stopped) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const due = [...this.#retried.values()];
+      this.#retried = new Map();
+      void this.check(due);
+    }, retriedLaterMs);
+  }
+
+  /** Looks anew at how these webhooks stand, and ends what waits for those that take nothing any more. */
   async check(webhooks: readonly WebhookKey[]): Promise<void> {
     await Promise.all(
       webhooks.map(async (webhook) => {
@@ -67,6 +89,7 @@ export class Endings {
   /** What is left then ends when it is due. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    clearTimeout(this.#timer);
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 }

@@ -6,7 +6,7 @@ import type { Database, DatabaseTarget } from '../storage/database.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
-import type { Placement, RecordedBatch } from '../storage/recording.js';
+import { announcedShares, type Placement, type RecordedBatch } from '../storage/recording.js';
 import type { Settlement } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import { attempt, type Sender, type Target } from './attempt.js';
@@ -37,6 +37,8 @@ export interface EngineOptions {
 
 /** A retry can be claimed once its settlement is written. */
 const settledWithinMs = 40;
+/** How late a retry may be claimed, as a part of the time it waited: retries that are due at about one time go together. */
+const retryLateness = 0.05;
 const heldBackMs = 5_000;
 /** How long deliveries wait for a machine that has no file or memory left to open a connection. */
 const exhaustedMs = 2_000;
@@ -71,8 +73,7 @@ export class DeliveryEngine {
     this.#dispatcher = new Dispatcher({
       run: (delivery) => this.#run(delivery),
       mayStart: () => !this.#stopping && this.#lease.coversAttempt && !this.#settler.isBehind,
-      // Not at once, and for all that ask in the next moment: each attempt that ends may.
-      onRoom: () => this.#claimer.wakeAt(Date.now()),
+      onRoom: () => this.#claimer.wakeSoon(),
       onSurplus: (deliveries) => this.#giveBack(deliveries),
     });
     this.#settler = new Settler(database, logger, {
@@ -81,7 +82,7 @@ export class DeliveryEngine {
         this.#dispatcher.pump();
         return this.#health.giveUpFailing();
       },
-      onRetries: (webhooks) => void this.#endings.check(webhooks),
+      onRetries: (webhooks) => this.#endings.retried(webhooks),
       placement: () => this.placement(),
       onRecorded: (batch) => {
         this.accept(batch);
@@ -93,6 +94,7 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       room: () => this.#dispatcher.room,
       standing: () => this.#dispatcher.standing(),
+      isNews: (shares) => this.#dispatcher.isNews(shares),
       onDue: (deliveries) => this.#dispatcher.add(deliveries, true),
       onBundled: (deliveries) => this.#dispatcher.add(deliveries),
       onLeft: (left) => this.#dispatcher.expect(left),
@@ -106,8 +108,8 @@ export class DeliveryEngine {
         options.onRecorded(batch);
       },
     });
-    this.#listener = new NotificationListener(options.target, 'posthorn_deliveries', () =>
-      this.#claimer.wake(),
+    this.#listener = new NotificationListener(options.target, 'posthorn_deliveries', (payload) =>
+      this.#claimer.announce(announcedShares(payload)),
     );
     this.#lease.onReleased = () => this.#claimer.wake();
     this.#lease.onRenewed = () => this.#dispatcher.pump();
@@ -167,7 +169,10 @@ export class DeliveryEngine {
       return 'not attempted';
     }
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    if (verdict.kind === 'retry') this.#claimer.wakeAt(Date.now() + verdict.waitMs + settledWithinMs);
+    if (verdict.kind === 'retry') {
+      const dueAtMs = Date.now() + verdict.waitMs + settledWithinMs;
+      this.#claimer.expectRetry(delivery.webhook_id, dueAtMs, verdict.waitMs * retryLateness);
+    }
     this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
     this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     onAttempt(outcome, verdict.kind);

@@ -50,6 +50,11 @@ export class Lane {
     return this.#new.length + this.#due.length;
   }
 
+  /** In a row. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   get isFailing(): boolean {
     return this.#failures >= failuresInARow;
   }

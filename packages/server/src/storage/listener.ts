@@ -8,12 +8,12 @@ const connectMsMax = 2_000;
 export class NotificationListener {
   readonly #target: DatabaseTarget;
   readonly #channel: string;
-  readonly #onNotification: () => void;
+  readonly #onNotification: (payload: string) => void;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(target: DatabaseTarget, channel: string, onNotification: () => void) {
+  constructor(target: DatabaseTarget, channel: string, onNotification: (payload: string) => void) {
     this.#target = target;
     this.#channel = channel;
     this.#onNotification = onNotification;
@@ -29,13 +29,13 @@ export class NotificationListener {
     });
     this.#client = client;
     client.on('error', () => undefined);
-    client.on('notification', () => this.#onNotification());
+    client.on('notification', ({ payload }) => this.#onNotification(payload ?? ''));
     client.on('end', () => this.#retry());
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
       // What was announced while nobody listened.
-      this.#onNotification();
+      this.#onNotification('');
     } catch {
       await client.end().catch(() => undefined);
     }

@@ -17,14 +17,26 @@ export interface Placement {
   room?: number;
 }
 
+/** Deliveries of one webhook that are in the database for any node: in rows, or in bundles. */
+export interface LeftShare {
+  webhook_id: string;
+  bundled: boolean;
+}
+
+/** What a notification tells of; nothing in particular where it names nobody. */
+export function announcedShares(payload: string): readonly LeftShare[] {
+  const names = payload.split(' ').filter((name) => name !== '');
+  return names.map((name) => ({ webhook_id: name.replace('+', ''), bundled: name.endsWith('+') }));
+}
+
 export interface RecordedBatch {
   /** One for each event, in order. */
   events: readonly RecordedEvent[];
   /** Deliveries that were born leased to the node of the placement. */
   leased: readonly LeasedDelivery[];
   placement: Placement;
-  /** Webhooks whose deliveries the node of the placement did not get, and whether they are in bundles. */
-  left: readonly { webhook_id: string; bundled: boolean }[];
+  /** What the node of the placement did not get. */
+  left: readonly LeftShare[];
   /** Whose events they are. */
   organizations: ReadonlySet<string>;
 }

@@ -24,13 +24,14 @@ function nodeOn(database: Database, node: number) {
       return 'delivered';
     },
     mayStart: () => true,
-    onRoom: () => claimer.wakeAt(Date.now()),
+    onRoom: () => claimer.wakeSoon(),
     onSurplus: () => undefined,
   });
   const claimer = new Claimer(database, pino({ level: 'silent' }), {
     node: () => node,
     room: () => dispatcher.room,
     standing: () => dispatcher.standing(),
+    isNews: (shares) => dispatcher.isNews(shares),
     onDue: (deliveries) => dispatcher.add(deliveries, true),
     onBundled: (deliveries) => dispatcher.add(deliveries),
     onLeft: (left) => dispatcher.expect(left),
@@ -139,6 +140,7 @@ test('a claim that had no room to look at every webhook says so', async () => {
   const claimer = new Claimer(database, pino({ level: 'silent' }), {
     ...{ node: () => node, room: () => room, onDue: () => undefined, onBundled: () => undefined },
     standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
+    isNews: () => true,
     onLeft: (left) => told(left),
   });
   onTestFinished(() => claimer.stop());
@@ -181,7 +183,7 @@ test('beside many webhooks that have more than they can send, what waits for ano
   const claimed = await new Promise<number>((resolve) => {
     const claimer = new Claimer(database, pino({ level: 'silent' }), {
       ...{ node: () => node, room: () => dispatcher.room, standing: () => dispatcher.standing() },
-      ...{ onDue: () => undefined, onLeft: () => undefined },
+      ...{ isNews: () => true, onDue: () => undefined, onLeft: () => undefined },
       onBundled: (deliveries) => resolve(deliveries.length),
     });
     onTestFinished(() => claimer.stop());

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Dispatcher } from '../../src/delivery/dispatcher.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 
@@ -223,4 +223,58 @@ test('a webhook that large payloads fill is not looked at for more', async () =>
   rig.stop();
   rig.dispatcher.add(many(16, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
   expect(rig.dispatcher.standing()).toEqual({ busy: ['WHK-1'], busyWithDue: ['WHK-1'], answering: [] });
+});
+
+test('what is in the database is news where its webhook has room for it here; where not, it is asked for once there is', async () => {
+  const rig = open();
+  await proven(rig, 'WHK-1');
+  const isNews = (webhook: string, bundled: boolean) =>
+    rig.dispatcher.isNews([{ webhook_id: webhook, bundled }]);
+  expect(isNews('WHK-unknown', false)).toBe(true);
+  expect([isNews('WHK-1', false), isNews('WHK-1', true)]).toEqual([true, true]);
+  rig.stop();
+  rig.dispatcher.add(many(2_100, 'WHK-1'));
+  expect([isNews('WHK-1', false), isNews('WHK-1', true)]).toEqual([true, false]);
+  rig.dispatcher.add(many(25, 'WHK-1'), true);
+  expect(isNews('WHK-1', false)).toBe(false);
+  expect(
+    rig.dispatcher.isNews(['WHK-1', 'WHK-unknown'].map((id) => ({ webhook_id: id, bundled: false }))),
+  ).toBe(true);
+  rig.asked();
+  rig.go();
+  await rig.endAll('delivered');
+  expect(rig.asked()).toBeGreaterThan(0);
+});
+
+test('a webhook that fails rests the longer the more often it has failed in a row', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let attempts = 0;
+  let answers: End[] = [];
+  const dispatcher = new Dispatcher({
+    run: async () => {
+      attempts += 1;
+      return answers.pop() ?? 'failed';
+    },
+    mayStart: () => true,
+    onRoom: () => dispatcher.add(many(100, 'WHK-dead'), true),
+    onSurplus: () => undefined,
+  });
+  dispatcher.add(many(100, 'WHK-dead'), true);
+  dispatcher.left([{ webhook_id: 'WHK-dead', bundled: false }]);
+  const inASecond = async () => {
+    const before = attempts;
+    await vi.advanceTimersByTimeAsync(1_000);
+    return attempts - before;
+  };
+  const first = await inASecond();
+  expect(first).toBeGreaterThan(100);
+  expect(first).toBeLessThan(175);
+  while (attempts < 2_000) await inASecond();
+  expect(await inASecond()).toBe(40);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await inASecond()).toBe(40);
+  answers = ['delivered'];
+  await inASecond();
+  expect(await inASecond()).toBeGreaterThan(100);
 });

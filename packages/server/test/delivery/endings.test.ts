@@ -32,7 +32,7 @@ const areOver = (rows: readonly { status: string }[]) =>
 describe.each(['disabled', 'deleted'] as const)('where a webhook is %s by another node', (way) => {
   const { how, ends } = ways[way];
 
-  test('an attempt that fails just then has no further one, and its delivery ends at once', async () => {
+  test('an attempt that fails just then has no further one, and its delivery ends soon', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(async (response) => {
       // This node still takes it for active, for up to a second.

@@ -140,19 +140,39 @@ describe('a claim of bundles', () => {
     expect(await deliveryRows(database)).toEqual([]);
   });
 
-  test('gives a large bundle of a webhook that is not known to answer rows, for claims to take a few of', async () => {
+  test('gives a webhook that is not known to answer rows for the first of a large bundle; the rest waits on in it', async () => {
     const { database, node } = await withNode();
-    await recordFor(database, null, 11);
+    await recordFor(database, null, 25);
     const waited = await waiting(database);
     const opened = { deliveries: [], remaining: ['WHK-1'], again: true, complete: true };
     expect(await claim(database, node, { answering: [] })).toEqual(opened);
-    expect(await bundleSizes(database)).toEqual([]);
+    expect(await bundleSizes(database)).toEqual([15]);
     const rows = await deliveryRows(database);
-    expect(rows.map(({ id, event_id }) => ({ id, event_id }))).toEqual(waited);
+    expect(rows.map(({ id, event_id }) => ({ id, event_id }))).toEqual(waited.slice(0, 10));
+    expect(await waiting(database)).toEqual(waited.slice(10));
     const bytes = Buffer.byteLength(JSON.stringify({ filler: 'ü' }));
     for (const row of rows)
       expect(row).toMatchObject({ status: 'pending', attempts: 0, leased_by: null, bytes });
-    expect((await claimRows(database, node)).deliveries).toHaveLength(11);
+    expect((await claimRows(database, node)).deliveries).toHaveLength(10);
+  });
+
+  test('brings all of a large bundle in the end, each delivery once, whether its webhook answers meanwhile or not', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 45);
+    const waited = await waiting(database);
+    const brought: LeasedDelivery[] = [];
+    for (const answering of [[], [], ['WHK-1']]) {
+      brought.push(...(await claim(database, node, { answering })).deliveries);
+      brought.push(...(await claimRows(database, node)).deliveries);
+    }
+    expect(brought.filter(({ bundle }) => bundle)).toHaveLength(25);
+    expect(brought.map((one) => ({ id: one.delivery_id, event_id: one.event_id }))).toEqual(waited);
+    await settle(database, node, brought.map(succeeded));
+    expect(await bundleSizes(database)).toEqual([]);
+    const rows = await deliveryRows(database);
+    expect(rows.map(({ id, status }) => ({ id, status }))).toEqual(
+      waited.map(({ id }) => ({ id, status: 'success' })),
+    );
   });
 
   test('takes turns: one of each webhook, then a second of each, as far as the deliveries go', async () => {
