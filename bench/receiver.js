@@ -13,7 +13,7 @@ const server = createServer((request, response) => {
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
-    const arrivedMs = Date.now();
+    const arrivedMs = performance.timeOrigin + performance.now();
     if (request.headers['x-service-delivery'] === undefined && request.headers['x-raw'] === undefined) {
       response.end();
       return;
@@ -61,5 +61,5 @@ process.on('message', ({ expect, report }) => {
     expected = expect;
     process.send({ ready: true });
   }
-  if (report) process.send({ received, delays });
+  if (report) process.send({ received, delays: delays.map((ms) => Math.round(ms * 10) / 10) });
 });
