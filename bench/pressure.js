@@ -10,6 +10,8 @@ const slowWebhooks = 20;
 const slowSeconds = 20;
 const healthyPerSecond = 100;
 const flakyEvents = 60_000;
+const fickleWebhooks = 30;
+const fickleEvents = 2_000;
 const batch = 100;
 const memoryAim = 'aim: at most 250';
 
@@ -97,6 +99,36 @@ export async function benchSlow(print) {
     print('healthy webhook alone, p50 and p99', told(alone), '');
     print(`beside ${slowWebhooks} that take 3 s, with producers ahead`, told(beside), '');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
+  } finally {
+    await server.stop();
+    receiver.stop();
+    others.stop();
+  }
+}
+
+/** A healthy webhook in the moment in which many others that have answered all begin to hang. */
+export async function benchStall(print) {
+  const receiver = await startReceiver();
+  const others = await startReceiver();
+  const server = await startServer();
+  try {
+    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
+    const healthy = { type: 'invoice.paid', payload: {} };
+    await steady(server, receiver, 500, healthyPerSecond, healthy);
+    for (let index = 0; index < fickleWebhooks; index += 1) {
+      await server.createWebhook(`${others.url}/fickle`, ['agent.run.completed']);
+    }
+    const { arrived } = await others.expect(fickleEvents * fickleWebhooks);
+    await recordMany(server, fickleEvents);
+    await arrived;
+    others.hang();
+    await recordMany(server, fickleEvents);
+    const delays = await steady(server, receiver, 10 * healthyPerSecond, healthyPerSecond, healthy);
+    print(
+      `healthy webhook in the first 10 s after ${fickleWebhooks} began to hang`,
+      ...[told(delays), 'p50 and p99'],
+    );
+    print('at most', `${Math.max(...delays)} ms`, '');
   } finally {
     await server.stop();
     receiver.stop();

@@ -1,12 +1,13 @@
 // A webhook receiver in a process of its own. It answers 200 to everything on `/ok`, after three seconds on
-// `/slow`, and on `/flaky` at the second time to every tenth; it hangs on `/hang` and answers 500 on `/fail` (but
-// verifies everywhere), and tells its parent what it saw when asked.
+// `/slow`, on `/flaky` at the second time to every tenth, and on `/fickle` until it is told to hang there; it hangs on
+// `/hang` and answers 500 on `/fail` (but verifies everywhere), and tells its parent what it saw when asked.
 import { createServer } from 'node:http';
 
 let received = 0;
 let delays = [];
 let expected = Number.POSITIVE_INFINITY;
 let flaky = 0;
+let hangs = false;
 const failedAt = new Map();
 
 const server = createServer((request, response) => {
@@ -18,7 +19,7 @@ const server = createServer((request, response) => {
       response.end();
       return;
     }
-    if (request.url === '/hang') return;
+    if (request.url === '/hang' || (request.url === '/fickle' && hangs)) return;
     if (request.url === '/fail') {
       response.statusCode = 500;
       response.end();
@@ -54,7 +55,8 @@ function isFailed(id, nowMs) {
 
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
 
-process.on('message', ({ expect, report }) => {
+process.on('message', ({ expect, report, hang }) => {
+  if (hang) hangs = true;
   if (expect !== undefined) {
     received = 0;
     delays = [];

@@ -153,6 +153,8 @@ export async function startReceiver() {
       child.send({ report: true });
       return answer();
     },
+    /** From now on `/fickle` hangs. */
+    hang: () => child.send({ hang: true }),
     stop: () => child.kill(),
   };
 }

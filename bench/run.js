@@ -1,7 +1,7 @@
-// npm run bench [-- record | deliver | overload | latency | isolate | fanout | large | slow | flaky …]
+// npm run bench [-- record | deliver | overload | latency | isolate | fanout | large | slow | stall | flaky …]
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchIsolation } from './isolate.js';
-import { benchFanout, benchFlaky, benchLarge, benchSlow } from './pressure.js';
+import { benchFanout, benchFlaky, benchLarge, benchSlow, benchStall } from './pressure.js';
 import { benchRecord } from './record.js';
 
 const benches = {
@@ -13,6 +13,7 @@ const benches = {
   fanout: benchFanout,
   large: benchLarge,
   slow: benchSlow,
+  stall: benchStall,
   flaky: benchFlaky,
 };
 const named = process.argv.slice(2);

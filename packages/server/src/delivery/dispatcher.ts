@@ -5,6 +5,8 @@ import type { Left, Looked, Standing } from './claimer.js';
 import { Lane } from './lane.js';
 
 const inFlightMax = 1_024;
+/** Beyond that, while so many of them hang: a few at a time for each webhook that answers. */
+const spare = 512;
 /** Webhooks that fail, have not answered yet or are slow may together take this many; the rest is for the others. */
 const heldBackMax = 512;
 const lanesMax = 1_000;
@@ -162,11 +164,18 @@ export class Dispatcher {
   }
 
   pump(): void {
-    while (this.#inFlight < inFlightMax && this.#options.mayStart()) {
+    while (!this.#isFull && this.#options.mayStart()) {
       const lane = this.#nextLane();
       if (!lane) return;
       this.#start(lane);
     }
+  }
+
+  get #isFull(): boolean {
+    if (this.#inFlight < inFlightMax) return false;
+    let stalled = 0;
+    for (const lane of this.#lanes.values()) if (lane.isStalled) stalled += lane.inFlight;
+    return this.#inFlight - Math.min(stalled, spare) >= inFlightMax;
   }
 
   #start(lane: Lane): void {
@@ -176,7 +185,7 @@ export class Dispatcher {
     const startedMs = performance.now();
     this.#inFlight += 1;
     if (heldBack) this.#heldBack += 1;
-    lane.inFlight += 1;
+    lane.started();
     this.#offer(lane);
     void this.#options.run(delivery).then((result) => {
       if (result === 'delivered') lane.succeeded();
@@ -191,7 +200,7 @@ export class Dispatcher {
   #finish(lane: Lane, heldBack: boolean): void {
     this.#inFlight -= 1;
     if (heldBack) this.#heldBack -= 1;
-    lane.inFlight -= 1;
+    lane.ended();
     const excess = lane.takeExcess();
     if (excess.length > 0 && !this.#closed) this.#options.onSurplus(excess);
     this.#offer(lane);
@@ -239,10 +248,11 @@ export class Dispatcher {
 
   /** The next organization's next lane; both go to the end of their line, where `#offer` puts them back. */
   #nextLane(): Lane | undefined {
-    const full = this.#heldBack >= heldBackMax;
+    const isSpare = this.#inFlight >= inFlightMax;
+    const isFull = this.#heldBack >= heldBackMax;
     for (const [organizationId, lanes] of this.#ready) {
       for (const lane of lanes) {
-        if (full && isHeldBack(lane)) continue;
+        if ((isFull && isHeldBack(lane)) || (isSpare && !lane.isModest)) continue;
         lanes.delete(lane);
         this.#ready.delete(organizationId);
         if (lanes.size > 0) this.#ready.set(organizationId, lanes);

@@ -34,7 +34,9 @@ export class Lane {
   #shares = sharesAtStart;
   #failures = 0;
   #successes = 0;
-  inFlight = 0;
+  #inFlight = 0;
+  /** Since when none of those under way has ended. */
+  #silentSinceMs = 0;
   queuedBytes = 0;
   /** What there may be of it in the database: rows that are due, and bundles. */
   readonly rows = new Backlog();
@@ -62,6 +64,20 @@ export class Lane {
   /** Has answered lately; others have to leave room for those that do. */
   get isProven(): boolean {
     return this.#successes > 0 && !this.isFailing;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** All that is under way has been so for long: it answered before, and hangs now. */
+  get isStalled(): boolean {
+    return this.#inFlight > 0 && performance.now() - this.#silentSinceMs > slowMs;
+  }
+
+  /** Answers, and has little under way. */
+  get isModest(): boolean {
+    return this.isProven && !this.isSlow && !this.isStalled && this.#inFlight < sharesAtStart;
   }
 
   /** Answers, but only after seconds. */
@@ -107,11 +123,11 @@ export class Lane {
   }
 
   get canStart(): boolean {
-    return this.queued > 0 && this.inFlight < (this.isFailing ? sharesWhenFailing : this.#shares);
+    return this.queued > 0 && this.#inFlight < (this.isFailing ? sharesWhenFailing : this.#shares);
   }
 
   get isIdle(): boolean {
-    if (this.queued > 0 || this.inFlight > 0) return false;
+    if (this.queued > 0 || this.#inFlight > 0) return false;
     return !this.rows.isExpected && !this.bundles.isExpected;
   }
 
@@ -142,6 +158,16 @@ export class Lane {
   takeAll(): LeasedDelivery[] {
     this.queuedBytes = 0;
     return [...this.#due.takeBehind(0), ...this.#new.takeBehind(0)];
+  }
+
+  started(): void {
+    if (this.#inFlight === 0) this.#silentSinceMs = performance.now();
+    this.#inFlight += 1;
+  }
+
+  ended(): void {
+    this.#inFlight -= 1;
+    this.#silentSinceMs = performance.now();
   }
 
   /** How long an attempt took, whatever came of it. */

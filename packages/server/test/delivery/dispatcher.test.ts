@@ -134,6 +134,30 @@ test('webhooks that take long to answer leave half of the attempts under way to 
   expect(rig.count('WHK-healthy')).toBe(8);
 });
 
+test('webhooks that answered and all hang at once keep others waiting for no longer than it takes to see that', async () => {
+  const rig = open();
+  const hanging = Array.from({ length: 40 }, (_, index) => `WHK-hanging-${index}`);
+  await proven(rig, ...hanging, 'WHK-healthy', 'WHK-other');
+  for (let round = 0; round < 12; round += 1) {
+    for (const webhook of hanging) rig.dispatcher.add(many(64, webhook));
+    await rig.endAll('delivered');
+  }
+  let nowMs = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  for (const webhook of hanging) rig.dispatcher.add(many(100, webhook));
+  expect(rig.underWay.length).toBe(1_024);
+  rig.dispatcher.add([...many(100, 'WHK-healthy'), ...many(3, 'WHK-other')]);
+  expect([rig.count('WHK-healthy'), rig.count('WHK-other')]).toEqual([0, 0]);
+  nowMs += 1_100;
+  rig.dispatcher.pump();
+  expect([rig.count('WHK-healthy'), rig.count('WHK-other')]).toEqual([8, 3]);
+  expect(rig.underWay.length).toBeLessThanOrEqual(1_536);
+  const isHealthy = (webhook: string) => !webhook.startsWith('WHK-hanging');
+  for (let round = 0; round < 13; round += 1) await rig.endAll('delivered', isHealthy);
+  expect([rig.count('WHK-healthy'), rig.dispatcher.inFlight]).toEqual([0, rig.underWay.length]);
+});
+
 test('a webhook with retries to make is looked at for them, however many new ones it has here', async () => {
   const rig = open();
   await proven(rig, 'WHK-1');
