@@ -25,8 +25,8 @@ declare
   -- One that waits is claimed, opened and ended in one piece: more than this is rows, of which a claim takes some.
   waiting_max       constant int := 1000;
   waiting_bytes_max constant int := 1024 * 1024;
-  -- A notification has 8,000 bytes at most.
-  named_max         constant int := 200;
+  -- A notification has less than 8,000 bytes.
+  named_bytes_max   constant int := 7999;
   recorded_at timestamptz := posthorn.announce_recording();
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
@@ -120,8 +120,10 @@ begin
   )
   select 0::bigint, head, recorded_at, base, null, null::int[], null::boolean
    -- What nobody holds is announced at commit; a node that cannot listen finds them by its poll.
-   from (select count(pg_notify('posthorn_deliveries', case when u.webhooks <= named_max then u.names else '' end))
-           from (select count(*) as webhooks, string_agg(s.webhook_id || case when s.bundled then '+' else '' end, ' ') as names
+   from (select count(pg_notify('posthorn_deliveries',
+                                case when octet_length(u.names) <= named_bytes_max then u.names else '' end))
+           from (select string_agg(s.webhook_id || case when s.bundled then '+' else '' end, ' '
+                                   order by s.webhook_id) as names
                    from shares s
                   where s.leased_by is null
                  having count(*) > 0) u) announced
@@ -220,12 +222,17 @@ begin
             limit looked_at) b
      where t.position <= webhooks_max
   ), counted as materialized (
-    select c.*, sum(c.size) over earlier - c.size as size_before, sum(c.bytes) over earlier - c.bytes as bytes_before
-      from candidates c
-     where c.answers or c.turn = 1
-    window earlier as (order by c.turn, c.position rows unbounded preceding)
+    -- Of one that gets rows, only so many count.
+    select c.*,
+           coalesce(sum(c.part) over earlier, 0) as size_before,
+           coalesce(sum(c.bytes * c.part / c.size) over earlier, 0) as bytes_before
+      from (select c.*, c.answers or c.size <= per_webhook as leasable,
+                   case when c.answers then c.size else least(c.size, per_webhook) end as part
+              from candidates c
+             where c.answers or c.turn = 1) c
+    window earlier as (order by c.turn, c.position rows between unbounded preceding and 1 preceding)
   ), chosen as materialized (
-    select c.place, c.answers or c.size <= per_webhook as leasable
+    select c.place, c.leasable
       from counted c
      where c.size_before < case when c.turn = 1 then first_max else further_max end and c.bytes_before < bytes_max
   ), locked as materialized (

@@ -4,12 +4,15 @@ export class Alarms {
   /** The webhooks each one is about; one that is about none is about whatever there is. */
   readonly #set = new Map<number, { timer: NodeJS.Timeout; webhooks: Set<string>; isAboutAny: boolean }>();
 
+  #stopped = false;
+
   constructor(onRing: (webhooks: readonly string[]) => void) {
     this.#onRing = onRing;
   }
 
   /** Rings then, or later by less than `stepMs`. Each step is a multiple of the one before, so that they coincide. */
   setFor(atMs: number, stepMs: number, webhookId?: string): void {
+    if (this.#stopped) return;
     const ringMs = Math.ceil(atMs / stepMs) * stepMs;
     const alarm = this.#set.get(ringMs) ?? {
       timer: setTimeout(() => this.#ring(ringMs), ringMs - Date.now()),
@@ -28,6 +31,7 @@ export class Alarms {
   }
 
   stop(): void {
+    this.#stopped = true;
     for (const { timer } of this.#set.values()) clearTimeout(timer);
     this.#set.clear();
   }

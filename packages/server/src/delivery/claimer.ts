@@ -55,8 +55,8 @@ export interface ClaimerOptions {
   node: () => number | undefined;
   room: () => number;
   standing: () => Standing;
-  /** Whether one of their webhooks could be given some now. */
-  isNews: (shares: readonly LeftShare[]) => boolean;
+  /** Told what is in the database, answers whether one of their webhooks could be given some now. */
+  onAnnounced: (shares: readonly LeftShare[]) => boolean;
   onDue: (deliveries: readonly LeasedDelivery[]) => void;
   onBundled: (deliveries: readonly LeasedDelivery[]) => void;
   onLeft: (left: Left) => void;
@@ -110,12 +110,12 @@ export class Claimer {
 
   /** These are in the database: claims, unless their webhooks have enough to do here. None: it is not known whose. */
   announce(shares: readonly LeftShare[]): void {
-    if (shares.length === 0 || this.#options.isNews(shares)) this.wake();
+    if (shares.length === 0 || this.#options.onAnnounced(shares)) this.wake();
   }
 
   /** Claims in a moment, for all that ask until then. */
   wakeSoon(): void {
-    if (!this.#stopped) this.#alarms.setFor(Date.now(), wakeStepMs);
+    this.#alarms.setFor(Date.now(), wakeStepMs);
   }
 
   /** A retry of this webhook's is due then; it may be claimed up to `lateMs` later, together with others. */
@@ -123,7 +123,7 @@ export class Claimer {
     let stepMs = wakeStepMs;
     while (stepMs * 2 <= lateMs) stepMs *= 2;
     // Else the poll is soon enough.
-    if (stepMs < pollMs && !this.#stopped) this.#alarms.setFor(atMs, stepMs, webhookId);
+    if (stepMs < pollMs) this.#alarms.setFor(atMs, stepMs, webhookId);
   }
 
   async #claim(): Promise<void> {
@@ -149,7 +149,7 @@ export class Claimer {
     const counts = new Map<string, number>();
     for (const { webhook_id: id } of due.deliveries) counts.set(id, (counts.get(id) ?? 0) + 1);
     const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
-    // Bundles of a webhook that does not answer are opened when it has no rows left, not before.
+    // A bundle of a webhook that does not answer gets rows when it has none left, not before.
     const busyWithBundles = [...busy, ...full.filter((id) => !answering.includes(id))];
     const left = room - due.deliveries.length;
     const bundled = await this.#claimBundles({
@@ -164,7 +164,7 @@ export class Claimer {
     this.#options.onBundled(bundled.deliveries);
     this.#options.onLeft({
       due: {
-        // Bundles that were opened are rows by now.
+        // Of large bundles the first are rows by now.
         more: new Set([...full, ...bundled.remaining]),
         all: new Set(counts.keys()),
         busy: new Set(busyWithDue),

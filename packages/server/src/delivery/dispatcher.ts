@@ -96,22 +96,22 @@ export class Dispatcher {
     }
   }
 
-  /** These are in the database. Whether one of their webhooks could be given some now. */
-  isNews(shares: readonly LeftShare[]): boolean {
-    const { isBusy, isBusyWithDue } = this.#claims();
-    let isNews = false;
+  /** These are in the database: it is kept in mind. Answers whether one of their webhooks could be given some now. */
+  announced(shares: readonly LeftShare[]): boolean {
+    const { isBusy, isBusyWithDue } = this.#busyness();
+    let hasRoom = false;
     for (const { webhook_id: id, bundled } of shares) {
       const lane = this.#lanes.get(id);
       if (bundled) lane?.bundles.expect();
       else lane?.rows.expect();
-      if (!lane || !(bundled ? isBusy(lane) : isBusyWithDue(lane))) isNews = true;
+      if (!lane || !(bundled ? isBusy(lane) : isBusyWithDue(lane))) hasRoom = true;
     }
-    return isNews;
+    return hasRoom;
   }
 
   /** Webhooks that need nothing from the database now, and those that take whatever there is of theirs. */
   standing(): Standing {
-    const { isBusy, isBusyWithDue } = this.#claims();
+    const { isBusy, isBusyWithDue } = this.#busyness();
     return {
       busy: this.#webhooks(isBusy),
       busyWithDue: this.#webhooks(isBusyWithDue),
@@ -120,7 +120,7 @@ export class Dispatcher {
   }
 
   /** Of which webhooks nothing is claimed now: of bundles, and of rows that are due. */
-  #claims(): Record<'isBusy' | 'isBusyWithDue', (lane: Lane) => boolean> {
+  #busyness(): Record<'isBusy' | 'isBusyWithDue', (lane: Lane) => boolean> {
     const full = this.#usage((lane) => !lane.isProven).bytes >= unprovenBytesMax;
     const isOut = (lane: Lane) => full && !lane.isProven;
     const isTight = this.room < reserved;
@@ -191,15 +191,17 @@ export class Dispatcher {
       if (result === 'delivered') lane.succeeded();
       else if (result === 'failed') lane.failed();
       if (result !== 'not attempted') lane.took(performance.now() - startedMs);
-      const restMs = lane.isFailing ? this.#restMs(lane) : 0;
-      if (restMs === 0 || this.#closed) this.#finish(lane, heldBack);
-      else setTimeout(() => this.#finish(lane, heldBack), restMs);
+      this.#inFlight -= 1;
+      if (heldBack) this.#heldBack -= 1;
+      // Its share rests; what may be under way at all is for others meanwhile.
+      if (lane.isFailing) setTimeout(() => this.#finish(lane), this.#restMs(lane)).unref();
+      else this.#finish(lane);
+      this.pump();
+      if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
     });
   }
 
-  #finish(lane: Lane, heldBack: boolean): void {
-    this.#inFlight -= 1;
-    if (heldBack) this.#heldBack -= 1;
+  #finish(lane: Lane): void {
     lane.ended();
     const excess = lane.takeExcess();
     if (excess.length > 0 && !this.#closed) this.#options.onSurplus(excess);
@@ -207,18 +209,17 @@ export class Dispatcher {
     if ((lane.wantsBundles || lane.wantsDue) && !this.#closed) this.#options.onRoom();
     if (lane.isIdle) this.#forgetIdle();
     this.pump();
-    if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
   }
 
   /**
    * A receiver that refuses at once could otherwise be asked thousands of times a second, at the cost of
-   * those that answer. Together, webhooks that fail get some 600 attempts a second.
+   * those that answer. Together, webhooks that fail get some 600 attempts a second at most.
    */
   #restMs({ failures }: Lane): number {
     let failing = 0;
     for (const lane of this.#lanes.values()) if (lane.isFailing && lane.queued > 0) failing += 1;
     const weariness = Math.min(wearinessMax, 1 + failures / failuresToDouble);
-    return restMsMin * weariness * Math.max(1, failing / 4);
+    return restMsMin * Math.max(weariness, failing / 4);
   }
 
   /** What is known of a webhook is kept while it rests, but not of all that ever were. */

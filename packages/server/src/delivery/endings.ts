@@ -30,12 +30,12 @@ export class Endings {
    * that is retried until then.
    */
   retried(webhooks: readonly WebhookKey[]): void {
-    const ended: WebhookKey[] = [];
+    const unsure: WebhookKey[] = [];
     for (const webhook of webhooks) {
       if (this.#directory.peek(webhook.id)?.kind === 'active') this.#retried.set(webhook.id, webhook);
-      else ended.push(webhook);
+      else unsure.push(webhook);
     }
-    if (ended.length > 0) void this.check(ended);
+    if (unsure.length > 0) void this.check(unsure);
     if (this.#retried.size === 0 || this.#stopped) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;

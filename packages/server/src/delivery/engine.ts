@@ -94,7 +94,7 @@ export class DeliveryEngine {
       node: () => this.#lease.id,
       room: () => this.#dispatcher.room,
       standing: () => this.#dispatcher.standing(),
-      isNews: (shares) => this.#dispatcher.isNews(shares),
+      onAnnounced: (shares) => this.#dispatcher.announced(shares),
       onDue: (deliveries) => this.#dispatcher.add(deliveries, true),
       onBundled: (deliveries) => this.#dispatcher.add(deliveries),
       onLeft: (left) => this.#dispatcher.expect(left),

@@ -66,13 +66,14 @@ export class Lane {
     return this.#successes > 0 && !this.isFailing;
   }
 
+  /** Shares that are taken: under way, or resting after that. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
   /** All that is under way has been so for long: it answered before, and hangs now. */
   get isStalled(): boolean {
-    return this.#inFlight > 0 && performance.now() - this.#silentSinceMs > slowMs;
+    return this.#inFlight > 0 && !this.isFailing && performance.now() - this.#silentSinceMs > slowMs;
   }
 
   /** Answers, and has little under way. */
@@ -104,6 +105,8 @@ export class Lane {
   }
 
   get hasRoomForBundles(): boolean {
+    // Of one that does not answer large bundles get rows, and it has enough of those.
+    if (!this.isProven && !this.hasRoomForDue) return false;
     return this.queued < this.#queuedMax / 4 && this.queuedBytes < queuedBytesMax / 4;
   }
 

@@ -60,7 +60,7 @@ type ClaimRow = { delivery_id: null } & Omit<ClaimedBundles, 'deliveries'>;
 
 /**
  * Claims bundles that wait: whole ones of webhooks that are `answering`; of others one that is no larger than
- * `perWebhook`, or it gets rows that can be claimed next.
+ * `perWebhook`, or the first of it get rows, so many, which can be claimed next.
  */
 export async function claimBundles(database: Queryable, claim: BundleClaim): Promise<ClaimedBundles> {
   const { rows } = await database.query<BundledRow | ClaimRow>({

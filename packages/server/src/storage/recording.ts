@@ -26,7 +26,10 @@ export interface LeftShare {
 /** What a notification tells of; nothing in particular where it names nobody. */
 export function announcedShares(payload: string): readonly LeftShare[] {
   const names = payload.split(' ').filter((name) => name !== '');
-  return names.map((name) => ({ webhook_id: name.replace('+', ''), bundled: name.endsWith('+') }));
+  return names.map((name) => {
+    const bundled = name.endsWith('+');
+    return { webhook_id: bundled ? name.slice(0, -1) : name, bundled };
+  });
 }
 
 export interface RecordedBatch {

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Claimer } from '../../src/delivery/claimer.js';
 import type { Database, Statement } from '../../src/storage/database.js';
 import { NotificationListener } from '../../src/storage/listener.js';
@@ -49,9 +49,9 @@ describe('a recording announces', () => {
     expect(await heard(1)).toEqual([[{ webhook_id: 'WHK-1', bundled: false }]]);
   });
 
-  test('no name where there are too many', async () => {
+  test('no name where they are too many for a notification', async () => {
     const { database, url } = await withNode();
-    for (let n = 2; n <= 201; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    for (let n = 100; n < 300; n += 1) await subscribe(database, { id: `WHK-${n}${'0'.repeat(33)}` });
     const heard = await listening(url);
     await recordText(database, JSON.stringify([event()]));
     expect(await heard(1)).toEqual([[]]);
@@ -59,7 +59,7 @@ describe('a recording announces', () => {
 });
 
 /** A claimer, and how often it asked the database. */
-async function claimer(isNews: (shares: readonly LeftShare[]) => boolean) {
+async function claimer(onAnnounced: (shares: readonly LeftShare[]) => boolean) {
   const { database, node } = await withNode();
   let claims = 0;
   const counted = {
@@ -70,11 +70,33 @@ async function claimer(isNews: (shares: readonly LeftShare[]) => boolean) {
   } as Database;
   const nothing = () => undefined;
   const made = new Claimer(counted, pino({ level: 'silent' }), {
-    ...{ node: () => node, room: () => 10_000, isNews, onDue: nothing, onBundled: nothing, onLeft: nothing },
+    ...{
+      node: () => node,
+      room: () => 10_000,
+      onAnnounced,
+      onDue: nothing,
+      onBundled: nothing,
+      onLeft: nothing,
+    },
     standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
   });
   onTestFinished(() => made.stop());
   return { claimer: made, claims: () => claims };
+}
+
+/** A claimer that finds no room for anybody, and when it was told of whom. */
+function idle() {
+  const heard: [number, string[]][] = [];
+  const nothing = () => undefined;
+  const made = new Claimer({} as Database, pino({ level: 'silent' }), {
+    ...{ node: nothing, room: () => 0, onDue: nothing, onBundled: nothing, onLeft: nothing },
+    standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
+    onAnnounced: (shares) => {
+      heard.push([Date.now() - 1_000_000, shares.map(({ webhook_id: id }) => id)]);
+      return false;
+    },
+  });
+  return { claimer: made, heard };
 }
 
 const claimed = (claims: () => number) =>
@@ -99,6 +121,24 @@ describe('a node that hears of new deliveries', () => {
     await one.stop();
     expect(claims()).toBe(0);
     expect(heard).toEqual([true, false].map((bundled) => [{ webhook_id: 'WHK-busy', bundled }]));
+  });
+
+  test('looks for retries together: late by no more than a part of their wait, and not before the poll would', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'Date'], now: 1_000_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const { claimer: one, heard } = idle();
+    for (const [webhook, atMs, lateMs] of [
+      ['WHK-1', 1_001, 0],
+      ['WHK-2', 5_001, 250],
+      ['WHK-3', 5_119, 250],
+      ['WHK-4', 60_000, 3_000],
+    ] as const)
+      one.expectRetry(webhook, 1_000_000 + atMs, lateMs);
+    vi.advanceTimersByTime(100_000);
+    expect(heard).toEqual([
+      [1_020, ['WHK-1']],
+      [5_120, ['WHK-2', 'WHK-3']],
+    ]);
   });
 
   test.each([

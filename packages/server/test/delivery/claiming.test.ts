@@ -31,7 +31,7 @@ function nodeOn(database: Database, node: number) {
     node: () => node,
     room: () => dispatcher.room,
     standing: () => dispatcher.standing(),
-    isNews: (shares) => dispatcher.isNews(shares),
+    onAnnounced: (shares) => dispatcher.announced(shares),
     onDue: (deliveries) => dispatcher.add(deliveries, true),
     onBundled: (deliveries) => dispatcher.add(deliveries),
     onLeft: (left) => dispatcher.expect(left),
@@ -140,7 +140,7 @@ test('a claim that had no room to look at every webhook says so', async () => {
   const claimer = new Claimer(database, pino({ level: 'silent' }), {
     ...{ node: () => node, room: () => room, onDue: () => undefined, onBundled: () => undefined },
     standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
-    isNews: () => true,
+    onAnnounced: () => true,
     onLeft: (left) => told(left),
   });
   onTestFinished(() => claimer.stop());
@@ -183,7 +183,7 @@ test('beside many webhooks that have more than they can send, what waits for ano
   const claimed = await new Promise<number>((resolve) => {
     const claimer = new Claimer(database, pino({ level: 'silent' }), {
       ...{ node: () => node, room: () => dispatcher.room, standing: () => dispatcher.standing() },
-      ...{ isNews: () => true, onDue: () => undefined, onLeft: () => undefined },
+      ...{ onAnnounced: () => true, onDue: () => undefined, onLeft: () => undefined },
       onBundled: (deliveries) => resolve(deliveries.length),
     });
     onTestFinished(() => claimer.stop());

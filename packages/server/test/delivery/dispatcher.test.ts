@@ -249,25 +249,63 @@ test('a webhook that large payloads fill is not looked at for more', async () =>
   expect(rig.dispatcher.standing()).toEqual({ busy: ['WHK-1'], busyWithDue: ['WHK-1'], answering: [] });
 });
 
-test('what is in the database is news where its webhook has room for it here; where not, it is asked for once there is', async () => {
+test('what is announced is claimed where its webhook has room for it here; where not, it is asked for once there is', async () => {
   const rig = open();
   await proven(rig, 'WHK-1');
-  const isNews = (webhook: string, bundled: boolean) =>
-    rig.dispatcher.isNews([{ webhook_id: webhook, bundled }]);
-  expect(isNews('WHK-unknown', false)).toBe(true);
-  expect([isNews('WHK-1', false), isNews('WHK-1', true)]).toEqual([true, true]);
+  const announced = (webhook: string, bundled: boolean) =>
+    rig.dispatcher.announced([{ webhook_id: webhook, bundled }]);
+  const none = new Set<string>();
+  const nothing = { more: none, all: none, busy: none, complete: true };
+  const forget = () => {
+    rig.dispatcher.expect({ due: nothing, bundled: nothing, atMs: performance.now() + 1 });
+    rig.asked();
+  };
+  expect(announced('WHK-unknown', false)).toBe(true);
+  expect([announced('WHK-1', false), announced('WHK-1', true)]).toEqual([true, true]);
+  for (const [bundled, queued, due] of [
+    [true, 2_001, 0],
+    [false, 0, 26],
+  ] as const) {
+    rig.stop();
+    rig.dispatcher.takeQueued();
+    rig.dispatcher.add(many(queued, 'WHK-1'));
+    rig.dispatcher.add(many(due, 'WHK-1'), true);
+    forget();
+    expect(announced('WHK-1', !bundled)).toBe(true);
+    forget();
+    expect(announced('WHK-1', bundled)).toBe(false);
+    const both = ['WHK-1', 'WHK-unknown'].map((id) => ({ webhook_id: id, bundled }));
+    expect(rig.dispatcher.announced(both)).toBe(true);
+    rig.go();
+    await rig.endAll('delivered');
+    expect(rig.asked()).toBeGreaterThan(0);
+    await rig.endAll('delivered');
+  }
+});
+
+test('a webhook that does not answer gets no rows for its bundles while it has enough rows here', async () => {
+  const rig = open();
   rig.stop();
-  rig.dispatcher.add(many(2_100, 'WHK-1'));
-  expect([isNews('WHK-1', false), isNews('WHK-1', true)]).toEqual([true, false]);
-  rig.dispatcher.add(many(25, 'WHK-1'), true);
-  expect(isNews('WHK-1', false)).toBe(false);
-  expect(
-    rig.dispatcher.isNews(['WHK-1', 'WHK-unknown'].map((id) => ({ webhook_id: id, bundled: false }))),
-  ).toBe(true);
-  rig.asked();
-  rig.go();
+  rig.dispatcher.add(many(30, 'WHK-new'), true);
+  expect(rig.dispatcher.standing()).toMatchObject({ busy: ['WHK-new'], busyWithDue: ['WHK-new'] });
+  expect(rig.dispatcher.announced([{ webhook_id: 'WHK-new', bundled: true }])).toBe(false);
+});
+
+test('webhooks that rest after failures keep nobody else waiting, and no stop', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const rig = open();
+  const failing = Array.from({ length: 200 }, (_, index) => `WHK-failing-${index}`);
+  for (const webhook of failing) rig.dispatcher.add(many(20, webhook));
+  for (let round = 0; round < 4; round += 1) {
+    await rig.endAll('failed', (webhook) => webhook.startsWith('WHK-failing'));
+  }
+  expect(rig.underWay.length).toBe(0);
+  rig.dispatcher.add(many(8, 'WHK-new'));
+  expect(rig.count('WHK-new')).toBe(8);
+  const closed = rig.dispatcher.close();
   await rig.endAll('delivered');
-  expect(rig.asked()).toBeGreaterThan(0);
+  await closed;
 });
 
 test('a webhook that fails rests the longer the more often it has failed in a row', async () => {
