@@ -136,7 +136,7 @@ export async function benchStall(print) {
   }
 }
 
-const told = (delays) => `${percentile(delays, 0.5)} ${percentile(delays, 0.99)} ms`;
+const told = (delays) => `${percentile(delays, 0.5).toFixed(1)} ${percentile(delays, 0.99).toFixed(1)} ms`;
 
 /** Every tenth delivery fails once, while producers are ahead: how late its second attempt comes. */
 export async function benchFlaky(print) {
