@@ -136,15 +136,15 @@ test('webhooks that take long to answer leave half of the attempts under way to 
 
 test('webhooks that answered and all hang at once keep others waiting for no longer than it takes to see that', async () => {
   const rig = open();
+  let nowMs = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => void vi.restoreAllMocks());
   const hanging = Array.from({ length: 40 }, (_, index) => `WHK-hanging-${index}`);
   await proven(rig, ...hanging, 'WHK-healthy', 'WHK-other');
   for (let round = 0; round < 12; round += 1) {
     for (const webhook of hanging) rig.dispatcher.add(many(64, webhook));
     await rig.endAll('delivered');
   }
-  let nowMs = performance.now();
-  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  onTestFinished(() => void vi.restoreAllMocks());
   for (const webhook of hanging) rig.dispatcher.add(many(100, webhook));
   expect(rig.underWay.length).toBe(1_024);
   rig.dispatcher.add([...many(100, 'WHK-healthy'), ...many(3, 'WHK-other')]);
