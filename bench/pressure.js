@@ -72,16 +72,9 @@ export async function benchLarge(print) {
 }
 
 /** A healthy webhook alone, then beside many that take seconds to answer and whose producers are ahead of them. */
-export async function benchSlow(print) {
-  const receiver = await startReceiver();
-  const others = await startReceiver();
-  const server = await startServer();
-  try {
-    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
-    const healthy = { type: 'invoice.paid', payload: {} };
-    const count = slowSeconds * healthyPerSecond;
-    await steady(server, receiver, 500, healthyPerSecond, healthy);
-    const alone = await steady(server, receiver, count, healthyPerSecond, healthy);
+export function benchSlow(print) {
+  return besideHealthy(async (server, others, healthy) => {
+    const alone = await healthy(slowSeconds);
     for (let index = 0; index < slowWebhooks; index += 1) {
       await server.createWebhook(`${others.url}/slow`, ['agent.run.completed']);
     }
@@ -93,28 +86,18 @@ export async function benchSlow(print) {
         await new Promise((waited) => setTimeout(waited, 100));
       }
     })();
-    const beside = await steady(server, receiver, count, healthyPerSecond, healthy);
+    const beside = await healthy(slowSeconds);
     isOver = true;
     await ahead;
     print('healthy webhook alone, p50 and p99', told(alone), '');
     print(`beside ${slowWebhooks} that take 3 s, with producers ahead`, told(beside), '');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
-  } finally {
-    await server.stop();
-    receiver.stop();
-    others.stop();
-  }
+  });
 }
 
 /** A healthy webhook in the moment in which many others that have answered all begin to hang. */
-export async function benchStall(print) {
-  const receiver = await startReceiver();
-  const others = await startReceiver();
-  const server = await startServer();
-  try {
-    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
-    const healthy = { type: 'invoice.paid', payload: {} };
-    await steady(server, receiver, 500, healthyPerSecond, healthy);
+export function benchStall(print) {
+  return besideHealthy(async (server, others, healthy) => {
     for (let index = 0; index < fickleWebhooks; index += 1) {
       await server.createWebhook(`${others.url}/fickle`, ['agent.run.completed']);
     }
@@ -123,12 +106,24 @@ export async function benchStall(print) {
     await arrived;
     others.hang();
     await recordMany(server, fickleEvents);
-    const delays = await steady(server, receiver, 10 * healthyPerSecond, healthyPerSecond, healthy);
-    print(
-      `healthy webhook in the first 10 s after ${fickleWebhooks} began to hang`,
-      ...[told(delays), 'p50 and p99'],
-    );
+    const delays = await healthy(10);
+    print(`${fickleWebhooks} webhooks begin to hang; a healthy one then, p50 and p99`, told(delays), '');
     print('at most', `${Math.max(...delays)} ms`, '');
+  });
+}
+
+/** A server with a healthy webhook that was sent to, how long it takes for some seconds, and a receiver for others. */
+async function besideHealthy(work) {
+  const receiver = await startReceiver();
+  const others = await startReceiver();
+  const server = await startServer();
+  try {
+    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
+    const fields = { type: 'invoice.paid', payload: {} };
+    const healthy = (seconds) =>
+      steady(server, receiver, seconds * healthyPerSecond, healthyPerSecond, fields);
+    await healthy(5);
+    await work(server, others, healthy);
   } finally {
     await server.stop();
     receiver.stop();

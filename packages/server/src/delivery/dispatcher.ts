@@ -89,11 +89,7 @@ export class Dispatcher {
 
   /** New deliveries of these were left in the database. */
   left(shares: readonly LeftShare[]): void {
-    for (const { webhook_id: id, bundled } of shares) {
-      const lane = this.#lanes.get(id);
-      if (bundled) lane?.bundles.grow();
-      else lane?.rows.grow();
-    }
+    for (const { webhook_id: id, bundled } of shares) this.#lanes.get(id)?.backlog(bundled).grow();
   }
 
   /** These are in the database: it is kept in mind. Answers whether one of their webhooks could be given some now. */
@@ -102,8 +98,7 @@ export class Dispatcher {
     let hasRoom = false;
     for (const { webhook_id: id, bundled } of shares) {
       const lane = this.#lanes.get(id);
-      if (bundled) lane?.bundles.expect();
-      else lane?.rows.expect();
+      lane?.backlog(bundled).expect();
       if (!lane || !(bundled ? isBusy(lane) : isBusyWithDue(lane))) hasRoom = true;
     }
     return hasRoom;
@@ -174,7 +169,7 @@ export class Dispatcher {
   get #isFull(): boolean {
     if (this.#inFlight < inFlightMax) return false;
     let stalled = 0;
-    for (const lane of this.#lanes.values()) if (lane.isStalled) stalled += lane.inFlight;
+    for (const lane of this.#lanes.values()) if (lane.isStalled) stalled += lane.taken;
     return this.#inFlight - Math.min(stalled, spare) >= inFlightMax;
   }
 
@@ -193,10 +188,11 @@ export class Dispatcher {
       if (result !== 'not attempted') lane.took(performance.now() - startedMs);
       this.#inFlight -= 1;
       if (heldBack) this.#heldBack -= 1;
-      // Its share rests; what may be under way at all is for others meanwhile.
-      if (lane.isFailing) setTimeout(() => this.#finish(lane), this.#restMs(lane)).unref();
-      else this.#finish(lane);
-      this.pump();
+      if (lane.isFailing) {
+        // Its share rests; what may be under way at all is for others meanwhile.
+        setTimeout(() => this.#finish(lane), this.#restMs(lane)).unref();
+        this.pump();
+      } else this.#finish(lane);
       if (this.#inFlight === 0) for (const idle of this.#whenIdle.splice(0)) idle();
     });
   }

@@ -34,7 +34,7 @@ export class Lane {
   #shares = sharesAtStart;
   #failures = 0;
   #successes = 0;
-  #inFlight = 0;
+  #taken = 0;
   /** Since when none of those under way has ended. */
   #silentSinceMs = 0;
   queuedBytes = 0;
@@ -66,19 +66,19 @@ export class Lane {
     return this.#successes > 0 && !this.isFailing;
   }
 
-  /** Shares that are taken: under way, or resting after that. */
-  get inFlight(): number {
-    return this.#inFlight;
+  /** How many of its shares are under way, or rest after that. */
+  get taken(): number {
+    return this.#taken;
   }
 
-  /** All that is under way has been so for long: it answered before, and hangs now. */
+  /** Of what is under way nothing has ended for long: it hangs. */
   get isStalled(): boolean {
-    return this.#inFlight > 0 && !this.isFailing && performance.now() - this.#silentSinceMs > slowMs;
+    return this.#taken > 0 && !this.isFailing && performance.now() - this.#silentSinceMs > slowMs;
   }
 
   /** Answers, and has little under way. */
   get isModest(): boolean {
-    return this.isProven && !this.isSlow && !this.isStalled && this.#inFlight < sharesAtStart;
+    return this.isProven && !this.isSlow && !this.isStalled && this.#taken < sharesAtStart;
   }
 
   /** Answers, but only after seconds. */
@@ -98,6 +98,10 @@ export class Lane {
     if (this.rows.isBehind || this.bundles.isBehind) return true;
     const enough = this.isProven ? this.#queuedMax : this.#queuedMax / 4;
     return this.queued >= enough || this.queuedBytes >= queuedBytesMax;
+  }
+
+  backlog(bundled: boolean): Backlog {
+    return bundled ? this.bundles : this.rows;
   }
 
   get wantsBundles(): boolean {
@@ -126,11 +130,11 @@ export class Lane {
   }
 
   get canStart(): boolean {
-    return this.queued > 0 && this.#inFlight < (this.isFailing ? sharesWhenFailing : this.#shares);
+    return this.queued > 0 && this.#taken < (this.isFailing ? sharesWhenFailing : this.#shares);
   }
 
   get isIdle(): boolean {
-    if (this.queued > 0 || this.#inFlight > 0) return false;
+    if (this.queued > 0 || this.#taken > 0) return false;
     return !this.rows.isExpected && !this.bundles.isExpected;
   }
 
@@ -164,12 +168,12 @@ export class Lane {
   }
 
   started(): void {
-    if (this.#inFlight === 0) this.#silentSinceMs = performance.now();
-    this.#inFlight += 1;
+    if (this.#taken === 0) this.#silentSinceMs = performance.now();
+    this.#taken += 1;
   }
 
   ended(): void {
-    this.#inFlight -= 1;
+    this.#taken -= 1;
     this.#silentSinceMs = performance.now();
   }
 
