@@ -1,4 +1,8 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { pino } from 'pino';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { WebhookDirectory } from '../../src/delivery/directory.js';
+import { Endings } from '../../src/delivery/endings.js';
+import type { Database } from '../../src/storage/database.js';
 import { changeWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
 import { subscribe } from '../support/bundles.js';
 import { freshDatabase } from '../support/database.js';
@@ -121,4 +125,30 @@ test('ending what waits for one webhook costs no more where there are many deliv
   const [few, many] = [await prepared(1_000), await prepared(100_000)];
   expect(few).toBeGreaterThan(1_000);
   expect(many).toBeLessThan(1.2 * few);
+});
+
+test('however often attempts fail, how an active webhook stands is asked once in a while; of one that may have ended, at once', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const active = new Set(['WHK-1', 'WHK-2']);
+  const asked: string[] = [];
+  const directory = {
+    peek: (id: string) => (active.has(id) ? { kind: 'active' } : undefined),
+    renew: async ({ id }: { id: string }) => void asked.push(id),
+  } as unknown as WebhookDirectory;
+  const endings = new Endings({} as Database, directory, pino({ level: 'silent' }));
+  const retried = (...ids: string[]) =>
+    endings.retried(ids.map((id) => ({ organization_id: 'ORG-acme', id })));
+  for (let times = 0; times < 10; times += 1) retried('WHK-1', 'WHK-2');
+  retried('WHK-3');
+  expect(asked).toEqual(['WHK-3']);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asked).toEqual(['WHK-3', 'WHK-1', 'WHK-2']);
+  retried('WHK-1');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asked).toEqual(['WHK-3', 'WHK-1', 'WHK-2', 'WHK-1']);
+  retried('WHK-1');
+  await endings.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asked).toHaveLength(4);
 });
