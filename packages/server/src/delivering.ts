@@ -71,12 +71,12 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       return failure;
     },
     test: (webhook, type, sample) => prober.test(webhook, type, sample),
-    placement: () => engine.placement(),
+    room: () => engine.room(),
     accept: (batch) => {
       engine.accept(batch);
       recorded.ring(batch.organizations);
     },
-    endWaiting: (webhook) => engine.endWaiting(webhook),
+    endWaiting: (webhook) => engine.alignWaiting(webhook),
     forgetEverywhere: (webhook) => engine.forgetEverywhere(webhook),
   };
   let upkeep: Upkeep | undefined;

@@ -4,7 +4,7 @@ import { dayMs } from './domain/duration.js';
 import { oldestReadableMs } from './domain/event.js';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
-import { deleteOldBundles } from './storage/deliveries.js';
+import { deleteOldBacklog } from './storage/deliveries.js';
 import { deleteEventKeys } from './storage/events.js';
 import { withMaintenanceLock } from './storage/maintenance-lock.js';
 import { dropPartitions, makePartitionsAhead, type Partitioned } from './storage/partitions.js';
@@ -38,7 +38,7 @@ export class Maintenance {
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
-    await this.#try('old bundles', () => deleteOldBundles(this.#database, new Date(oldestReadableMs(nowMs))));
+    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestReadableMs(nowMs))));
     await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));

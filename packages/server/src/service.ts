@@ -19,7 +19,6 @@ import { Database, type DatabaseTarget, isUnreachable } from './storage/database
 import { readLongestWaitSeconds } from './storage/deliveries.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
 import { readHorizonMs } from './storage/events.js';
-import { adviceOnLocks } from './storage/lock-table.js';
 import { isMigrated, migrate } from './storage/migrate.js';
 import type { RecordedBatch } from './storage/recording.js';
 import { Metrics } from './web/metrics.js';
@@ -62,7 +61,7 @@ export async function startService(
 
   try {
     const { database, target } = await openDatabase(config, closers);
-    const readiness = await startMigrating(database, config.databaseUrl === undefined, logger, closers);
+    const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
     watchStore(metrics, database);
     const recorded = new Bell();
@@ -98,12 +97,12 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
-      const { placement } = delivery.courier;
+      const { room } = delivery.courier;
       const onRecorded = handOver(delivery, metrics);
       const app = await createPlatformListener({
         ...{ logger, metrics, version },
-        recorder: new Recorder(database, placement, onRecorded),
-        lifecycles: { database, placement, onRecorded },
+        recorder: new Recorder(database, room, onRecorded),
+        lifecycles: { database, room, onRecorded },
         token: config.platformToken ?? (await platformToken(config.dataDir)),
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
@@ -167,7 +166,7 @@ function watchStore(metrics: Metrics, database: Database): void {
   metrics.watchAge(
     'posthorn_event_horizon_age_seconds',
     'How far readers in ascending order are behind, held back by the oldest recording transaction',
-    async () => Math.max(0, Date.now() - (await readHorizonMs(database))) / 1000,
+    async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
   );
 }
 
@@ -183,15 +182,13 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
  * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
  * which is what an orchestrator expects. Any other failure of a migration does.
  */
-async function startMigrating(database: Database, isOurs: boolean, logger: Logger, closers: Closers) {
+async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
   let whenMigrated: (() => Promise<void>)[] = [];
   const attempt = async () => {
     if (migrated) return;
     const applied = await migrate(database);
     if (applied.length > 0) logger.info({ migrations: applied }, 'migrations applied');
-    const advice = isOurs ? undefined : await adviceOnLocks(database);
-    if (advice !== undefined) logger.warn(advice);
     migrated = true;
     for (const then of whenMigrated) await then();
     whenMigrated = [];

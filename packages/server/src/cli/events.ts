@@ -85,7 +85,7 @@ export const eventsTail: Command = {
     const stop = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
     await visit(config, async (database) => {
-      let position = await presentPosition(database);
+      let position = await presentPosition(database, filter.organization_id);
       if (terminal.isInteractive)
         terminal.line(terminal.paint('dim', `Following ${options.organization}; Ctrl-C ends it.`));
       while (!stop.signal.aborted) {

@@ -1,205 +1,89 @@
 import type { Logger } from 'pino';
-import { type BundleClaim, type ClaimedBundles, claimBundles, claimDeliveries } from '../storage/claims.js';
+import { claim } from '../storage/claims.js';
 import type { Database } from '../storage/database.js';
-import { readOldestUnfinished } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import type { LeftShare } from '../storage/recording.js';
-import { Alarms } from './alarms.js';
-import { dueMax } from './lane.js';
-
-/** Found by nobody's word: deliveries recorded where no notification reaches us. */
-const pollMs = 500;
-const shareMin = 0.01;
-const webhooksMax = 100;
-/** What one answer of the database may bring: it is read in one piece, while nothing else is. */
-const bytesMax = 8 * 1024 * 1024;
-const bundledMax = 5_000;
-/** Bundles leave this much room to what is recorded meanwhile, and further ones of a webhook more. */
-const roomLeft = 5_000;
-const roomLeftByFurther = 10_000;
-/** Another node is just taking what we found. */
-const takenMs = 20;
-const oldestEveryMs = 60_000;
-const wakeStepMs = 20;
-
-/** What a claim left in the database. */
-export interface Left {
-  due: Looked;
-  bundled: Looked;
-  /** When it began. */
-  atMs: number;
-}
-
-export interface Looked {
-  /** Webhooks that have more there. */
-  more: ReadonlySet<string>;
-  /** Webhooks of which it brought something; of those that have no more, all there was. */
-  all: ReadonlySet<string>;
-  /** Webhooks that were not to be looked at. */
-  busy: ReadonlySet<string>;
-  /** All others were looked at. */
-  complete: boolean;
-}
-
-/** How webhooks stand here, as far as claims need to know. */
-export interface Standing {
-  /** They need nothing that was recorded lately. */
-  busy: string[];
-  /** They need nothing that is due. */
-  busyWithDue: string[];
-  /** They take whatever there is of theirs. */
-  answering: string[];
-}
+import type { Lanes } from './lanes.js';
+import { limits } from './limits.js';
 
 export interface ClaimerOptions {
+  database: Database;
+  logger: Logger;
+  lanes: Lanes;
+  /** The name under which this node leases; undefined while it has none. */
   node: () => number | undefined;
-  room: () => number;
-  standing: () => Standing;
-  /** Told what is in the database, answers whether one of their webhooks could be given some now. */
-  onAnnounced: (shares: readonly LeftShare[]) => boolean;
-  onDue: (deliveries: readonly LeasedDelivery[]) => void;
-  onBundled: (deliveries: readonly LeasedDelivery[]) => void;
-  onLeft: (left: Left) => void;
+  onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
 }
 
-/** Takes due deliveries from the database: retries, what a dead node left, what others recorded. */
+/** Takes from the database what waits: retries, what a dead node left, what others recorded. One claim at a time. */
 export class Claimer {
-  readonly #database: Database;
-  readonly #logger: Logger;
   readonly #options: ClaimerOptions;
-  readonly #alarms = new Alarms((webhooks) =>
-    this.announce(webhooks.map((id) => ({ webhook_id: id, bundled: false }))),
-  );
-  #notBefore = new Date(0);
-  #oldestReadAtMs = Number.NEGATIVE_INFINITY;
-  #poll: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
-  #again = false;
-  /** How much of the largest claim is asked for. */
-  #share = 1;
+  /** How much of the room is asked for. Halved before each claim: one that returns too much to read would fail for ever. */
+  #part = 1;
   #stopped = false;
 
-  constructor(database: Database, logger: Logger, options: ClaimerOptions) {
-    this.#database = database;
-    this.#logger = logger;
+  constructor(options: ClaimerOptions) {
     this.#options = options;
   }
 
-  start(): void {
-    this.#poll = setInterval(() => this.wake(), pollMs);
-    this.wake();
+  /** Claims after `ms`, or sooner if that was asked for. */
+  wake(ms = 0): void {
+    if (this.#stopped) return;
+    const dueAtMs = performance.now() + ms;
+    if (dueAtMs >= this.#dueAtMs) return;
+    this.#dueAtMs = dueAtMs;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#run(), ms);
   }
 
-  /** Claims now; while a claim is under way, once more after it. */
-  wake(): void {
-    if (this.#stopped) return;
-    if (this.#claiming) {
-      this.#again = true;
-      return;
-    }
-    this.#again = false;
+  #run(): void {
+    // The claim that is under way looks at `#dueAtMs` when it ends.
+    if (this.#claiming || this.#stopped) return;
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
     this.#claiming = this.#claim()
-      .catch((error) =>
-        this.#logger.warn({ reason: (error as Error).message }, 'deliveries could not be claimed'),
-      )
-      .finally(() => {
+      .catch((error) => {
+        this.#options.logger.warn({ reason: (error as Error).message }, 'deliveries could not be claimed');
+        return limits.pollMs;
+      })
+      .then((againMs) => {
         this.#claiming = undefined;
-        if (this.#again) this.wake();
+        const dueMs = this.#dueAtMs - performance.now();
+        this.#dueAtMs = Number.POSITIVE_INFINITY;
+        this.wake(Math.max(0, Math.min(againMs, dueMs)));
       });
   }
 
-  /** These are in the database: claims, unless their webhooks have enough to do here. None: it is not known whose. */
-  announce(shares: readonly LeftShare[]): void {
-    if (shares.length === 0 || this.#options.onAnnounced(shares)) this.wake();
-  }
-
-  /** Claims in a moment, for all that ask until then. */
-  wakeSoon(): void {
-    this.#alarms.setFor(Date.now(), wakeStepMs);
-  }
-
-  /** A retry of this webhook's is due then; it may be claimed up to `lateMs` later, together with others. */
-  expectRetry(webhookId: string, atMs: number, lateMs: number): void {
-    let stepMs = wakeStepMs;
-    while (stepMs * 2 <= lateMs) stepMs *= 2;
-    // Else the poll is soon enough.
-    if (stepMs < pollMs) this.#alarms.setFor(atMs, stepMs, webhookId);
-  }
-
-  async #claim(): Promise<void> {
-    const node = this.#options.node();
-    const room = this.#options.room();
-    if (node === undefined || room < dueMax) return;
-    await this.#readOldest();
-    const share = this.#share;
-    const perWebhook = Math.max(1, Math.floor(dueMax * share));
-    const webhooks = Math.max(1, Math.floor(webhooksMax * share));
-    // Halved until it is through: claims that bring too much to be read in time would all fail alike.
-    this.#share = Math.max(shareMin, share / 2);
-    const atMs = performance.now();
-    const { busy, busyWithDue, answering } = this.#options.standing();
-    const webhooksMaxDue = Math.min(webhooks, Math.floor(room / perWebhook));
-    const due = await claimDeliveries(this.#database, {
-      ...{ node, perWebhook, bytesMax, busy: busyWithDue, notBefore: this.#notBefore },
-      webhooksMax: webhooksMaxDue,
-    });
-    // Under a name that was given up meanwhile: they go back to the pool with it.
-    if (node !== this.#options.node()) return;
-    this.#options.onDue(due.deliveries);
-    const counts = new Map<string, number>();
-    for (const { webhook_id: id } of due.deliveries) counts.set(id, (counts.get(id) ?? 0) + 1);
-    const full = [...counts].filter(([, count]) => due.cut || count >= perWebhook).map(([id]) => id);
-    // A bundle of a webhook that does not answer gets rows when it has none left, not before.
-    const busyWithBundles = [...busy, ...full.filter((id) => !answering.includes(id))];
-    const left = room - due.deliveries.length;
-    const bundled = await this.#claimBundles({
-      ...{ node, perWebhook, answering, webhooksMax: webhooks, bytesMax: Math.floor(bytesMax * share) },
-      busy: busyWithBundles,
-      firstMax: Math.floor(Math.min(left - roomLeft, bundledMax * share)),
-      furtherMax: Math.floor(Math.min(left - roomLeftByFurther, bundledMax * share)),
-    });
+  /** Returns when to claim again. */
+  async #claim(): Promise<number> {
+    const { database, lanes, node, onClaimed } = this.#options;
+    const id = node();
+    const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#part);
+    if (!room || room.total < 1) return limits.pollMs;
+    const beganMs = performance.now();
+    const bounds = {
+      webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#part)),
+      bytesMax: Math.floor(limits.claimBytes * this.#part),
+    };
+    const part = this.#part;
+    this.#part = Math.max(limits.claimPartMin, part / 2);
+    const claimed = await claim(database, room, bounds);
     // Back slowly: a claim that fails costs this node its leases.
-    this.#share = Math.min(1, share * 1.1);
-    if (node !== this.#options.node()) return;
-    this.#options.onBundled(bundled.deliveries);
-    this.#options.onLeft({
-      due: {
-        // Of large bundles the first are rows by now.
-        more: new Set([...full, ...bundled.remaining]),
-        all: new Set(counts.keys()),
-        busy: new Set(busyWithDue),
-        complete: !due.cut && counts.size < webhooksMaxDue,
-      },
-      bundled: {
-        more: new Set(bundled.remaining),
-        all: new Set(bundled.deliveries.map(({ webhook_id: id }) => id)),
-        busy: new Set(busyWithBundles),
-        complete: bundled.complete,
-      },
-      atMs,
-    });
-    if (due.cut || counts.size >= webhooks || bundled.again) this.#again = true;
-    else if (bundled.remaining.length > 0 && bundled.deliveries.length === 0)
-      this.#alarms.setFor(Date.now() + takenMs, wakeStepMs);
-  }
-
-  async #claimBundles(claim: BundleClaim): Promise<ClaimedBundles> {
-    if (claim.firstMax > 0) return claimBundles(this.#database, claim);
-    return { deliveries: [], remaining: [], again: false, complete: false };
-  }
-
-  async #readOldest(): Promise<void> {
-    const nowMs = performance.now();
-    if (nowMs - this.#oldestReadAtMs < oldestEveryMs) return;
-    this.#oldestReadAtMs = nowMs;
-    // Where nothing is unfinished, what comes is of today or, just before midnight, of tomorrow.
-    this.#notBefore = (await readOldestUnfinished(this.#database)) ?? new Date(Date.now() - 86_400_000);
+    this.#part = Math.min(1, part * 1.1);
+    // Under a name that was given up in the meantime: what was claimed is released with it.
+    if (id !== node()) return 0;
+    onClaimed(claimed.deliveries);
+    const isMore = lanes.claimed(claimed, room, beganMs);
+    // If nothing came of it, another node is taking what waits.
+    if (isMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
+    if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
+    return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearInterval(this.#poll);
-    this.#alarms.stop();
+    clearTimeout(this.#timer);
     await this.#claiming;
   }
 }

@@ -3,27 +3,28 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
+import { alignWaiting } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
 import { countOtherNodes } from '../storage/nodes.js';
-import { announcedShares, type Placement, type RecordedBatch } from '../storage/recording.js';
-import type { Settlement } from '../storage/settlements.js';
+import type { RecordedBatch } from '../storage/recording.js';
+import { noRoom, type Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
 import { conclude, setAside } from './conclusion.js';
-import { refreshEveryMs, type Standing, trustMs, type WebhookDirectory } from './directory.js';
-import { Dispatcher } from './dispatcher.js';
-import { Endings } from './endings.js';
-import { HealthKeeper } from './health-keeper.js';
+import type { WebhookDirectory } from './directory.js';
+import { Lanes, type Turn } from './lanes.js';
 import { NodeLease } from './lease.js';
-import { Settler } from './settler.js';
+import { limits } from './limits.js';
+import type { Ended } from './policy.js';
+import { Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
-  /** Nobody else can be running on this database. */
+  /** Nobody else can run on this database. */
   alone: boolean;
   directory: WebhookDirectory;
   sender: Sender;
@@ -31,180 +32,148 @@ export interface EngineOptions {
   retryScheduleMs: readonly number[];
   timeoutMs: number;
   random: () => number;
+  /** Events of the service's own were recorded. */
   onRecorded: (batch: RecordedBatch) => void;
   onAttempt: (outcome: Outcome, verdict: Verdict['kind']) => void;
 }
 
-/** A retry can be claimed once its settlement is written. */
-const settledWithinMs = 40;
-/** How late a retry may be claimed, as a part of the time it waited: retries that are due at about one time go together. */
-const retryLateness = 0.05;
-const heldBackMs = 5_000;
-/** How long deliveries wait for a machine that has no file or memory left to open a connection. */
-const exhaustedMs = 2_000;
-/** How long the answer to whoever disables or deletes a webhook waits for its deliveries to end. */
-const endWithinMs = 2_000;
-/** From the first step of a stop: the process has 10 s for all of it. */
-const drainMsMax = 8_500;
-
 /**
- * A delivery's life, top to bottom: it is born leased to this node or claimed by it, waits for its turn,
- * is attempted, judged and settled.
+ * A delivery's life, top to bottom: a recording hands it to this node or a claim leases it, it waits for its turn, is
+ * attempted, judged and settled. Three things flow back: what a settlement led to (`#written`), what a claim found
+ * (`#dispatch`), and what happened to the lease (`#leaseChanged`).
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
+  readonly #lanes = new Lanes();
   readonly #lease: NodeLease;
-  readonly #dispatcher: Dispatcher;
-  readonly #claimer: Claimer;
   readonly #settler: Settler;
+  readonly #claimer: Claimer;
   readonly #listener: NotificationListener;
-  readonly #health: HealthKeeper;
-  readonly #endings: Endings;
   #refreshing: Repeating | undefined;
   #exhaustedAtMs = Number.NEGATIVE_INFINITY;
-  #stopping = false;
   #drainUntilMs: number | undefined;
+  #whenIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
-    const { database, logger } = options;
+    const { database, logger, timeoutMs, target, sender } = options;
     this.#options = options;
-    this.#lease = new NodeLease(database, logger, options.timeoutMs);
-    this.#endings = new Endings(database, options.directory, logger);
-    this.#dispatcher = new Dispatcher({
-      run: (delivery) => this.#run(delivery),
-      mayStart: () => !this.#stopping && this.#lease.coversAttempt && !this.#settler.isBehind,
-      onRoom: () => this.#claimer.wakeSoon(),
-      onSurplus: (deliveries) => this.#giveBack(deliveries),
-    });
-    this.#settler = new Settler(database, logger, {
-      beforeWriting: (outcomes) => this.#health.catchUp(outcomes),
-      afterWriting: () => {
-        this.#dispatcher.pump();
-        return this.#health.giveUpFailing();
-      },
-      onRetries: (webhooks) => this.#endings.retried(webhooks),
-      placement: () => this.placement(),
-      onRecorded: (batch) => {
-        this.accept(batch);
-        options.onRecorded(batch);
-      },
-      onDisabled: (webhook) => void this.#forget(webhook),
-    });
-    this.#claimer = new Claimer(database, logger, {
-      node: () => this.#lease.id,
-      room: () => this.#dispatcher.room,
-      standing: () => this.#dispatcher.standing(),
-      onAnnounced: (shares) => this.#dispatcher.announced(shares),
-      onDue: (deliveries) => this.#dispatcher.add(deliveries, true),
-      onBundled: (deliveries) => this.#dispatcher.add(deliveries),
-      onLeft: (left) => this.#dispatcher.expect(left),
-    });
-    this.#health = new HealthKeeper({
-      ...{ database, logger, now: options.sender.now },
-      placement: () => this.placement(),
-      onDisabled: (webhook, batch) => {
-        void this.#forget(webhook);
-        this.accept(batch);
-        options.onRecorded(batch);
-      },
-    });
-    this.#listener = new NotificationListener(options.target, 'posthorn_deliveries', (payload) =>
-      this.#claimer.announce(announcedShares(payload)),
+    this.#lease = new NodeLease({ database, logger, attemptMs: timeoutMs }, (change) =>
+      this.#leaseChanged(change),
     );
-    this.#lease.onReleased = () => this.#claimer.wake();
-    this.#lease.onRenewed = () => this.#dispatcher.pump();
-    this.#lease.onLost = () => void this.#dispatcher.takeQueued();
+    this.#settler = new Settler({
+      ...{ database, logger, now: sender.now },
+      room: () => this.room(),
+      onWritten: (written) => this.#written(written),
+    });
+    this.#claimer = new Claimer({
+      ...{ database, logger, lanes: this.#lanes },
+      node: () => this.#lease.id,
+      onClaimed: (deliveries) => this.#dispatch(deliveries),
+    });
+    this.#listener = new NotificationListener(target, 'posthorn_deliveries', () => this.#announced());
   }
 
   async start(): Promise<void> {
-    await this.#lease.start(this.#options.alone);
+    const { alone, directory, logger } = this.#options;
+    await this.#lease.start(alone);
     await this.#listener.start();
-    const { directory, timeoutMs, logger } = this.#options;
-    // What cannot be read anew is not acted on any more; those who find that out say so.
-    const refresh = () => directory.refresh(timeoutMs).catch(() => undefined);
-    this.#refreshing = new Repeating(refreshEveryMs, refresh, logger);
-    this.#claimer.start();
-  }
-
-  /** Where deliveries of events that are about to be recorded go. */
-  placement(): Placement {
-    return this.#dispatcher.placement(this.#lease.id);
-  }
-
-  /** Something may be leased to this node without its knowledge. */
-  abandonLeases(): void {
-    this.#lease.abandon();
-  }
-
-  /** Takes over what was born leased to this node: straight from the commit, no claim, no second read. */
-  accept(batch: RecordedBatch): void {
-    this.#dispatcher.left(batch.left);
-    // Under a name that was given up meanwhile: they go back to the pool with it.
-    if (batch.leased.length > 0 && batch.placement.node === this.#lease.id)
-      this.#dispatcher.add(batch.leased);
+    // What could not be read again is not acted on; the attempts that find that out report it.
+    const refresh = () => directory.refresh(this.#lanes.inUse()).catch(() => undefined);
+    this.#refreshing = new Repeating(limits.refreshEveryMs, refresh, logger);
+    this.#claimer.wake();
   }
 
   get inFlight(): number {
-    return this.#dispatcher.inFlight;
+    return this.#lanes.underWay;
   }
 
   get queued(): number {
-    return this.#dispatcher.queued;
+    return this.#lanes.queued;
   }
 
-  async #run(delivery: LeasedDelivery): Promise<'delivered' | 'failed' | 'not attempted'> {
+  /** Returns what a recording may hand to this node. */
+  room(): Room {
+    const { id } = this.#lease;
+    return id === undefined || this.#isStopping ? noRoom : this.#lanes.roomToRecord(id);
+  }
+
+  /** Takes over what a recording handed to this node, straight from the commit. */
+  accept(batch: RecordedBatch): void {
+    this.#options.directory.confirm(batch.matched, batch.askedAtMs);
+    if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
+    // Under a name that was given up in the meantime: they are released with it.
+    if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
+  }
+
+  #dispatch(deliveries: readonly LeasedDelivery[]): void {
+    this.#giveBack(this.#lanes.add(deliveries));
+    this.#pump();
+  }
+
+  /** Starts attempts while slots are free. */
+  #pump(): void {
+    while (!this.#isStopping && this.#lease.coversAttempt && !this.#settler.isBehind) {
+      const turn = this.#lanes.next();
+      if (!turn) return;
+      void this.#deliver(turn);
+    }
+  }
+
+  async #deliver(turn: Turn): Promise<void> {
+    const result = await this.#run(turn.delivery).catch((error: Error) => this.#failed(turn.delivery, error));
+    const restMs = this.#lanes.ended(turn, result);
+    if (restMs > 0) setTimeout(() => this.#rested(turn), restMs).unref();
+    this.#giveBack(this.#lanes.trim(turn.lane));
+    if (this.#lanes.wantsMore(turn.lane)) this.#claimer.wake(limits.wakeMs);
+    this.#pump();
+    if (this.#lanes.underWay === 0) this.#whenIdle?.();
+  }
+
+  #rested({ lane }: Turn): void {
+    this.#lanes.rested(lane);
+    this.#pump();
+  }
+
+  /** Attempts one delivery, judges the outcome and passes it on to be settled. */
+  async #run(delivery: LeasedDelivery): Promise<Ended> {
     const node = this.#lease.id;
-    if (node === undefined) return 'not attempted';
-    const { directory, sender, retryScheduleMs, random, onAttempt } = this.#options;
-    const standing = directory.peek(delivery.webhook_id) ?? (await this.#standing(delivery));
-    if (standing?.kind !== 'active' || delivery.payload === null || !this.#lease.coversAttempt) {
-      this.#settler.add({ node, settlement: this.#putBack(delivery, standing) });
-      return 'not attempted';
-    }
-    const { target } = standing;
-    const attemptedAt = new Date(sender.now());
+    if (node === undefined) return { kind: 'not attempted' };
+    const target = await this.#targetOf(delivery, node);
+    if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
+    const attemptedAt = new Date(this.#options.sender.now());
+    const startedMs = performance.now();
     const outcome = await this.#attempt(delivery, delivery.payload, target);
+    const tookMs = performance.now() - startedMs;
     if (outcome.kind === 'withheld') {
-      this.#settler.add({ node, settlement: this.#withheld(delivery, outcome) });
-      return 'not attempted';
+      this.#setAside(delivery, node, this.#waitAfter(outcome));
+      return { kind: 'not attempted' };
     }
+    const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    if (verdict.kind === 'retry') {
-      const dueAtMs = Date.now() + verdict.waitMs + settledWithinMs;
-      this.#claimer.expectRetry(delivery.webhook_id, dueAtMs, verdict.waitMs * retryLateness);
-    }
-    this.#health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
+    this.#settler.health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
     this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
+    // Longer waits are found by the poll, which knows when the next retry is due.
+    if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
+      this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
     onAttempt(outcome, verdict.kind);
     this.#log(delivery, outcome, verdict);
-    return isDelivered(outcome) ? 'delivered' : 'failed';
+    return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
-  #standing(delivery: LeasedDelivery): Promise<Standing | undefined> {
+  /** Returns where to send; or sees to a delivery that cannot be attempted now, and returns undefined. */
+  async #targetOf(delivery: LeasedDelivery, node: number): Promise<Target | undefined> {
+    const { directory } = this.#options;
     const { organization_id: organizationId, webhook_id: webhookId } = delivery;
-    return this.#options.directory.get(organizationId, webhookId).catch(() => undefined);
-  }
-
-  /** What is settled instead of an attempt where none may be made now. */
-  #putBack(delivery: LeasedDelivery, standing: Standing | undefined): Settlement {
-    const later = (waitMs: number) => setAside(delivery, { status: 'pending', wait_ms: waitMs });
-    if (standing === undefined || !this.#lease.coversAttempt) return later(0);
-    switch (standing.kind) {
-      case 'active':
-        // Its event is gone: it outlived its retention while the delivery waited.
-        return setAside(delivery, { status: 'cancelled' });
-      case 'unverified':
-        // Not for long: it may be active by now, and while it is not, it is not claimed again.
-        return later(trustMs);
-      case 'sealed':
-        return later(heldBackMs);
-      case 'disabled':
-        void this.#endings.check([webhookOf(delivery)]);
-        return setAside(delivery, { status: 'failed', error: 'disabled' });
-      case 'deleted':
-        void this.#endings.check([webhookOf(delivery)]);
-        return setAside(delivery, { status: 'cancelled' });
-    }
+    const standing =
+      directory.peek(webhookId) ?? (await directory.get(organizationId, webhookId).catch(() => undefined));
+    if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
+    else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
+    // The database holds or ends it when this is written, unless the webhook is active again by then.
+    else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
+    else if (delivery.payload === null)
+      this.#settler.add({ node, settlement: setAside(delivery, { status: 'cancelled' }) });
+    else return standing.target;
+    return undefined;
   }
 
   #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
@@ -221,43 +190,94 @@ export class DeliveryEngine {
       body: Buffer.from(envelopeText(head, payload)),
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
-    // The webhook may have been deleted, disabled or changed while the connection was made.
+    // The webhook may be deleted, disabled or changed while the connection is made.
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
     return attempt(sender, target, message, timeoutMs, mayStart);
   }
 
-  #withheld(delivery: LeasedDelivery, { reason }: Withheld): Settlement {
-    const exhausted = reason === 'exhausted';
-    if (exhausted && performance.now() - this.#exhaustedAtMs > exhaustedMs) {
+  #waitAfter({ reason }: Withheld): number {
+    if (reason !== 'exhausted') return 0;
+    if (performance.now() - this.#exhaustedAtMs > limits.exhaustedWaitMs) {
       this.#exhaustedAtMs = performance.now();
       this.#options.logger.error(
         'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
       );
     }
-    return setAside(delivery, { status: 'pending', wait_ms: exhausted ? exhaustedMs : 0 });
+    return limits.exhaustedWaitMs;
   }
 
-  async #forget(webhook: WebhookKey): Promise<void> {
-    this.#options.directory.forget(webhook.id);
-    await this.#endings.check([webhook]);
+  /** A fault of ours in one delivery: it is attempted again, and all others go on. */
+  #failed(delivery: LeasedDelivery, error: Error): Ended {
+    this.#options.logger.error(
+      { delivery_id: delivery.delivery_id, err: error },
+      'a delivery could not be attempted',
+    );
+    const { id } = this.#lease;
+    if (id !== undefined) this.#setAside(delivery, id, limits.sealedWaitMs);
+    return { kind: 'not attempted' };
   }
 
-  /** Before a disabled webhook is made active: what waited for it until then ends first. */
-  endWaiting(webhook: WebhookKey): Promise<void> {
-    return this.#endings.check([webhook]);
+  /** Writes that no attempt was made: the delivery waits in the database, for any node. */
+  #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
+    this.#settler.add({ node, settlement: setAside(delivery, { status: 'pending', wait_ms: waitMs }) });
   }
 
-  /** After a webhook was changed: resolves when no node will send anything for it as it was any more. */
+  #giveBack(deliveries: readonly LeasedDelivery[]): void {
+    const { id } = this.#lease;
+    if (id !== undefined) for (const delivery of deliveries) this.#setAside(delivery, id, 0);
+  }
+
+  #written({ disabled, recorded }: Written): void {
+    for (const webhook of disabled) {
+      this.#options.directory.forget(webhook.id);
+      void this.alignWaiting(webhook);
+    }
+    if (recorded) {
+      this.accept(recorded);
+      this.#options.onRecorded(recorded);
+    }
+    // Sending stops while too many outcomes are not written.
+    this.#pump();
+  }
+
+  #leaseChanged(change: 'renewed' | 'released' | 'lost'): void {
+    if (change === 'renewed') this.#pump();
+    else if (change === 'released') this.#claimer.wake();
+    else this.#lanes.clear();
+  }
+
+  /** Something waits, and what was committed shortly after the notification was not announced. */
+  #announced(): void {
+    this.#claimer.wake();
+    setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
+  }
+
+  /** Gives up this node's leases: something may be leased to it without its knowledge. */
+  abandonLeases(): void {
+    this.#lease.abandon();
+  }
+
+  /** Resolves once what waits for a webhook is in line with its status. */
+  async alignWaiting(webhook: WebhookKey): Promise<void> {
+    const { database, logger } = this.#options;
+    try {
+      while ((await alignWaiting(database, webhook, limits.alignDeliveries)) > 0)
+        if (this.#isStopping) return;
+    } catch (error) {
+      logger.warn(
+        { webhook_id: webhook.id, reason: (error as Error).message },
+        'waiting deliveries could not be ended yet; they end when they are due',
+      );
+    }
+  }
+
+  /** Resolves once no node will send anything more for this webhook as it was before its last change. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
     this.#options.directory.forget(webhook.id);
-    if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, trustMs));
-    // What waits for it ends with it. Nothing of that is sent any more, so very much of it may end a little later.
-    let timer: NodeJS.Timeout | undefined;
-    const longEnough = new Promise<void>((waited) => {
-      timer = setTimeout(waited, endWithinMs);
-    });
-    await Promise.race([this.#endings.check([webhook]), longEnough]);
-    clearTimeout(timer);
+    if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, limits.trustMs));
+    // Nothing of what waits is sent any more, so very much of it may end a little later.
+    await within(limits.alignWithinMs, this.alignWaiting(webhook));
+    this.#claimer.wake();
   }
 
   async isAlone(): Promise<boolean> {
@@ -284,42 +304,40 @@ export class DeliveryEngine {
     );
   }
 
-  /** Back to the database, for whoever has room for them. */
-  #giveBack(deliveries: readonly LeasedDelivery[]): void {
-    const node = this.#lease.id;
-    if (node === undefined) return;
-    for (const delivery of deliveries) {
-      this.#settler.add({ node, settlement: setAside(delivery, { status: 'pending', wait_ms: 0 }) });
-    }
+  get #isStopping(): boolean {
+    return this.#drainUntilMs !== undefined;
   }
 
-  /** Starts no further attempt; the first step of a stop, while requests are still being answered. */
+  /** Starts no further attempt: the first step of a stop, while requests are still being answered. */
   pause(): void {
-    this.#stopping = true;
-    this.#drainUntilMs ??= performance.now() + drainMsMax;
+    this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Nothing new; what is on the wire finishes and is settled; the rest is given back. */
+  /** Lets what is under way finish, settles it, and releases the rest to the other nodes. */
   async stop(): Promise<void> {
     this.pause();
-    const deadlineMs = this.#drainUntilMs ?? performance.now();
+    const deadlineMs = this.#drainUntilMs ?? 0;
     await this.#listener.stop();
     await this.#claimer.stop();
-    this.#giveBack(this.#dispatcher.takeQueued());
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((late) => {
-      timer = setTimeout(late, Math.max(0, deadlineMs - performance.now()));
-    });
-    await Promise.race([this.#dispatcher.close(), deadline]);
-    clearTimeout(timer);
+    this.#lanes.clear();
+    if (this.#lanes.underWay > 0) {
+      const idle = new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+      await within(Math.max(0, deadlineMs - performance.now()), idle);
+    }
     await this.#refreshing?.stop();
     await this.#settler.drain(deadlineMs);
-    await this.#health.stop();
-    await this.#endings.stop();
     await this.#lease.stop().catch(() => undefined);
   }
 }
 
-function webhookOf(delivery: LeasedDelivery): WebhookKey {
-  return { organization_id: delivery.organization_id, id: delivery.webhook_id };
+/** Resolves with the work, or after `ms` if that is sooner. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((waited) => {
+    timer = setTimeout(waited, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }

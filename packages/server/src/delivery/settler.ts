@@ -1,203 +1,211 @@
 import type { Logger } from 'pino';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
+import { failingMsMax, isGivenUp } from '../domain/webhook.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
-import { countSettled, type Settlement, settleBundled, settleDeliveries } from '../storage/settlements.js';
-import { disableWebhook, type WebhookKey } from '../storage/webhooks.js';
+import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
+import {
+  countSettled,
+  type FailingWebhook,
+  type HealthReport,
+  type Settled,
+  type Settlement,
+  settle,
+} from '../storage/settlements.js';
+import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
+import { HealthBook } from './health.js';
+import { limits } from './limits.js';
 
-/** One outcome to be written, and what is recorded with it in the same transaction. */
+/** One outcome to write, and what is recorded with it in the same transaction. */
 export interface Entry {
   /** The node under whose lease the attempt was made. */
   node: number;
   settlement: Settlement;
   event?: OwnEvent;
-  /** The receiver answered 410: its webhook is disabled along with this. */
-  gone?: { id: string; organization_id: string; workspace_id: string | null };
-  /** Writing it failed, or seemed to: it may be written. */
-  again?: true;
-  /** Certainly written, and counted. */
-  written?: true;
-  /** The database refused it twice with others: it is tried by itself, so that they are not kept waiting by it. */
-  alone?: true;
+  /** The receiver responded 410: its webhook is disabled with this. */
+  gone?: WebhookKey;
+  /** How often the database refused it together with others. */
+  refusals?: number;
+}
+
+/** What follows once outcomes are written. */
+export interface Written {
+  /** Webhooks that were disabled with them. */
+  disabled: readonly WebhookKey[];
+  /** The service's own events that were recorded with them. */
+  recorded: RecordedBatch | undefined;
 }
 
 export interface SettlerOptions {
-  /** Awaited before outcomes are written, and after. */
-  beforeWriting: (outcomes: number) => Promise<void>;
-  afterWriting: () => Promise<void>;
-  /** It is written that deliveries to these are to be tried again. */
-  onRetries: (webhooks: readonly WebhookKey[]) => void;
-  placement: () => Placement;
-  onRecorded: (batch: RecordedBatch) => void;
-  onDisabled: (webhook: WebhookKey) => void;
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  room: () => Room;
+  onWritten: (written: Written) => void;
 }
 
-/** Long enough to gather what a busy moment brings into one commit, short enough to go unnoticed. */
-const gatherMs = 20;
-const entriesMax = 500;
-const againMs = 500;
-const behindMin = 3_000;
-
-/** Writes outcomes in batches: one statement, one commit, for all that finished in the last moment. */
+/** Writes outcomes in batches: one statement and one commit for everything that ended in the last moment. */
 export class Settler {
-  readonly #database: Database;
-  readonly #logger: Logger;
   readonly #options: SettlerOptions;
+  readonly health = new HealthBook();
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
+  /** Under whose lease the latest outcome was. */
+  #node = 0;
 
-  constructor(database: Database, logger: Logger, options: SettlerOptions) {
-    this.#database = database;
-    this.#logger = logger;
+  constructor(options: SettlerOptions) {
     this.#options = options;
   }
 
-  /** So much is not written yet that it would be sent again after a crash: nothing more should be sent now. */
+  /** So much is not written yet that nothing more should be sent: after a crash it would be sent again. */
   get isBehind(): boolean {
-    return this.#entries.length >= behindMin;
+    return this.#entries.length >= limits.unsettledOutcomes;
   }
 
   add(entry: Entry): void {
+    this.#node = entry.node;
     this.#entries.push(entry);
-    if (this.#entries.length >= entriesMax) this.#flushSoon(0);
-    else this.#flushSoon(gatherMs);
+    this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
   /** Resolves once everything added so far is written, or was tried once after `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
-    while (this.#entries.length > 0 || this.#flushing) {
+    while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      await (this.#flushing ?? this.#flush());
+      await (this.#flushing ?? this.#flush(true));
       if (performance.now() > deadlineMs) return;
     }
   }
 
-  #flushSoon(ms: number): void {
+  #flushIn(ms: number): void {
     if (this.#flushing) return;
     if (ms === 0) clearTimeout(this.#timer);
     else if (this.#timer) return;
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  async #flush(): Promise<void> {
+  async #flush(isLast = false): Promise<void> {
     this.#timer = undefined;
-    if (this.#flushing || this.#entries.length === 0) return;
-    let batch: readonly Entry[] = [];
-    const writing = async () => {
-      // First, and then they are taken: what is told of a webhook's health is about these, or written already.
-      await this.#options.beforeWriting(Math.min(this.#entries.length, entriesMax));
-      batch = this.#take();
-      await this.#write(batch);
-    };
-    this.#flushing = writing().then(
-      () => {
+    if (this.#flushing) return;
+    const batch = this.#take();
+    const [first] = batch;
+    const reports = this.health.take(isLast || !first ? 0 : batch.length, performance.now());
+    if (!first && reports.length === 0) return;
+    this.#flushing = this.#write(first?.node ?? this.#node, batch, reports)
+      .then(
+        () => limits.gatherMs,
+        (error) => {
+          // Nothing is lost: it is tried again, and should the lease end first, others attempt it again.
+          const { logger } = this.#options;
+          logger.warn({ reason: (error as Error).message }, 'outcomes could not be written; trying again');
+          this.#putBack(batch, reports, isUnreachable(error));
+          return limits.settleAgainMs;
+        },
+      )
+      .then((againMs) => {
         this.#flushing = undefined;
-        if (this.#entries.length > 0) this.#flushSoon(this.#entries.length >= entriesMax ? 0 : gatherMs);
-      },
-      (error) => {
-        // Nothing is lost: it is tried again, and should our lease run out first, others attempt it anew.
-        this.#logger.warn(
-          { reason: (error as Error).message },
-          'outcomes could not be written; trying again',
-        );
-        this.#putBack(
-          batch.filter((entry) => !entry.written),
-          isUnreachable(error),
-        );
-        this.#flushing = undefined;
-        this.#flushSoon(againMs);
-      },
-    );
+        if (this.#entries.length >= limits.settleOutcomes && againMs === limits.gatherMs) this.#flushIn(0);
+        else if (this.#entries.length > 0) this.#flushIn(againMs);
+        else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
+      });
     await this.#flushing;
   }
 
-  /** To the front again, but one that is refused even by itself to the back: others may fare better. */
-  #putBack(unwritten: readonly Entry[], isUnreachable: boolean): void {
-    const isRefused = !isUnreachable && unwritten.every((entry) => entry.again);
-    const [first] = unwritten;
-    for (const entry of unwritten) {
-      entry.again = true;
-      if (isRefused) entry.alone = true;
-    }
-    if (isRefused && unwritten.length === 1 && first) this.#entries.push(first);
-    else this.#entries.unshift(...unwritten);
-  }
-
+  /**
+   * Takes the entries that go together: of one node, and those that disable a webhook, or that the database refused
+   * with others twice, alone.
+   */
   #take(): Entry[] {
-    const alone = this.#entries.findIndex((entry) => entry.alone);
-    if (alone === 0) return this.#entries.splice(0, 1);
-    return this.#entries.splice(0, alone > 0 ? Math.min(alone, entriesMax) : entriesMax);
+    const [first] = this.#entries;
+    if (!first) return [];
+    const isAlone = ({ gone, refusals = 0 }: Entry) => gone !== undefined || refusals > 1;
+    if (isAlone(first)) return this.#entries.splice(0, 1);
+    const end = this.#entries.findIndex((entry) => entry.node !== first.node || isAlone(entry));
+    return this.#entries.splice(0, Math.min(end < 0 ? this.#entries.length : end, limits.settleOutcomes));
   }
 
-  async #write(batch: readonly Entry[]): Promise<void> {
-    const byNode = new Map<number, Entry[]>();
-    for (const entry of batch) {
-      const entries = byNode.get(entry.node);
-      if (entries) entries.push(entry);
-      else byNode.set(entry.node, [entry]);
-    }
-    for (const [node, entries] of byNode) {
-      if (entries.some(({ event, gone }) => event || gone)) await this.#writeWithEvents(node, entries);
-      else await settle(this.#database, node, entries, false);
-      countSettled(entries.map(({ settlement }) => settlement));
-      // Should the next name's fail, these are not tried again: counted twice, a bundle would end too early.
-      for (const entry of entries) entry.written = true;
-      this.#options.onRetries(retriedOf(entries));
-    }
-    await this.#options.afterWriting();
+  /** To the front, but one that is refused even alone to the back: others may fare better. */
+  #putBack(batch: readonly Entry[], reports: readonly HealthReport[], isLost: boolean): void {
+    this.health.putBack(reports);
+    const [first] = batch;
+    const isRefusedAlone = !isLost && batch.length === 1 && (first?.refusals ?? 0) > 1;
+    if (!isLost) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
+    if (isRefusedAlone && first) this.#entries.push(first);
+    else this.#entries.unshift(...batch);
   }
 
-  async #writeWithEvents(node: number, entries: readonly Entry[]): Promise<void> {
-    const placement = this.#options.placement();
+  async #write(node: number, batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
+    const { database, onWritten } = this.#options;
+    const settlements = batch.map(({ settlement }) => settlement);
+    const hasEvents = batch.some(({ event, gone }) => event || gone);
+    const written: Written & { failing: readonly FailingWebhook[] } = hasEvents
+      ? await this.#writeWithEvents(node, batch, settlements, reports)
+      : {
+          ...(await this.#settle(database, node, settlements, reports, false)),
+          disabled: [],
+          recorded: undefined,
+        };
+    countSettled(settlements);
+    onWritten(written);
+    for (const webhook of written.failing) await this.#giveUp(webhook);
+  }
+
+  #settle(
+    client: Queryable,
+    node: number,
+    settlements: readonly Settlement[],
+    reports: readonly HealthReport[],
+    listed: boolean,
+  ): Promise<Settled> {
+    const failingSinceMs = this.#options.now() - failingMsMax;
+    return settle(client, node, settlements, reports, { listed, failingSinceMs });
+  }
+
+  async #writeWithEvents(
+    node: number,
+    batch: readonly Entry[],
+    settlements: readonly Settlement[],
+    reports: readonly HealthReport[],
+  ): Promise<Written & { failing: readonly FailingWebhook[] }> {
+    const { database, room } = this.#options;
     const disabled: WebhookKey[] = [];
-    const batch = await this.#database.transaction(async (client) => {
-      const settled = await settle(client, node, entries, true);
+    return database.transaction(async (client) => {
+      // Before its health is written, as everybody who changes a webhook does.
+      const gone = batch.flatMap((entry) => entry.gone ?? []);
+      if (gone.length > 0) await lockWebhooks(client, gone);
+      const { written, failing } = await this.#settle(client, node, settlements, reports, true);
       const events: OwnEvent[] = [];
-      for (const { settlement, event, gone } of entries) {
-        if (!settled.has(settlement.delivery.delivery_id)) continue;
+      for (const { settlement, event, gone } of batch) {
+        if (!written.has(settlement.delivery.delivery_id)) continue;
         if (event) events.push(event);
-        if (gone && (await disableWebhook(client, gone, 'gone'))) {
-          events.push(webhookDisabled(gone, 'gone'));
-          disabled.push(gone);
-        }
+        const about = gone && (await disableWebhook(client, gone, 'gone'));
+        if (!about) continue;
+        events.push(webhookDisabled(about, 'gone'));
+        disabled.push(about);
       }
-      if (events.length === 0) return undefined;
-      return recordBatch(client, batchOf(events), placement);
+      const recorded = events.length > 0 ? await recordBatch(client, batchOf(events), room()) : undefined;
+      return { disabled, recorded, failing };
     });
-    for (const webhook of disabled) this.#options.onDisabled(webhook);
-    if (batch) this.#options.onRecorded(batch);
   }
-}
 
-function retriedOf(entries: readonly Entry[]): readonly WebhookKey[] {
-  const webhooks = new Map<string, WebhookKey>();
-  for (const { settlement } of entries) {
-    if (!settlement.wait_ms) continue;
-    const { organization_id, webhook_id: id } = settlement.delivery;
-    webhooks.set(id, { organization_id, id });
+  /** Disables a webhook that has done nothing but fail for days. */
+  async #giveUp(webhook: FailingWebhook): Promise<void> {
+    const { database, logger, now, room, onWritten } = this.#options;
+    const { failing_since_ms: sinceMs, last_failure_ms: lastMs } = webhook;
+    if (!isGivenUp(new Date(sinceMs), new Date(lastMs), now())) return;
+    try {
+      const recorded = await database.transaction(async (client) => {
+        const about = await disableWebhook(client, webhook, 'failing');
+        return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
+      });
+      if (recorded) onWritten({ disabled: [webhook], recorded });
+    } catch (error) {
+      logger.warn(
+        { reason: (error as Error).message },
+        'a webhook that only fails could not be disabled yet',
+      );
+    }
   }
-  return [...webhooks.values()];
-}
-
-/** Answers which were written, where asked to. */
-async function settle(
-  client: Queryable,
-  node: number,
-  entries: readonly Entry[],
-  answer: boolean,
-): Promise<ReadonlySet<string>> {
-  const ofBundles: Settlement[] = [];
-  const ofRows: Settlement[] = [];
-  for (const { settlement } of entries) (settlement.delivery.bundle ? ofBundles : ofRows).push(settlement);
-  const settled = new Set<string>();
-  if (ofBundles.length > 0) {
-    const again = entries.some((entry) => entry.again);
-    for (const id of await settleBundled(client, node, ofBundles, { again, answer })) settled.add(id);
-  }
-  if (ofRows.length > 0) {
-    for (const id of await settleDeliveries(client, node, ofRows, answer)) settled.add(id);
-  }
-  return settled;
 }

@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { RecordedBatch } from '../storage/recording.js';
 import { advanceReplay, nextReplay } from '../storage/replays.js';
+import type { Room } from '../storage/room.js';
 import { settleVerification } from '../storage/verifications.js';
 import { takeDueVerifications, type WebhookKey } from '../storage/webhooks.js';
 
@@ -12,7 +13,7 @@ export interface UpkeepOptions {
   logger: Logger;
   now: () => number;
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
-  placement: () => Placement;
+  room: () => Room;
   accept: (batch: RecordedBatch) => void;
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }
@@ -45,10 +46,10 @@ export class Upkeep {
   }
 
   async #verify(webhook: Webhook): Promise<void> {
-    const { database, now, verify, placement, accept, forgetEverywhere } = this.#options;
+    const { database, now, verify, room, accept, forgetEverywhere } = this.#options;
     const failure = await verify(webhook);
     const settled = await database.transaction((client) =>
-      settleVerification(client, webhook, failure, new Date(now()), placement(), { automatic: true }),
+      settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
     );
     if (settled?.batch) accept(settled.batch);
     if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);

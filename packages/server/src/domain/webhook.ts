@@ -42,7 +42,7 @@ export const testsPerMinuteMax = 10;
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
 /** How long a webhook may have nothing but failures, and how far apart the first and last must be. */
-const failingMsMax = 5 * 86_400_000;
+export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
 /** Whether a webhook whose failures reach from `since` to `last`, with no success since, is given up on. */

@@ -1,6 +1,7 @@
 import type { Receipt } from '../domain/delivery.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
-import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { RecordedBatch } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 
 /** What the public API needs of whoever sends requests to receivers. */
@@ -9,7 +10,7 @@ export interface Courier {
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   test: (webhook: Webhook, type: string, sample: unknown) => Promise<Receipt>;
   /** Where deliveries of events recorded here go, and who takes those that stay. */
-  placement: () => Placement;
+  room: () => Room;
   accept: (batch: RecordedBatch) => void;
   /** Resolves once nothing waits any more for a webhook that is disabled. */
   endWaiting: (webhook: WebhookKey) => Promise<void>;

@@ -20,6 +20,7 @@ const pollMs = 500;
 const keepAliveMs = 15_000;
 const batchSize = 100;
 const tailsPerTokenMax = 20;
+const horizonsMax = 1_000;
 
 export interface TailOptions {
   database: Database;
@@ -33,8 +34,16 @@ export interface TailOptions {
 /** `GET /v1/events/tail`: the stream as it happens, by Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new Map<string, number>();
-  // Tails that wake together share one look at how far the stream is settled.
-  const horizon = new JoinedCall(() => readHorizonMs(options.database));
+  // Tails of one organization that wake together share one look at how far its stream is settled.
+  const horizons = new Map<string, JoinedCall<number>>();
+  function horizonOf(organizationId: string): JoinedCall<number> {
+    const known = horizons.get(organizationId);
+    if (known) return known;
+    if (horizons.size >= horizonsMax) horizons.clear();
+    const horizon = new JoinedCall(() => readHorizonMs(options.database, organizationId));
+    horizons.set(organizationId, horizon);
+    return horizon;
+  }
 
   app.get<{ Querystring: TailQuery }>(
     '/v1/events/tail',
@@ -63,7 +72,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
     async (request, reply) => {
       const tenancy = tenancyOf(request.token, request.query);
-      const start = lastSeen(request) ?? (await presentPosition(options.database));
+      const start =
+        lastSeen(request) ?? (await presentPosition(options.database, request.token.organization_id));
       reply
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
@@ -108,7 +118,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         fromMs: oldestReadableMs(options.now()),
       };
       const page = await readEventPage(options.database, filter, 'asc', position, batchSize, () =>
-        horizon.call(),
+        horizonOf(request.token.organization_id).call(),
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');

@@ -80,8 +80,8 @@ export async function verifyAndSettle(
   const candidate = change.url === undefined ? webhook : { ...webhook, url: change.url };
   const failure = await courier.verify(candidate);
   const settled = await auditedWrite(database, webhook.organization_id, async (client) => {
-    const placement = courier.placement();
-    const settled = await settleVerification(client, webhook, failure, new Date(now()), placement, {
+    const room = courier.room();
+    const settled = await settleVerification(client, webhook, failure, new Date(now()), room, {
       change,
     });
     const entry = settled && entryOf?.(settled.webhook);

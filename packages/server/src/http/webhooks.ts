@@ -229,7 +229,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const changed = await changeWebhook(client, webhook, change);
       if (!changed) throw noWebhook();
       const disabled = batchOf([webhookDisabled(webhook, 'manual')]);
-      const batch = now ? await recordBatch(client, disabled, courier.placement()) : undefined;
+      const batch = now ? await recordBatch(client, disabled, courier.room()) : undefined;
       await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return { changed, batch };
     });

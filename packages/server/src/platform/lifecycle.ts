@@ -14,8 +14,9 @@ import {
 } from '../domain/resource.js';
 import { writeAudit } from '../storage/audit.js';
 import type { Queryable } from '../storage/database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from '../storage/recording.js';
+import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import { createResource, moveResource } from '../storage/resources.js';
+import type { Room } from '../storage/room.js';
 
 /** The body of a creation or a move, checked. */
 export type LifecycleRequest = Readonly<Record<string, unknown>> & { readonly actor: Reference };
@@ -27,7 +28,7 @@ export type CreationRequest = LifecycleRequest & {
 
 /** Where a request comes from, and where the deliveries of its event go. */
 export interface Setting extends Omit<AuditOrigin, 'actor'> {
-  placement?: Placement;
+  room?: Room;
 }
 
 /** What came of a creation or a move; a creation may be one that no event tells of. */
@@ -96,8 +97,8 @@ interface Happened {
 
 async function record(client: Queryable, happened: Happened, setting: Setting): Promise<Done> {
   const { lifecycle, type, request, before, resource } = happened;
-  const { placement, ...origin } = setting;
-  const recorded = type && (await recordEvent(client, type, happened, placement));
+  const { room, ...origin } = setting;
+  const recorded = type && (await recordEvent(client, type, happened, room));
   // Last, as it holds the organization's chain until the transaction ends.
   await writeAudit(client, [
     {
@@ -115,7 +116,7 @@ async function recordEvent(
   client: Queryable,
   type: EventTypeName,
   { lifecycle, move, request, before, resource }: Happened,
-  placement: Placement | undefined,
+  room: Room | undefined,
 ): Promise<{ event: StoredEvent; batch: RecordedBatch }> {
   const payload = payloadOf(lifecycle, move, { event: type, request, before, after: resource });
   const faults = validatePayload(type, payload);
@@ -126,7 +127,7 @@ async function recordEvent(
   const { organization_id, workspace_id } = resource;
   const [actor, subject] = [request.actor, { type: lifecycle.kind, id: resource.id }];
   const happening = batchOf([{ type, organization_id, workspace_id, actor, subject, payload }]);
-  const batch = await recordBatch(client, happening, placement);
+  const batch = await recordBatch(client, happening, room);
   const { id } = batch.events[0]!;
   // Somebody else's driver may read times its own way; the id has it too.
   const created_at = new Date(idTimeMs('EVT', id)!);

@@ -1,11 +1,12 @@
 import { Turns } from '../signals/turns.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
-import type { Placement, RecordedBatch } from '../storage/recording.js';
+import type { RecordedBatch } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
 import type { MoveOutcome, Setting } from './lifecycle.js';
 
 export interface MoverOptions {
   database: Database;
-  placement: () => Placement;
+  room: () => Room;
   /** Called with what was recorded once it is committed. */
   onRecorded: (batch: RecordedBatch) => void;
 }
@@ -29,12 +30,11 @@ export class Mover {
 
   /** What was recorded is handed over once it is committed. */
   async run<Outcome extends MoveOutcome>(
-    origin: Omit<Setting, 'placement'>,
+    origin: Omit<Setting, 'room'>,
     work: (client: Queryable, setting: Setting) => Promise<Outcome>,
   ): Promise<Outcome> {
-    const { database, placement, onRecorded } = this.#options;
-    const transact = () =>
-      database.transaction((client) => work(client, { ...origin, placement: placement() }));
+    const { database, room, onRecorded } = this.#options;
+    const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));
     const outcome = await this.#turns.take(() => this.#repeated(transact));
     if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
     return outcome;

@@ -2,11 +2,11 @@ import { type Database, isUnreachable } from '../storage/database.js';
 import {
   isKeyed,
   type NewBatch,
-  type Placement,
   type RecordedBatch,
   type RecordedEvent,
   recordBatch,
 } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
 
 interface Waiting {
   batch: NewBatch;
@@ -35,13 +35,13 @@ const waitMsMax = 2_000;
  */
 export class Recorder {
   readonly #database: Database;
-  readonly #placement: () => Placement;
+  readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
   readonly #lines = { grouped: new Line(transactionsMax, besideMin), keyed: new Line(keyedMax, 0) };
 
-  constructor(database: Database, placement: () => Placement, onRecorded: (batch: RecordedBatch) => void) {
+  constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
     this.#database = database;
-    this.#placement = placement;
+    this.#room = room;
     this.#onRecorded = onRecorded;
   }
 
@@ -73,7 +73,7 @@ export class Recorder {
 
   async #commit(group: Waiting[], line: Line): Promise<void> {
     try {
-      const batch = await recordBatch(this.#database, together(group), this.#placement());
+      const batch = await recordBatch(this.#database, together(group), this.#room());
       this.#onRecorded(batch);
       let from = 0;
       for (const { batch: own, resolve } of group) {

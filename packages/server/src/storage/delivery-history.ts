@@ -124,12 +124,14 @@ export async function readDelivery(
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
-  -- On its way for the first time, or waiting for that: it has no row of its own yet.
-  select b.id, e.id, e.type, e.created_at, 'pending', 0::smallint, b.created_at, null, null, null, null, b.created_at,
+  -- In its first attempt, or waiting for it: it has no row of its own yet.
+  select $4, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null, o.created_at,
          null, null
-    from posthorn.bundled_of($1, $2) b
-    join posthorn.events e on e.organization_id = $1 and e.created_at = b.created_at and e.id = b.event_id
-   where b.created_at = $3 and b.id = $4`,
+    from posthorn.open_shares($1, $2, substr($4, 6, 16)) o
+    join posthorn.events e
+      on e.organization_id = $1 and e.created_at = o.created_at
+     and e.id = posthorn.numbered('EVT-', o.head, o.event_zero + o.ordinal)
+   where o.created_at = $3 and o.zero + o.ordinal = posthorn.number_of($4)`,
     values: [key.organization_id, key.webhook_id, new Date(key.createdMs), key.id],
   });
   return rows[0];
@@ -167,6 +169,6 @@ export async function queueRedelivery(
       delivery.event_created_at,
     ],
   });
-  if (rowCount === 1) await client.query({ text: "select pg_notify('posthorn_deliveries', '')" });
+  if (rowCount === 1) await client.query({ text: 'select posthorn.announce_waiting()' });
   return rowCount === 1;
 }

@@ -46,7 +46,7 @@ export class DeliveryCounter {
   /** Of deliveries created since then, by the hour. */
   async read(webhook: WebhookOf, since: Date, now: Date): Promise<DeliveryStats> {
     // First: whatever was recorded before it can be seen by what is read then.
-    const horizonMs = await readHorizonMs(this.#database);
+    const horizonMs = await readHorizonMs(this.#database, webhook.organization_id);
     return this.#database.transaction(async (client) => {
       await client.query({ text: 'set transaction isolation level repeatable read, read only' });
       const { pending, oldest_undelivered_at, unfinished } = await readUndelivered(client, webhook, since);
@@ -130,16 +130,7 @@ async function readUndelivered(client: Queryable, webhook: WebhookOf, since: Dat
      where organization_id = $1 and webhook_id = $2 and created_at >= $3
        and status = 'pending' and leased_by is not null
      union all
-    -- What waits has no row of any of its deliveries yet.
-    select b.created_at,
-           case when b.leased_by is null then b.size
-                else (select count(*)
-                        from posthorn.bundled(b) u
-                       where not exists (select from posthorn.deliveries d
-                                          where d.organization_id = b.organization_id and d.webhook_id = b.webhook_id
-                                            and d.created_at = b.created_at and d.id = u.id)) end
-      from posthorn.bundles b
-     where b.organization_id = $1 and b.webhook_id = $2
+    select created_at, 1 from posthorn.open_shares($1, $2, null)
   )
   select date_trunc('hour', created_at, 'UTC') as hour, sum(pending)::bigint as pending,
          min(created_at) filter (where pending > 0) as oldest

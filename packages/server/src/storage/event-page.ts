@@ -13,7 +13,7 @@ export async function readEventPage(
   order: Order,
   after: Position | undefined,
   limit: number,
-  readHorizon = () => readHorizonMs(database),
+  readHorizon = () => readHorizonMs(database, filter.organization_id),
 ): Promise<Page<StoredEvent>> {
   if (order === 'desc') return pageOf(await readEvents(database, filter, order, after, limit + 1), limit);
   // Up to the horizon and no further: what commits late is found behind it, never skipped before it.
@@ -26,8 +26,8 @@ export async function readEventPage(
 }
 
 /** Where the stream is now: a reader that starts here sees whatever is committed from now on. */
-export async function presentPosition(database: Database): Promise<Position> {
-  return { atMs: (await readHorizonMs(database)) - 1, id: endOfMillisecond };
+export async function presentPosition(database: Database, organizationId: string): Promise<Position> {
+  return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
 }
 
 /** A horizon can step back for a moment, when a transaction takes its lock late; a reader must not. */

@@ -61,11 +61,15 @@ export async function readEvent(
   return rows[0];
 }
 
-/** Events before this time are settled: no transaction can add another there. */
-export async function readHorizonMs(database: Queryable): Promise<number> {
+/**
+ * Returns the time before which an organization's events are settled: no transaction can add another there. Null: the
+ * earliest of all organizations.
+ */
+export async function readHorizonMs(database: Queryable, organizationId: string | null): Promise<number> {
   const { rows } = await database.query<{ horizon: Date }>({
     name: 'event horizon',
-    text: 'select posthorn.event_horizon() as horizon',
+    text: 'select posthorn.event_horizon($1) as horizon',
+    values: [organizationId],
   });
   return rows[0]!.horizon.getTime();
 }

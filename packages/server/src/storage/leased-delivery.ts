@@ -1,14 +1,16 @@
-/** First deliveries of one recording to one webhook, which have one row for all until they are settled. */
-export interface Bundle {
-  organization_id: string;
-  webhook_id: string;
-  created_at: Date;
+/**
+ * Deliveries that share one row until each of them is settled and has its own: a node's hand-off from one recording, or
+ * a part of the backlog that it claimed.
+ */
+export interface OpenGroup {
   head: string;
-  /** How many of them are not settled yet. */
+  /** Where it is in the backlog; undefined for a hand-off. */
+  part: { organization_id: string; webhook_id: string; created_at: Date; first: number } | undefined;
+  /** How many are not settled yet. */
   open: number;
 }
 
-/** A delivery in a node's memory, with all it takes to attempt it. */
+/** A delivery in a node's memory, with everything it takes to attempt it. */
 export interface LeasedDelivery {
   organization_id: string;
   webhook_id: string;
@@ -20,8 +22,8 @@ export interface LeasedDelivery {
   type: string;
   event_created_at: Date;
   workspace_id: string | null;
-  /** Null where the event is gone: it outlived its retention while its delivery waited. */
+  /** Null if the event is gone: its retention ended while the delivery waited. */
   payload: string | null;
-  /** Where it has no row of its own yet. */
-  bundle?: Bundle | undefined;
+  /** Undefined if it has a row of its own. */
+  group: OpenGroup | undefined;
 }

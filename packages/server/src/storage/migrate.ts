@@ -1,32 +1,37 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Database, Queryable } from './database.js';
 
-const directory = new URL('../../migrations/', import.meta.url);
+const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
 
-/** The database cannot be used by this version of the program. Nothing in it was touched. */
+/** The database cannot be used by this version of the program. Nothing in it was changed. */
 export class IncompatibleDatabase extends Error {
   override name = 'IncompatibleDatabase';
 }
 
-interface Migration {
-  number: number;
+/** One file of the schema, named by its path in `schema/`. */
+interface SchemaFile {
   name: string;
+  text: string;
+  checksum: string;
 }
 
 /**
- * Brings the database to this version's schema and answers what was applied. Nodes that start at once
- * wait for each other; the whole step is one transaction.
+ * Brings the database to this version's schema and returns the names of the files it applied: the baseline on an empty
+ * database, then the migrations that are missing, then the functions whose text has changed. Nodes that start at the
+ * same time wait for each other. Everything happens in one transaction.
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
-  const known = await listMigrations();
+  const revision = await readRevision();
   return database.transaction(async (client) => {
     await refuseOldServer(client);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
+    await refuseUnreleased(client);
     const applied = await readApplied(client);
-    refuseNewer(applied, known);
-    const pending = known.filter(({ number }) => !applied.has(number));
-    if (pending.length > 0) await apply(client, pending);
+    refuseNewer(applied, revision);
+    const pending = (await readSchema()).filter(isPending(applied));
+    if (pending.length > 0) await apply(client, pending, revision);
     // Loaded here: the tables behind it take longer to load than most commands take to run.
     const { addLifecycleMoves } = await import('./lifecycle-moves.js');
     await addLifecycleMoves(client);
@@ -34,39 +39,76 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   }, true);
 }
 
-async function apply(client: Queryable, pending: readonly Migration[]): Promise<void> {
+/** A function is applied again when its text changes; anything else is applied once. */
+function isPending(applied: Applied): (file: SchemaFile) => boolean {
+  return ({ name, checksum }) =>
+    !applied.checksums.has(name) ||
+    (name.startsWith('functions/') && applied.checksums.get(name) !== checksum);
+}
+
+async function apply(client: Queryable, pending: readonly SchemaFile[], revision: number): Promise<void> {
   await client.query({
     text: `
+  -- Functions may be created before those they call.
+  set local check_function_bodies = off;
   create schema if not exists posthorn;
-  create table if not exists posthorn.migrations (
-    number     int primary key,
-    name       text not null,
+  create table if not exists posthorn.schema_files (
+    name       text primary key,
+    checksum   text not null,
+    revision   int not null,
     applied_at timestamptz not null default now()
   )`,
   });
-  for (const { number, name } of pending) {
-    await client.query({ text: await readFile(new URL(name, directory), 'utf8') });
+  for (const { name, text, checksum } of pending) {
+    await client.query({ text });
     await client.query({
-      text: 'insert into posthorn.migrations (number, name) values ($1, $2)',
-      values: [number, name],
+      text: `
+  insert into posthorn.schema_files (name, checksum, revision) values ($1, $2, $3)
+  on conflict (name) do update set checksum = excluded.checksum, revision = excluded.revision, applied_at = now()`,
+      values: [name, checksum, revision],
     });
   }
 }
 
-/** Whether every migration of this version is in the database. */
+/** Returns whether the database has this version's schema, or a newer one that this version's nodes can go on with. */
 export async function isMigrated(database: Database): Promise<boolean> {
-  const known = await listMigrations();
-  if (!(await hasMigrations(database))) return false;
-  const applied = await database.query<{ count: number }>({
-    text: 'select count(*) from posthorn.migrations where number <= $1',
-    values: [known.length],
-  });
-  return applied.rows[0]?.count === known.length;
+  const applied = await readApplied(database);
+  return applied.revision >= (await readRevision());
 }
 
-async function listMigrations(): Promise<readonly Migration[]> {
-  const names = (await readdir(directory)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
-  return names.map((name) => ({ number: Number(name.slice(0, 4)), name }));
+/** Returns the files in the order in which an empty database gets them. */
+async function readSchema(): Promise<readonly SchemaFile[]> {
+  const files: SchemaFile[] = [];
+  for (const folder of ['baseline', 'migrations', 'functions']) {
+    const names = await readdir(new URL(`${folder}/`, directory)).catch(() => []);
+    for (const file of names.filter((name) => name.endsWith('.sql')).sort()) {
+      const name = `${folder}/${file}`;
+      const text = await readFile(new URL(name, directory), 'utf8');
+      files.push({ name, text, checksum: createHash('sha256').update(text).digest('hex') });
+    }
+  }
+  return files;
+}
+
+/** Grows with every change of the schema that is released. */
+async function readRevision(): Promise<number> {
+  return Number(await readFile(new URL('revision', directory), 'utf8'));
+}
+
+interface Applied {
+  revision: number;
+  checksums: ReadonlyMap<string, string>;
+}
+
+async function readApplied(client: Queryable): Promise<Applied> {
+  if (!(await hasTable(client, 'schema_files'))) return { revision: 0, checksums: new Map() };
+  const { rows } = await client.query<{ name: string; checksum: string; revision: number }>({
+    text: 'select name, checksum, revision from posthorn.schema_files',
+  });
+  return {
+    revision: Math.max(0, ...rows.map(({ revision }) => revision)),
+    checksums: new Map(rows.map(({ name, checksum }) => [name, checksum])),
+  };
 }
 
 async function refuseOldServer(client: Queryable): Promise<void> {
@@ -79,28 +121,30 @@ async function refuseOldServer(client: Queryable): Promise<void> {
   }
 }
 
-async function readApplied(client: Queryable): Promise<ReadonlySet<number>> {
-  if (!(await hasMigrations(client))) return new Set();
-  const { rows } = await client.query<{ number: number }>({ text: 'select number from posthorn.migrations' });
-  return new Set(rows.map(({ number }) => number));
+async function refuseUnreleased(client: Queryable): Promise<void> {
+  if (!(await hasTable(client, 'migrations'))) return;
+  throw new IncompatibleDatabase(
+    'This database was created by a version of Posthorn that was never released and cannot be upgraded. ' +
+      'Nothing in it was changed. Use an empty database: set DATABASE_URL to another one, or, for the embedded ' +
+      'database, set POSTHORN_DATA_DIR to another directory or delete the one in use.',
+  );
 }
 
-/** Read from the catalogue itself: `to_regclass` may remember what it said before we waited for the lock. */
-async function hasMigrations(client: Queryable): Promise<boolean> {
-  const { rows } = await client.query<{ present: boolean }>({
-    text: `
-  select exists (select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = 'migrations') as present`,
-  });
-  return rows[0]?.present === true;
-}
-
-function refuseNewer(applied: ReadonlySet<number>, known: readonly Migration[]): void {
-  const newest = known.at(-1)?.number ?? 0;
-  const ahead = Math.max(0, ...applied);
-  if (ahead > newest) {
+function refuseNewer(applied: Applied, revision: number): void {
+  if (applied.revision > revision) {
     throw new IncompatibleDatabase(
-      `The database is at migration ${ahead}, this version of Posthorn knows ${newest}. ` +
-        'It was left untouched; start the newer version that migrated it.',
+      `The database has schema revision ${applied.revision}; this version of Posthorn knows ${revision}. ` +
+        'Nothing in it was changed. Start the newer version that migrated it.',
     );
   }
+}
+
+/** Reads the catalogue itself: `to_regclass` may remember what it said before this waited for the lock. */
+async function hasTable(client: Queryable, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ present: boolean }>({
+    text: `
+  select exists (select from pg_catalog.pg_tables where schemaname = 'posthorn' and tablename = $1) as present`,
+    values: [name],
+  });
+  return rows[0]?.present === true;
 }

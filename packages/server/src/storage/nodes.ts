@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Registers a process that attempts deliveries, alive for `leaseMs`; answers its id. */
+/** Registers a process that attempts deliveries, alive for `leaseMs`, and returns its id. */
 export async function registerNode(database: Queryable, leaseMs: number): Promise<number> {
   const { rows } = await database.query<{ id: number }>({
     text: `
@@ -12,7 +12,7 @@ export async function registerNode(database: Queryable, leaseMs: number): Promis
   return rows[0]!.id;
 }
 
-/** Says that a node is alive for another `leaseMs`; false where it was already taken for dead. */
+/** Extends a node's life by `leaseMs`. Returns false if it was already taken for dead. */
 export async function renewNode(database: Queryable, id: number, leaseMs: number): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'renew node',
@@ -25,25 +25,17 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/** Gives the deliveries of nodes that are no longer heard of back to the pool; answers how many. */
-export async function releaseDeadNodes(database: Queryable): Promise<number> {
+/** Releases what dead nodes hold, about `atMost` deliveries at a time. Returns how many. */
+export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
-    name: 'release dead nodes',
-    text: 'select posthorn.release_dead_nodes() as released',
+    name: 'release leases',
+    text: 'select posthorn.release_leases($1) as released',
+    values: [atMost],
   });
   return rows[0]!.released;
 }
 
-/** Gives back what is held by nodes that no longer exist; answers how many. */
-export async function releaseOrphans(database: Queryable): Promise<number> {
-  const { rows } = await database.query<{ released: number }>({
-    name: 'release orphans',
-    text: 'select posthorn.release_orphans() as released',
-  });
-  return rows[0]!.released;
-}
-
-/** Ends a node at once: the next release takes what it still holds. */
+/** Ends nodes at once: the next release takes what they still hold. */
 export async function retireNodes(database: Queryable, ids: readonly number[] | 'all'): Promise<void> {
   await database.query({
     text: `

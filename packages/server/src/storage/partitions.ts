@@ -1,18 +1,19 @@
 import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
 
-/** Parents whose partitions are made ahead; whoever writes makes a missing one himself. */
+/** Parents whose partitions are created ahead; a writer creates a missing one itself. */
 const partitioned = ['events', 'deliveries', 'audit_log'] as const;
 export type Partitioned = (typeof partitioned)[number];
 
-const daysAhead = 7;
+/** A week has its partition a week before it begins. */
+const daysAhead = 14;
 
-/** Makes the partitions of today and the days after it. */
+/** Creates the partitions of today and of the next days. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
-  const days = Array.from({ length: daysAhead + 1 }, (_, ahead) => isoDate(nowMs + ahead * dayMs));
+  const days = Array.from({ length: daysAhead / 7 + 1 }, (_, weeks) => isoDate(nowMs + weeks * 7 * dayMs));
   for (const parent of partitioned) {
     for (const day of days) {
-      // One transaction a partition: its lock is held for a moment only.
+      // One transaction for each: its lock is held for a moment only.
       await database.query({ text: 'select posthorn.ensure_partition($1, $2)', values: [parent, day] });
     }
   }
@@ -20,7 +21,7 @@ export async function makePartitionsAhead(database: Queryable, nowMs: number): P
 
 const isoDate = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-/** Drops whole partitions that hold nothing from `keepFrom` on; answers the names of what went. */
+/** Drops partitions that hold nothing from `keepFrom` on, and returns their names. */
 export async function dropPartitions(
   database: Database,
   parent: Partitioned,

@@ -2,49 +2,38 @@ import type { NewEvent } from '../domain/event.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import { jsonArray } from './json-array.js';
-import type { LeasedDelivery } from './leased-delivery.js';
+import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
+import { noRoom, type Room, roomValues } from './room.js';
 
 export interface RecordedEvent {
   id: string;
   created_at: Date;
 }
 
-/** Where new deliveries go: to this node, except those of webhooks that have enough to do there. */
-export interface Placement {
-  node: number | null;
-  saturated: readonly string[];
-  /** How many may go there at most. */
-  room?: number;
-}
-
-/** Deliveries of one webhook that are in the database for any node: in rows, or in bundles. */
-export interface LeftShare {
+/** A webhook that got deliveries from a recording. */
+export interface Matched {
   webhook_id: string;
-  bundled: boolean;
-}
-
-/** What a notification tells of; nothing in particular where it names nobody. */
-export function announcedShares(payload: string): readonly LeftShare[] {
-  const names = payload.split(' ').filter((name) => name !== '');
-  return names.map((name) => {
-    const bundled = name.endsWith('+');
-    return { webhook_id: bundled ? name.slice(0, -1) : name, bundled };
-  });
+  /** The revision of the webhook that the recording saw. */
+  revision: number;
+  /** Whether the node had no room for some of them: they wait in the backlog. */
+  is_left: boolean;
 }
 
 export interface RecordedBatch {
   /** One for each event, in order. */
   events: readonly RecordedEvent[];
-  /** Deliveries that were born leased to the node of the placement. */
+  /** Deliveries that were handed to the node of the room. */
   leased: readonly LeasedDelivery[];
-  placement: Placement;
-  /** What the node of the placement did not get. */
-  left: readonly LeftShare[];
-  /** Whose events they are. */
+  room: Room;
+  /** The webhooks that were matched, if there is a node. */
+  matched: readonly Matched[];
+  /** When the statement was sent, by `performance.now()`: what it saw is no older. */
+  askedAtMs: number;
+  /** The organizations of the events. */
   organizations: ReadonlySet<string>;
 }
 
-/** Events to be recorded, and the text of each one's payload, which is stored as it is. */
+/** Events to record, and the text of each one's payload, which is stored as it is. */
 export interface NewBatch {
   events: readonly (NewEvent & { undelivered?: boolean })[];
   payloads: readonly string[];
@@ -54,19 +43,19 @@ export function batchOf(events: NewBatch['events']): NewBatch {
   return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
 }
 
-/** Whether one of them brings an idempotency key. */
+/** Returns whether one of the events has an idempotency key. */
 export function isKeyed({ events }: NewBatch): boolean {
   return events.some((event) => event.idempotency_key !== undefined);
 }
 
-/** How the identifiers begin, and from which number they count. */
+/** How the identifiers begin, and the number before the first event's. */
 interface HeadRow {
   id: string;
   created_at: Date;
   zero: number | string;
 }
 
-/** An event that was recorded before, under the same idempotency key. */
+/** An event that was recorded before under the same idempotency key. */
 interface KnownRow {
   ordinal: number | string;
   id: string;
@@ -74,26 +63,27 @@ interface KnownRow {
   webhook_id: null;
 }
 
-/** Of one webhook, deliveries that were born leased: of which events, counted from one. Null: they were left. */
-interface ShareRow {
-  webhook_id: string;
+/** One webhook's deliveries. */
+interface ShareRow extends Matched {
+  /** The n-th event's delivery has the number `zero` + n. */
   zero: number;
+  /** The events, counted from one, whose deliveries were handed to the node; null if none was. */
   ordinals: number[] | null;
-  bundled: boolean;
 }
 
-/** Records a batch, in the transaction of `client`. */
+/** Records a batch in the transaction of `client`. */
 export async function recordBatch(
   client: Queryable,
   batch: NewBatch,
-  placement: Placement = { node: null, saturated: [] },
+  room: Room = noRoom,
 ): Promise<RecordedBatch> {
   const { events, payloads } = batch;
+  const askedAtMs = performance.now();
   const column = (read: (event: NewBatch['events'][number]) => string | null | undefined) =>
     arrayText(events, read);
   const { rows } = await client.query<HeadRow | KnownRow | ShareRow>({
     name: 'record batch',
-    text: 'select * from posthorn.record_and_place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+    text: 'select * from posthorn.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
     values: [
       column(({ type }) => type),
       column((event) => event.organization_id),
@@ -105,11 +95,9 @@ export async function recordBatch(
       isKeyed(batch) ? column((event) => event.idempotency_key) : null,
       events.some(isUndelivered) ? column((event) => String(isUndelivered(event))) : null,
       jsonArray(payloads),
-      placement.node,
-      placement.saturated,
-      placement.room ?? null,
+      ...roomValues(room),
     ],
-    leases: placement.node !== null,
+    leases: room.node !== null,
   });
   const [head, ...others] = rows as [HeadRow, ...(KnownRow | ShareRow)[]];
   const { id: start, created_at } = head;
@@ -119,54 +107,58 @@ export async function recordBatch(
     recorded.push({ id: numbered(`EVT-${start}`, zero + ordinal), created_at });
   }
   const leased: LeasedDelivery[] = [];
-  const left: ShareRow[] = [];
+  const matched: ShareRow[] = [];
   const texts = new PayloadTexts(payloads);
+  const group: OpenGroup = { head: start, part: undefined, open: 0 };
   for (const row of others) {
     if (row.webhook_id !== null) {
-      if (row.ordinals === null) left.push(row);
-      else bornLeased({ ...row, ordinals: row.ordinals }, head, batch, texts, recorded, leased);
+      matched.push(row);
+      if (row.ordinals) handOver(row, row.ordinals, group, { head, batch, texts, recorded, leased });
     } else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
   }
   const organizations = new Set(events.map((event) => event.organization_id));
-  return { events: recorded, leased, placement, left, organizations };
+  return { events: recorded, leased, room, matched, askedAtMs, organizations };
 }
 
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
 
-function bornLeased(
-  { webhook_id, zero, ordinals, bundled }: ShareRow & { ordinals: number[] },
-  { id: head, created_at }: HeadRow,
-  { events }: NewBatch,
-  texts: PayloadTexts,
-  recorded: readonly RecordedEvent[],
-  leased: LeasedDelivery[],
+interface HandOver {
+  head: HeadRow;
+  batch: NewBatch;
+  texts: PayloadTexts;
+  recorded: readonly RecordedEvent[];
+  leased: LeasedDelivery[];
+}
+
+function handOver(
+  { webhook_id, zero }: ShareRow,
+  ordinals: readonly number[],
+  group: OpenGroup,
+  { head, batch: { events }, texts, recorded, leased }: HandOver,
 ): void {
-  const { organization_id } = events[ordinals[0]! - 1]!;
-  const bundle = bundled
-    ? { organization_id, webhook_id, created_at, head, open: ordinals.length }
-    : undefined;
-  for (let place = 1; place <= ordinals.length; place += 1) {
-    const index = ordinals[place - 1]! - 1;
-    const event = events[index]!;
+  const start = `WDLV-${head.id}`;
+  for (const ordinal of ordinals) {
+    const event = events[ordinal - 1]!;
     leased.push({
-      organization_id,
+      organization_id: event.organization_id,
       webhook_id,
-      delivery_created_at: created_at,
-      delivery_id: numbered(`WDLV-${head}`, zero + place),
+      delivery_created_at: head.created_at,
+      delivery_id: numbered(start, zero + ordinal),
       attempts: 0,
-      event_id: recorded[index]!.id,
+      event_id: recorded[ordinal - 1]!.id,
       type: event.type,
-      event_created_at: created_at,
+      event_created_at: head.created_at,
       workspace_id: event.workspace_id ?? null,
-      payload: texts.at(index),
-      bundle,
+      payload: texts.at(ordinal - 1),
+      group,
     });
   }
+  group.open += ordinals.length;
 }
 
 /**
- * A payload is a part of its request's text, which it would keep in memory as long as a delivery waits. So
- * each has a copy, one for all of an event's deliveries, however many there are.
+ * A payload is a slice of its request's text and would keep all of it in memory while a delivery waits. So each event has
+ * one copy, which all its deliveries share.
  */
 class PayloadTexts {
   readonly #parts: readonly string[];
@@ -184,10 +176,7 @@ class PayloadTexts {
 
 const lowDigits = 2 ** 20;
 
-/**
- * As in the database: the number follows as ten hexadecimal digits. In two halves, each of which is small
- * enough for the fast way of writing numbers.
- */
+/** Appends the number as ten hexadecimal digits, as the database does. In two halves, which V8 prints faster. */
 function numbered(start: string, number: number): string {
   const low = number % lowDigits;
   const high = (number - low) / lowDigits;
@@ -199,7 +188,7 @@ export interface TransactionClient {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Records events in the transaction of somebody else's `pg` client, without looking into them. */
+/** Records events in the transaction of the caller's `pg` client, without validating them. */
 export async function recordEvents(
   client: TransactionClient,
   events: readonly NewEvent[],

@@ -49,9 +49,9 @@ const wanted = `
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1),
-         -- Without a row it was never delivered, unless it is in a bundle: nobody knows yet either.
-         not exists (select from posthorn.bundled_of(e.organization_id, w.id) b
-                      where b.created_at = e.created_at and b.event_id = e.id)))`;
+         -- Without a row it was never delivered, unless its first attempt is still to come.
+         not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
+                      where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
 
 /** At once, of one webhook. */
 export const runningMax = 10;
@@ -212,6 +212,6 @@ export async function advanceReplay(
   returning u.organization_id, u.webhook_id, u.id, u.status, u.total, u.done, u.created_at`,
     values: [replay.organization_id, replay.webhook_id, replay.id, pageSize],
   });
-  await client.query({ text: "select pg_notify('posthorn_deliveries', '')" });
+  await client.query({ text: 'select posthorn.announce_waiting()' });
   return rows[0];
 }

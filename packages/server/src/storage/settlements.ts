@@ -1,15 +1,16 @@
-import { dayMs } from '../domain/duration.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
-import type { Bundle, LeasedDelivery } from './leased-delivery.js';
+import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
+import type { WebhookKey } from './webhooks.js';
 
-/** What is written of a delivery after an attempt. `attempts` unchanged means none was made. */
+/** What is written about a delivery. */
 export interface Settlement {
   delivery: LeasedDelivery;
   status: 'pending' | 'success' | 'failed' | 'cancelled';
   attempts: number;
   /** For one that stays pending: how long until it is due. */
   wait_ms?: number;
+  /** Absent if no attempt was made. */
   attempted_at?: Date;
   http_status?: number | null;
   error?: string | null;
@@ -17,103 +18,113 @@ export interface Settlement {
   response?: string | null;
 }
 
-/** Writes outcomes where the lease is still the node's; answers the ids that were written, where asked to. */
-export async function settleDeliveries(
-  database: Queryable,
-  node: number,
-  settlements: readonly Settlement[],
-  answer: boolean,
-): Promise<ReadonlySet<string>> {
-  const { rows } = await database.query<{ delivery_id: string }>({
-    name: 'settle deliveries',
-    text: `
-  select delivery_id
-    from posthorn.settle_outcomes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    values: [node, daysOf(settlements), ...keysOf(settlements), ...outcomesOf(settlements), answer],
-  });
-  return new Set(rows.map((row) => row.delivery_id));
+/** What the latest attempts say about a webhook. */
+export interface HealthReport {
+  organization_id: string;
+  webhook_id: string;
+  last_at: Date;
+  last_status: 'success' | 'failed';
+  succeeded: boolean;
+  /** The first and the last failure since the last success. */
+  first_failure_at: Date | null;
+  last_failure_at: Date | null;
 }
 
-/** Which deliveries they are of, a column each. */
-function keysOf(settlements: readonly Settlement[]): (string | null)[] {
-  return [
-    arrayText(settlements, ({ delivery }) => delivery.organization_id),
-    arrayText(settlements, ({ delivery }) => delivery.webhook_id),
-    arrayText(settlements, ({ delivery }) => delivery.delivery_created_at.getTime()),
-    arrayText(settlements, ({ delivery }) => delivery.delivery_id),
-  ];
+export interface FailingWebhook extends WebhookKey {
+  failing_since_ms: number;
+  last_failure_ms: number;
 }
 
-/** What came of them, a column each. */
-function outcomesOf(settlements: readonly Settlement[]): (string | null)[] {
-  return [
-    arrayText(settlements, (one) => one.status),
-    arrayText(settlements, (one) => one.attempts),
-    arrayText(settlements, (one) => one.wait_ms),
-    arrayText(settlements, (one) => one.attempted_at?.getTime()),
-    arrayText(settlements, (one) => one.http_status),
-    arrayText(settlements, (one) => one.error),
-    arrayText(settlements, (one) => one.duration_ms),
-    arrayText(settlements, (one) => one.response),
-  ];
+export interface SettleOptions {
+  /** Whether to return which deliveries were written. */
+  listed: boolean;
+  /** Webhooks that have only failed for so long, or longer, are returned. */
+  failingSinceMs: number;
 }
 
-/** The days their rows are of, as the names of the partitions end. */
-function daysOf(settlements: readonly Settlement[]): string[] {
-  const days = new Set(
-    settlements.map(({ delivery }) => Math.floor(delivery.delivery_created_at.getTime() / dayMs)),
-  );
-  return Array.from(days, (day) => new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', ''));
-}
-
-/** Called once outcomes are written for good. */
-export function countSettled(settlements: readonly Settlement[]): void {
-  for (const { delivery } of settlements) if (delivery.bundle) delivery.bundle.open -= 1;
+export interface Settled {
+  written: ReadonlySet<string>;
+  failing: readonly FailingWebhook[];
 }
 
 /**
- * Writes outcomes of deliveries that were in bundles, each as its only row, while the node is not taken for
- * dead, and ends the bundles of which these are the last. Answers the ids that were written, where asked to.
- * `again`: they may have been written before.
+ * Writes outcomes and health reports in one statement, while the node is not taken for dead. Ends the hand-offs and the
+ * parts of the backlog of which these are the last deliveries.
  */
-export async function settleBundled(
+export async function settle(
   database: Queryable,
   node: number,
   settlements: readonly Settlement[],
-  { again, answer }: { again: boolean; answer: boolean },
-): Promise<ReadonlySet<string>> {
-  const counts = new Map<Bundle, number>();
-  for (const { delivery } of settlements) {
-    if (delivery.bundle) counts.set(delivery.bundle, (counts.get(delivery.bundle) ?? 0) + 1);
-  }
-  const done = [...counts].filter(([{ open }, count]) => open === count).map(([bundle]) => bundle);
-  const { rows } = await database.query<{ delivery_id: string }>({
-    name: 'settle bundled',
+  reports: readonly HealthReport[],
+  options: SettleOptions,
+): Promise<Settled> {
+  const column = (read: (one: Settlement) => number | string | null | undefined) =>
+    arrayText(settlements, read);
+  const health = (read: (one: HealthReport) => number | string | null | undefined) =>
+    arrayText(reports, read);
+  const done = finishedBy(settlements);
+  const parts = done.flatMap(({ head, part }) => (part ? [{ head, ...part }] : []));
+  const { rows } = await database.query<{ written: string[] | null; failing: string | null }>({
+    name: 'settle',
     text: `
-  select delivery_id
-    from posthorn.settle_bundled($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                                 $17, $18, $19, $20, $21, $22)`,
+  select written, failing
+    from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`,
     values: [
-      node,
-      ...keysOf(settlements),
-      arrayText(settlements, ({ delivery }) => delivery.event_id),
-      arrayText(settlements, ({ delivery }) => delivery.type),
-      arrayText(settlements, ({ status, delivery }) =>
-        status === 'pending' ? bytesOf(delivery.payload) : null,
-      ),
-      ...outcomesOf(settlements),
-      arrayText(done, (bundle) => bundle.organization_id),
-      arrayText(done, (bundle) => bundle.webhook_id),
-      arrayText(done, (bundle) => bundle.created_at.getTime()),
-      arrayText(done, (bundle) => bundle.head),
-      again,
-      answer,
+      ...[node, options.listed, options.failingSinceMs],
+      column(({ delivery }) => delivery.organization_id),
+      column(({ delivery }) => delivery.webhook_id),
+      column(({ delivery }) => delivery.delivery_created_at.getTime()),
+      column(({ delivery }) => delivery.delivery_id),
+      column(({ delivery }) => (delivery.group ? delivery.event_id : null)),
+      column(({ delivery }) => (delivery.group ? delivery.type : null)),
+      // The size counts when it is claimed again.
+      column(({ status, delivery }) => (status === 'pending' ? bytesOf(delivery.payload) : null)),
+      column(({ delivery }) => (delivery.group ? null : 'true')),
+      column((one) => one.status),
+      column((one) => one.attempts),
+      column((one) => one.wait_ms),
+      column((one) => one.attempted_at?.getTime()),
+      column((one) => one.http_status),
+      column((one) => one.error),
+      column((one) => one.duration_ms),
+      column((one) => one.response),
+      done.flatMap(({ head, part }) => (part ? [] : [head])),
+      arrayText(parts, (part) => part.organization_id),
+      arrayText(parts, (part) => part.webhook_id),
+      arrayText(parts, (part) => part.created_at.getTime()),
+      arrayText(parts, (part) => part.head),
+      arrayText(parts, (part) => part.first),
+      health((report) => report.organization_id),
+      health((report) => report.webhook_id),
+      health((report) => report.last_at.getTime()),
+      health((report) => report.last_status),
+      health((report) => String(report.succeeded)),
+      health((report) => report.first_failure_at?.getTime()),
+      health((report) => report.last_failure_at?.getTime()),
     ],
   });
-  return new Set(rows.map((row) => row.delivery_id));
+  const { written, failing } = rows[0] ?? {};
+  return {
+    written: new Set(written ?? []),
+    failing: failing ? (JSON.parse(failing) as FailingWebhook[]) : [],
+  };
 }
 
-/** Told of what may be claimed later: a claim is bounded by what it brings. */
+/** Returns the groups of which these are the last deliveries. */
+function finishedBy(settlements: readonly Settlement[]): readonly OpenGroup[] {
+  const counts = new Map<OpenGroup, number>();
+  for (const { delivery } of settlements) {
+    if (delivery.group) counts.set(delivery.group, (counts.get(delivery.group) ?? 0) + 1);
+  }
+  return [...counts].filter(([{ open }, count]) => open === count).map(([group]) => group);
+}
+
+/** Counts deliveries as settled. Call it once they are written for good. */
+export function countSettled(settlements: readonly Settlement[]): void {
+  for (const { delivery } of settlements) if (delivery.group) delivery.group.open -= 1;
+}
+
 function bytesOf(payload: string | null): number | null {
   return payload === null ? null : Buffer.byteLength(payload);
 }

@@ -1,20 +1,21 @@
 import { verificationFailed } from '../domain/own-event.js';
 import { reverifyAfterMs, type VerificationFailure, type Webhook } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
-import { batchOf, type Placement, type RecordedBatch, recordBatch } from './recording.js';
-import { changeWebhook, readWebhook, type WebhookChange } from './webhooks.js';
+import { batchOf, type RecordedBatch, recordBatch } from './recording.js';
+import type { Room } from './room.js';
+import { changeWebhook, clearFailures, readWebhook, type WebhookChange } from './webhooks.js';
 
 /**
- * Writes what came of a verification, with further changes that depended on it; a failure is recorded as an
- * event in the same transaction. Undefined where the webhook was deleted or changed in the meantime.
- * `automatic`: made by the service itself, which has set the next one already.
+ * Writes the result of a verification, with the changes that depend on it, and records a failure as an event in the same
+ * transaction. Returns undefined if the webhook was deleted or changed in the meantime. `automatic`: the service made it
+ * itself and has already scheduled the next one.
  */
 export async function settleVerification(
   client: Queryable,
   webhook: Webhook,
   failure: VerificationFailure | undefined,
   now: Date,
-  placement: Placement,
+  room: Room,
   options: { change?: WebhookChange; automatic?: boolean } = {},
 ): Promise<{ webhook: Webhook; batch: RecordedBatch | undefined } | undefined> {
   const current = await readWebhook(
@@ -31,16 +32,17 @@ export async function settleVerification(
           status: 'active' as const,
           verifications: 0,
           verify_at: null,
-          failing_since: null,
-          last_failure_at: null,
         }),
     disabled_reason: null,
     verification_failure: failure ? { at: now.toISOString(), ...failure } : null,
   };
   const changed = await changeWebhook(client, current, change);
   if (!changed) return undefined;
-  if (!failure) return { webhook: changed, batch: undefined };
-  const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), placement);
+  if (!failure) {
+    await clearFailures(client, changed);
+    return { webhook: changed, batch: undefined };
+  }
+  const batch = await recordBatch(client, batchOf([verificationFailed(changed, failure)]), room);
   return { webhook: changed, batch };
 }
 

@@ -2,11 +2,14 @@ import type { Position } from '../domain/page.js';
 import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
 import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
-import { endWaiting } from './deliveries.js';
+import { alignWaiting } from './deliveries.js';
 
-const columns = `id, organization_id, workspace_id, url, status, disabled_reason, event_types, created_at,
-         last_delivery_at, last_delivery_status, verification_failure, secret, previous_secret,
-         previous_secret_until, revision`;
+const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.status, w.disabled_reason, w.event_types,
+         w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision`;
+const health = (column: string) => `
+         (select h.${column} from posthorn.webhook_health h
+           where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
+const columns = `${ownColumns}, ${health('last_delivery_at')}, ${health('last_delivery_status')}`;
 
 export interface WebhookKey {
   organization_id: string;
@@ -36,10 +39,14 @@ export async function createWebhook(
   });
   const { rowCount } = await client.query({
     text: `
-  insert into posthorn.webhooks
-         (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at)
-  select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8
-   where (select count(*) from posthorn.webhooks where organization_id = $1) < $9`,
+  with created as (
+    insert into posthorn.webhooks
+           (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at)
+    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8
+     where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
+    returning organization_id, id
+  )
+  insert into posthorn.webhook_health (organization_id, webhook_id) select organization_id, id from created`,
     values: [
       webhook.organization_id,
       webhook.id,
@@ -63,24 +70,27 @@ export async function readWebhook(
   const { rows } = await client.query<Webhook>({
     text: `
   select ${columns}
-    from posthorn.webhooks
+    from posthorn.webhooks w
    where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
-   ${lock ? 'for update' : ''}`,
+   ${lock ? 'for update of w' : ''}`,
     values: [key.organization_id, key.id, ('only_workspace_id' in key && key.only_workspace_id) || null],
   });
   return rows[0];
 }
 
-/** Webhooks by id, each of the organization it is mapped to. */
+/** A webhook without its health, which a node that sends to it does not need. */
+export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
+
+/** Reads webhooks by id, each of the organization it is mapped to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
-): Promise<readonly Webhook[]> {
-  const { rows } = await database.query<Webhook>({
+): Promise<readonly SentWebhook[]> {
+  const { rows } = await database.query<SentWebhook>({
     name: 'webhooks by id',
     text: `
-  select ${columns}
-    from posthorn.webhooks
+  select ${ownColumns}
+    from posthorn.webhooks w
    where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))`,
     values: [[...organizationById.values()], [...organizationById.keys()]],
   });
@@ -97,7 +107,7 @@ export async function listWebhooks(
   const { rows } = await database.query<Webhook>({
     text: `
   select ${columns}
-    from posthorn.webhooks
+    from posthorn.webhooks w
    where organization_id = $1 and ($2::text is null or workspace_id = $2)
      and ($3::timestamptz is null or (created_at, id) < ($3, $4))
    order by created_at desc, id desc
@@ -123,8 +133,6 @@ export interface WebhookChange {
   previous_secret_until?: Date | null;
   verifications?: number;
   verify_at?: Date | null;
-  failing_since?: null;
-  last_failure_at?: null;
   verification_failure?: Webhook['verification_failure'];
 }
 
@@ -138,8 +146,6 @@ const changeable = [
   'previous_secret_until',
   'verifications',
   'verify_at',
-  'failing_since',
-  'last_failure_at',
   'verification_failure',
 ] as const satisfies readonly (keyof WebhookChange)[];
 
@@ -155,7 +161,7 @@ export async function changeWebhook(
     .map((column) => `${column} = $${values.push(change[column])}`);
   const { rows } = await client.query<Webhook>({
     text: `
-  update posthorn.webhooks
+  update posthorn.webhooks w
      set ${[...sets, 'revision = revision + 1'].join(', ')}
    where organization_id = $1 and id = $2
   returning ${columns}`,
@@ -167,7 +173,7 @@ export async function changeWebhook(
 export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): Promise<Webhook | undefined> {
   const { rows } = await client.query<Webhook>({
     text: `
-  delete from posthorn.webhooks
+  delete from posthorn.webhooks w
    where organization_id = $1 and id = $2 and ($3::text is null or workspace_id = $3)
   returning ${columns}`,
     values: [key.organization_id, key.id, key.only_workspace_id ?? null],
@@ -186,7 +192,7 @@ export async function takeDueVerifications(
 ): Promise<readonly Webhook[]> {
   const { rows } = await database.query<Webhook>({
     text: `
-  update posthorn.webhooks
+  update posthorn.webhooks w
      set verifications = verifications + 1,
          verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
    where (organization_id, id) in (
@@ -221,68 +227,49 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** What attempts since the last report say of a webhook. */
-export interface HealthReport {
-  organization_id: string;
-  webhook_id: string;
-  last_at: Date;
-  last_status: 'success' | 'failed';
-  succeeded: boolean;
-  /** The first and last failure since the last success. */
-  first_failure_at: Date | null;
-  last_failure_at: Date | null;
-}
-
-export interface FailingWebhook {
-  workspace_id: string | null;
-  organization_id: string;
-  id: string;
-  failing_since: Date;
-  last_failure_at: Date;
-}
-
-/** Writes what attempts said, many webhooks in one statement; answers those that still only fail. */
-export async function reportHealth(
-  database: Queryable,
-  reports: readonly HealthReport[],
-): Promise<readonly FailingWebhook[]> {
-  const { rows } = await database.query<FailingWebhook>({
-    name: 'report health',
+/** Forgets the failures of a webhook that was verified: from now on they count from zero. */
+export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
+  await client.query({
     text: `
-  update posthorn.webhooks w
-     set last_delivery_status = case when w.last_delivery_at > r.last_at then w.last_delivery_status else r.last_status end,
-         last_delivery_at = greatest(w.last_delivery_at, r.last_at),
-         failing_since = case when r.succeeded then r.first_failure_at
-                              else coalesce(w.failing_since, r.first_failure_at) end,
-         last_failure_at = case when r.succeeded then r.last_failure_at
-                                else greatest(w.last_failure_at, r.last_failure_at) end
-    from json_to_recordset($1) as r (
-           organization_id text, webhook_id text, last_at timestamptz, last_status text, succeeded boolean,
-           first_failure_at timestamptz, last_failure_at timestamptz)
-   where w.organization_id = r.organization_id and w.id = r.webhook_id
-  returning w.organization_id, w.workspace_id, w.id, w.failing_since, w.last_failure_at`,
-    values: [JSON.stringify(reports)],
+  update posthorn.webhook_health
+     set failing_since = null, last_failure_at = null
+   where organization_id = $1 and webhook_id = $2`,
+    values: [key.organization_id, key.id],
   });
-  return rows.filter((row) => row.failing_since !== null && row.last_failure_at !== null);
+}
+
+/** Locks webhooks until the transaction ends, always in the same order. */
+export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[]): Promise<void> {
+  await client.query({
+    text: `
+  select from posthorn.webhooks
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+   order by organization_id, id
+     for update`,
+    values: [keys.map((key) => key.organization_id), keys.map((key) => key.id)],
+  });
 }
 
 /** What ends in the transaction that disables a webhook: usually all that waits for it, never too much to wait for. */
 const endWithDisabling = 200;
 
-/** Disables a webhook unless it is disabled already, and ends what waits for it; says whether it was done now. */
+/**
+ * Disables a webhook unless it is disabled already, and ends what waits for it. Returns whom the event is about, or
+ * undefined if nothing was done.
+ */
 export async function disableWebhook(
   client: Queryable,
   key: WebhookKey,
   reason: DisabledReason,
-): Promise<boolean> {
-  const { rowCount } = await client.query({
+): Promise<(WebhookKey & { workspace_id: string | null }) | undefined> {
+  const { rows } = await client.query<WebhookKey & { workspace_id: string | null }>({
     text: `
   update posthorn.webhooks
      set status = 'disabled', disabled_reason = $3, verify_at = null, revision = revision + 1
-   where organization_id = $1 and id = $2 and status <> 'disabled'`,
+   where organization_id = $1 and id = $2 and status <> 'disabled'
+  returning organization_id, id, workspace_id`,
     values: [key.organization_id, key.id, reason],
   });
-  if (rowCount !== 1) return false;
-  await endWaiting(client, key, endWithDisabling);
-  return true;
+  if (rows[0]) await alignWaiting(client, key, endWithDisabling);
+  return rows[0];
 }

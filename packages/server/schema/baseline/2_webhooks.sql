@@ -1,0 +1,43 @@
+-- Webhooks: where events are sent. Deleting one removes its row; its deliveries stay until retention.
+create table posthorn.webhooks (
+  organization_id       text collate "C" not null,
+  id                    text collate "C" not null,
+  workspace_id          text collate "C",
+  url                   text not null,
+  status                text not null check (status in ('active', 'unverified', 'disabled')),
+  disabled_reason       text check (disabled_reason in ('gone', 'failing', 'manual')),
+  event_types           text[] not null check (cardinality(event_types) between 1 and 100),
+  created_at            timestamptz(3) not null,
+  -- Encrypted. The previous secret keeps signing beside the current one until its grace ends.
+  secret                bytea not null,
+  previous_secret       bytea,
+  previous_secret_until timestamptz(3),
+  -- Grows with every change, so that a node can tell whether what it remembers still holds.
+  revision              int not null default 1,
+  -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response}.
+  verification_failure  jsonb,
+  -- Automatic verification: how many were made, and when the next one is due.
+  verifications         int not null default 0,
+  verify_at             timestamptz(3),
+  -- Test events in the current minute.
+  tests_since           timestamptz(3),
+  tests                 int not null default 0,
+  primary key (organization_id, id),
+  check ((status = 'disabled') = (disabled_reason is not null))
+);
+
+create index webhooks_to_verify on posthorn.webhooks (verify_at) where status = 'unverified';
+
+-- How a webhook's deliveries fare. Written with every settlement, so it is narrow, and half of each page stays free
+-- for updates that touch no index.
+create table posthorn.webhook_health (
+  organization_id      text collate "C" not null,
+  webhook_id           text collate "C" not null,
+  last_delivery_at     timestamptz(3),
+  last_delivery_status text check (last_delivery_status in ('success', 'failed')),
+  -- The first and the last failure since the last success.
+  failing_since        timestamptz(3),
+  last_failure_at      timestamptz(3),
+  primary key (organization_id, webhook_id),
+  foreign key (organization_id, webhook_id) references posthorn.webhooks on delete cascade
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.2, autovacuum_vacuum_threshold = 1000);

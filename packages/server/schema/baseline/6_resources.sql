@@ -1,0 +1,29 @@
+-- The resources that events are about, each in one status at a time, and the moves between statuses.
+
+-- The table of moves, as the program has it. Migrating adds what is missing.
+create table posthorn.lifecycle_moves (
+  kind        text collate "C" not null,
+  move        text collate "C" not null,
+  -- Null for a creation.
+  from_status text collate "C",
+  to_status   text collate "C" not null,
+  unique nulls not distinct (kind, move, from_status)
+);
+
+create table posthorn.resources (
+  organization_id text collate "C" not null,
+  id              text collate "C" not null,
+  -- The type of the subject in its events: service_line, invoice, …
+  kind            text collate "C" not null,
+  workspace_id    text collate "C",
+  status          text collate "C" not null,
+  -- When it got this status. A move that leads back to the same status does not change it.
+  status_since    timestamptz(3) not null,
+  attributes      jsonb not null,
+  created_at      timestamptz(3) not null,
+  updated_at      timestamptz(3) not null,
+  primary key (organization_id, id)
+);
+
+-- The platform names a resource by its id alone.
+create unique index resources_by_id on posthorn.resources (id);

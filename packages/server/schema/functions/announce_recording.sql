@@ -1,0 +1,35 @@
+-- Announces that this transaction records events of these organizations, and returns the time for them. The announcement
+-- is a shared advisory lock from before the time is taken until the transaction ends; its key holds the organization's
+-- bucket and that moment. Readers in ascending order stop before the earliest announcement: whatever commits later sorts
+-- after all they have seen. (Transaction ids cannot show this: the one with the smaller id may take its time later.)
+-- A transaction announces a bucket once, at its earliest time. With more than 16 buckets it announces all organizations
+-- at once: a lock for each would fill the server's lock table.
+create or replace function posthorn.announce_recording(organizations text[]) returns timestamptz
+language plpgsql
+as $$
+declare
+  -- `posthorn.announced` is local, so a rollback to a savepoint takes it back together with the locks.
+  announced text := coalesce(nullif(current_setting('posthorn.announced', true), ''), ' ');
+  xid       text := pg_current_xact_id()::text;
+  buckets   int[];
+begin
+  if split_part(announced, ' ', 1) <> xid then
+    announced := xid || ' ';
+  end if;
+  if position(' 4095 ' in announced) = 0 then
+    select array_agg(distinct bucket) into buckets
+      from (select posthorn.horizon_bucket(o) as bucket from unnest(organizations) o) b
+     where position(' ' || bucket || ' ' in announced) = 0;
+    if cardinality(buckets) + cardinality(string_to_array(announced, ' ')) > 18 then
+      buckets := array[4095];
+    end if;
+    if buckets is not null then
+      perform pg_advisory_xact_lock_shared(
+                (83::bigint << 56) | (b::bigint << 44) | posthorn.epoch_ms(clock_timestamp()))
+         from unnest(buckets) b;
+      perform set_config('posthorn.announced', announced || array_to_string(buckets, ' ') || ' ', true);
+    end if;
+  end if;
+  return date_trunc('milliseconds', clock_timestamp());
+end
+$$;

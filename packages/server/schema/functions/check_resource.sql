@@ -1,0 +1,27 @@
+-- Refuses a status that no move in the table leads to.
+create or replace function posthorn.check_resource() returns trigger
+language plpgsql as $$
+declare
+  left_status text := case when tg_op = 'UPDATE' then old.status end;
+begin
+  if tg_op = 'UPDATE'
+     and (old.organization_id, old.id, old.kind) is distinct from (new.organization_id, new.id, new.kind) then
+    raise exception 'posthorn: % keeps its organization, id and kind', old.id using errcode = 'check_violation';
+  end if;
+  if left_status = new.status then
+    return new;
+  end if;
+  if not exists (
+    select from posthorn.lifecycle_moves m
+     where m.kind = new.kind and m.to_status = new.status
+       and m.from_status is not distinct from left_status
+  ) then
+    raise exception 'posthorn: no move of % leads from % to %', new.kind, coalesce(left_status, 'nothing'), new.status
+      using errcode = 'check_violation';
+  end if;
+  return new;
+end
+$$;
+
+create or replace trigger resources_move_by_the_table before insert or update on posthorn.resources
+  for each row execute function posthorn.check_resource();

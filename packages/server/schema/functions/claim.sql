@@ -1,0 +1,171 @@
+-- Leases waiting deliveries to a node. The node says how much room it has: `rooms` for the `known` webhooks, `room_each`
+-- for every other one, `room_total` for all of them together, and `bytes_max` for their payloads (a single one may be
+-- larger). Organizations take turns, and within one its webhooks, the one that has waited longest first. Retries get at
+-- most half of a webhook's room, so that they and new deliveries do not keep each other waiting.
+--
+-- Returns the leased deliveries, with `head` and `first` for those from the backlog. A last row has the webhooks with
+-- `more` waiting now, apart from those the node has no room for, and the milliseconds until the next retry is due.
+create or replace function posthorn.claim(
+  node int, known text[], rooms int[], room_each int, room_total int, webhooks_max int, bytes_max bigint
+)
+returns table (
+  organization_id text, webhook_id text, created_at timestamptz, delivery_id text, attempts smallint,
+  event_id text, type text, event_created_at timestamptz, workspace_id text, payload json,
+  head text, first int, more text[], next_ms float8
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+as $$
+#variable_conflict use_column
+declare
+  now_at        timestamptz := clock_timestamp();
+  next_at       timestamptz := (select d.due_at from posthorn.deliveries d
+                                 where d.status = 'pending' and d.leased_by is null
+                                 order by d.due_at limit 1);
+  organizations text[];
+  webhooks      text[];
+  shares        int[];
+  further       text[] := '{}';
+  idle          jsonb;
+  leased_rows   posthorn.deliveries[];
+  leased_parts  posthorn.backlog[];
+begin
+  -- Usually nothing waits, and that must not cost with the number of webhooks.
+  if coalesce(next_at <= now_at, false) or exists (select from posthorn.backlog b where b.leased_by is null) then
+    with waiting as materialized (
+      select w.organization_id, w.webhook_id, min(w.since) as since from posthorn.waiting_webhooks() w group by 1, 2
+    ), found as materialized (
+      select w.organization_id, w.webhook_id, w.since, coalesce(k.room, room_each) as room,
+             (select h.status from posthorn.webhooks h
+               where h.organization_id = w.organization_id and h.id = w.webhook_id) as status
+        from waiting w
+        left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = w.webhook_id
+       where w.since <= now_at
+    ), turns as materialized (
+      select f.*, row_number() over (partition by f.organization_id order by f.since, random()) as turn
+        from found f
+       where f.status = 'active' and f.room > 0
+    ), ordered as materialized (
+      -- By lot, not by the time again: an organization with many webhooks has no better chance than another.
+      select t.*, row_number() over (order by t.turn, random()) as n, count(*) over () as webhooks from turns t
+    )
+    select array_agg(o.organization_id order by o.n) filter (where o.n <= webhooks_max),
+           array_agg(o.webhook_id order by o.n) filter (where o.n <= webhooks_max),
+           array_agg(least(o.room, greatest(1, room_total / least(o.webhooks, webhooks_max)))::int order by o.n)
+             filter (where o.n <= webhooks_max),
+           coalesce(array_agg(o.webhook_id) filter (where o.n > webhooks_max), '{}'),
+           (select min(w.since) from waiting w where w.since > now_at),
+           (select jsonb_object_agg(f.webhook_id, f.organization_id)
+              from (select * from found i where i.status is distinct from 'active' limit 10) f)
+      into organizations, webhooks, shares, further, next_at, idle
+      from ordered o;
+  end if;
+
+  -- Nothing is sent to these: what waits for them is held or ends, and later claims do not see it.
+  perform posthorn.align_waiting(i.value, i.key, 500) from jsonb_each_text(idle) i;
+
+  if webhooks is not null then
+    with turns as materialized (
+      select * from unnest(organizations, webhooks, shares) with ordinality as t (organization_id, webhook_id, room, n)
+    ), due as materialized (
+      select t.n, d.*, row_number() over (partition by t.n order by d.due_at, d.id) as place
+        from turns t
+       cross join lateral (
+             select d.organization_id, d.webhook_id, d.created_at, d.id, d.due_at, coalesce(d.bytes, 1000) as bytes
+               from posthorn.deliveries d
+              where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id
+                and d.status = 'pending' and d.leased_by is null and d.due_at <= now_at
+              order by d.due_at
+              limit greatest(1, t.room / 2)
+                for update skip locked) d
+    ), candidates as materialized (
+      -- Only what it takes to choose is read, and only what is chosen is locked.
+      select t.n, b.ctid_of, b.size, b.bytes, t.room - (select count(*) from due d where d.n = t.n) as room,
+             sum(b.size) over (partition by t.n order by b.created_at, b.head, b.first) - b.size as before
+        from turns t
+       cross join lateral (
+             select b.ctid as ctid_of, cardinality(b.ordinals) as size, b.bytes, b.created_at, b.head, b.first
+               from posthorn.backlog b
+              where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null
+              order by b.created_at, b.head, b.first
+              limit t.room) b
+    ), parts as materialized (
+      select c.*, greatest(1, least(c.size, c.room - c.before, bytes_max * c.size / greatest(1, c.bytes)))::int as part
+        from candidates c
+       where c.before < c.room
+    ), counted as materialized (
+      -- The first of each webhook, then the second of each, and so on, as far as the bytes go.
+      select i.*, sum(i.bytes) over (order by i.place, i.n rows between unbounded preceding and 1 preceding) as before
+        from (select d.n, d.place, d.bytes, d.id, null::tid as ctid_of, null::int as part from due d
+               union all
+              select p.n, p.before + 1, p.bytes * p.part / p.size, null, p.ctid_of, p.part from parts p) i
+    ), chosen as materialized (
+      select c.id, c.ctid_of, c.part from counted c where coalesce(c.before, 0) < bytes_max
+    ), leased as (
+      update posthorn.deliveries d
+         set leased_by = node
+        from due p join chosen c on c.id = p.id
+       where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+         and d.created_at = p.created_at and d.id = p.id
+      returning d as delivery
+    ), locked as materialized (
+      -- In the statement that saw them: what it sees keeps its ctid, or another node has just taken it.
+      select b.ctid as ctid_of, b.*
+        from posthorn.backlog b
+       where b.ctid = any (array(select c.ctid_of from chosen c where c.ctid_of is not null)) and b.leased_by is null
+         for update skip locked
+    ), split as (
+      insert into posthorn.backlog
+             (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
+      select l.organization_id, l.webhook_id, l.created_at, l.head, l.ordinals[c.part + 1], l.event_zero, l.zero,
+             l.ordinals[c.part + 1:], l.bytes - l.bytes * c.part / cardinality(l.ordinals)
+        from locked l join chosen c on c.ctid_of = l.ctid_of
+       where c.part < cardinality(l.ordinals)
+    ), taken as (
+      update posthorn.backlog b
+         set leased_by = node, ordinals = b.ordinals[:c.part], bytes = b.bytes * c.part / cardinality(b.ordinals)
+        from locked l join chosen c on c.ctid_of = l.ctid_of
+       where b.ctid = l.ctid_of
+      returning b as part
+    )
+    select (select array_agg(l.delivery) from leased l), (select array_agg(t.part) from taken t)
+      into leased_rows, leased_parts;
+
+    return query
+    with contents as materialized (
+      select p.organization_id, p.webhook_id, p.created_at, p.head, p.first,
+             posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal) as id,
+             posthorn.numbered('EVT-', p.head, p.event_zero + o.ordinal) as event_id
+        from unnest(leased_parts) p
+       cross join unnest(p.ordinals) as o (ordinal)
+    )
+    select d.organization_id, d.webhook_id, d.created_at::timestamptz, d.id, d.attempts, d.event_id, d.event_type,
+           d.event_created_at::timestamptz, e.workspace_id, e.payload, null, null::int, null::text[], null::float8
+      from unnest(leased_rows) d
+      left join posthorn.events e
+        on e.organization_id = d.organization_id and e.created_at = d.event_created_at and e.id = d.event_id
+     union all
+    select c.organization_id, c.webhook_id, c.created_at::timestamptz, c.id, 0::smallint, c.event_id, e.type,
+           c.created_at::timestamptz, e.workspace_id, e.payload, c.head, c.first, null, null
+      from contents c
+      left join posthorn.events e
+        on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id;
+
+    select coalesce(array_agg(t.webhook_id), '{}') || further into further
+      from unnest(organizations, webhooks) as t (organization_id, webhook_id)
+     where exists (select from posthorn.backlog b
+                    where b.organization_id = t.organization_id and b.webhook_id = t.webhook_id and b.leased_by is null)
+        or exists (select from posthorn.deliveries d
+                    where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id
+                      and d.status = 'pending' and d.leased_by is null and d.due_at <= now_at);
+  end if;
+
+  return query
+  select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null::json, null,
+         null::int, further, (extract(epoch from next_at - clock_timestamp()) * 1000)::float8;
+end
+$$;

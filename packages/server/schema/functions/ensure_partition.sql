@@ -1,0 +1,38 @@
+-- Creates the partition that holds `day` if it is missing. Attaching a table takes a lock that readers and writers of
+-- other partitions do not notice; `create table … partition of` would stop them all.
+create or replace function posthorn.ensure_partition(parent text, day date) returns void
+language plpgsql
+as $$
+declare
+  start     date := posthorn.partition_start(parent, day);
+  partition text := format('%s_%s', parent, to_char(start, 'YYYYMMDD'));
+  index     regclass;
+begin
+  if to_regclass('posthorn.' || quote_ident(partition)) is not null then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('posthorn.partitions', 0));
+  execute format('create table posthorn.%I (like posthorn.%I including all)', partition, parent);
+  -- No two entries of these indexes are alike, so looking for duplicates whenever a page is full is in vain.
+  if parent = 'events' then
+    for index in
+      select i.indexrelid from pg_index i
+       where i.indrelid = ('posthorn.' || quote_ident(partition))::regclass and not i.indisunique
+    loop
+      execute format('alter index %s set (deduplicate_items = off)', index);
+    end loop;
+  end if;
+  execute format(
+    'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
+    parent, partition, start::timestamp at time zone 'UTC', posthorn.partition_end(parent, start));
+  if parent = 'audit_log' then
+    execute format(
+      'create trigger audit_log_stays_whole before truncate on posthorn.%I
+         for each statement execute function posthorn.refuse_change()', partition);
+    execute format('revoke update, delete, truncate on posthorn.%I from %I', partition, current_user);
+  end if;
+exception
+  -- Another session created it while this one waited for the lock, and the check above may not see it yet.
+  when duplicate_table then null;
+end
+$$;

@@ -1,0 +1,25 @@
+-- Returns the time before which an organization's events are settled: no transaction can add one there any more. Waits
+-- for the current millisecond to end, so that whatever was acknowledged before the call is before the horizon. Null: the
+-- earliest horizon of all organizations.
+create or replace function posthorn.event_horizon(organization text) returns timestamptz
+language plpgsql
+as $$
+declare
+  tick        timestamptz := date_trunc('milliseconds', clock_timestamp()) + interval '1 millisecond';
+  bucket      int := posthorn.horizon_bucket(organization);
+  earliest_ms bigint;
+begin
+  while clock_timestamp() < tick loop
+    perform pg_sleep(0.0002);
+  end loop;
+  select min(((classid::bigint << 32) | objid::bigint) & ((1::bigint << 44) - 1))
+    into earliest_ms
+    from pg_locks
+   where locktype = 'advisory'
+     and objsubid = 1
+     and classid::bigint >> 24 = 83
+     and (bucket is null or (classid::bigint >> 12) & 4095 in (bucket, 4095))
+     and database = (select oid from pg_database where datname = current_database());
+  return least(tick, to_timestamp(earliest_ms / 1000.0));
+end
+$$;

@@ -1,0 +1,136 @@
+-- Records a batch of events with one delivery for each matching active webhook: the only place where matching lives.
+-- Takes one array for each column, which costs a fraction of reading JSON. An event with `undelivered` true goes to nobody.
+--
+-- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for every other one, `room` for all
+-- of them together (null: no bound). What fits is handed to the node in one row of `handoffs`; the rest waits in
+-- `backlog`. Without a node everything waits.
+--
+-- Returns, in this order:
+--   ordinal 0: the head of all identifiers (`id`), the time, and `zero`: the n-th event has the number zero + n
+--   for each event that was recorded before under the same idempotency key: its ordinal, id and time
+--   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals that were handed to
+--   the node (null: none), and whether any were left
+create or replace function posthorn.record(
+  types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
+  subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],
+  node int, known text[], rooms int[], room_each int, room int
+)
+returns table (
+  ordinal bigint, id text, created_at timestamptz, zero bigint,
+  webhook_id text, revision int, ordinals int[], is_left boolean
+)
+language plpgsql
+-- The plan is made once and kept: planning costs as much as recording ten events. A plan made on an empty table would be
+-- a sequential scan and stay one.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  recorded_at timestamptz := posthorn.announce_recording(organization_ids);
+  entropy     text := replace(gen_random_uuid()::text, '-', '');
+  head        text := left(posthorn.ulid_head(
+                        posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
+  -- From 2^38 on: always ten digits, with room to count up.
+  base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
+  today       date := (recorded_at at time zone 'UTC')::date;
+begin
+  perform posthorn.ensure_partition('events', today);
+  perform posthorn.ensure_partition('deliveries', today);
+
+  if keys is not null then
+    -- In the order of the keys, so that two batches with the same keys cannot wait for each other.
+    insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
+    select distinct on (e.organization_id, e.key)
+           e.organization_id, e.key, posthorn.numbered('EVT-', head, base + e.ordinal), recorded_at
+      from unnest(organization_ids, keys) with ordinality as e (organization_id, key, ordinal)
+     where e.key is not null
+     order by e.organization_id, e.key, e.ordinal
+    on conflict (organization_id, key) do update
+       set event_id = excluded.event_id, created_at = excluded.created_at
+     where k.created_at <= recorded_at - interval '24 hours';
+  end if;
+
+  return query
+  with batch as materialized (
+    select e.ordinal, e.type, e.organization_id, e.workspace_id, e.actor_type, e.actor_id, e.subject_type,
+           e.subject_id, e.undelivered, e.payload, octet_length(e.payload::text) as bytes,
+           coalesce(k.event_id, posthorn.numbered('EVT-', head, base + e.ordinal)) as id,
+           coalesce(k.created_at, recorded_at) as created_at,
+           k.event_id is null
+             or k.event_id = posthorn.numbered('EVT-', head, base + e.ordinal) as fresh
+      from unnest(types, organization_ids, workspace_ids, actor_types, actor_ids, subject_types, subject_ids,
+                  keys, undelivered, payloads) with ordinality as e (
+             type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
+             key, undelivered, payload, ordinal)
+      left join posthorn.event_keys k on k.organization_id = e.organization_id and k.key = e.key
+  ), recorded as (
+    insert into posthorn.events
+           (organization_id, created_at, id, type, workspace_id,
+            actor_type, actor_id, subject_type, subject_id, payload, bytes)
+    select b.organization_id, b.created_at, b.id, b.type, b.workspace_id,
+           b.actor_type, b.actor_id, b.subject_type, b.subject_id, b.payload, b.bytes
+      from batch b
+     where b.fresh
+  ), matched as (
+    select b.organization_id, w.id as webhook_id, w.revision,
+           array_agg(b.ordinal::int order by b.ordinal) as ordinals,
+           count(*)::int as size, sum(b.bytes) as bytes,
+           -- Every share has room for the whole batch, so a delivery's number is its share's zero plus its ordinal.
+           base + (row_number() over (order by b.organization_id, w.id) - 1) * cardinality(types) as zero
+      from batch b
+      join posthorn.webhooks w
+        on w.organization_id = b.organization_id
+       and w.status = 'active'
+       and (w.workspace_id is null or w.workspace_id = b.workspace_id)
+       and w.event_types && array[b.type, split_part(b.type, '.', 1) || '.*', '*']
+       -- A webhook does not receive events about itself.
+       and not (b.type like 'webhook.%' and b.subject_id = w.id)
+     where b.fresh and b.undelivered is not true
+     group by b.organization_id, w.id, w.revision
+  ), fitting as (
+    select m.*, case when node is null then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
+      from matched m
+      left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = m.webhook_id
+  ), shares as materialized (
+    -- Small shares first: a webhook that needs little does not wait because another needs much.
+    select f.*,
+           greatest(0, least(f.fits, room - coalesce(sum(f.fits) over (
+             order by f.size, f.webhook_id rows between unbounded preceding and 1 preceding), 0)))::int as taken
+      from fitting f
+  ), handed as (
+    insert into posthorn.handoffs
+           (head, created_at, leased_by, event_zero, bytes, organization_ids, webhook_ids, zeros, sizes, ordinals)
+    select head, recorded_at, node, base, sum(s.bytes * s.taken / s.size)::bigint,
+           array_agg(s.organization_id order by s.zero), array_agg(s.webhook_id order by s.zero),
+           array_agg(s.zero order by s.zero), array_agg(s.taken order by s.zero),
+           (select array_agg(o.ordinal order by t.zero, o.ordinal)
+              from shares t
+             cross join unnest(t.ordinals[:t.taken]) as o (ordinal)
+             where t.taken > 0)
+      from shares s
+     where s.taken > 0
+    having count(*) > 0
+  ), waiting as (
+    insert into posthorn.backlog
+           (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
+    select s.organization_id, s.webhook_id, recorded_at, head, s.ordinals[s.taken + 1], base, s.zero,
+           s.ordinals[s.taken + 1:], s.bytes * (s.size - s.taken) / s.size
+      from shares s
+     where s.taken < s.size
+  )
+  select 0::bigint, head, recorded_at, base, null, null::int, null::int[], null::boolean
+    -- A node knows what it left. Without a node somebody has to be told.
+    from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
+   union all
+  select b.ordinal, b.id, b.created_at, null, null, null, null, null
+    from batch b
+   where not b.fresh
+   union all
+  select null, null, null, s.zero, s.webhook_id, s.revision,
+         case when s.taken > 0 then s.ordinals[:s.taken] end, s.taken < s.size
+    from shares s
+   where node is not null
+   order by 1 nulls last;
+end
+$$;

@@ -1,0 +1,79 @@
+-- Releases what is leased to nodes that have not said in time that they are alive, or that do not exist: deliveries can
+-- be leased to a node in the very moment it is taken for dead. What has a row waits again; of the rest, what is not
+-- settled waits in the backlog. Returns how many deliveries it released, about `at_most`; the next call finds the rest.
+create or replace function posthorn.release_leases(at_most int) returns bigint
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+declare
+  dead     int[];
+  released bigint;
+  parts    posthorn.backlog[];
+  n        bigint;
+begin
+  -- A node that is settling right now is left to the next call: waiting for it would keep all others waiting.
+  with overdue as (
+    select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
+  )
+  delete from posthorn.nodes o using overdue where o.id = overdue.id;
+  select array_agg(distinct h) into dead from posthorn.holders() h where not exists (select from posthorn.nodes where id = h);
+  if dead is null then
+    return 0;
+  end if;
+
+  update posthorn.deliveries d set leased_by = null where d.status = 'pending' and d.leased_by = any (dead);
+  get diagnostics released = row_count;
+
+  with counted as materialized (
+    select h.head, cardinality(h.ordinals) as size, sum(cardinality(h.ordinals)) over (order by h.created_at, h.head) as total
+      from posthorn.handoffs h
+     where h.leased_by = any (dead)
+  ), taken as (
+    delete from posthorn.handoffs h
+     using counted c
+     where h.head = c.head and c.total - c.size < at_most
+    returning h
+  )
+  select array_agg((s.organization_id, s.webhook_id, (t.h).created_at, (t.h).head, s.ordinals[1], null,
+                    (t.h).event_zero, s.zero, s.ordinals,
+                    (t.h).bytes * cardinality(s.ordinals) / cardinality((t.h).ordinals))::posthorn.backlog)
+    into parts
+    from taken t
+   cross join posthorn.shares(t.h) s;
+
+  with counted as materialized (
+    select b.ctid as place, cardinality(b.ordinals) as size,
+           sum(cardinality(b.ordinals)) over (order by b.created_at, b.head, b.first) as total
+      from posthorn.backlog b
+     where b.leased_by = any (dead)
+  ), taken as (
+    delete from posthorn.backlog b
+     where b.ctid = any (array(select c.place from counted c where c.total - c.size < at_most))
+    returning b
+  )
+  select parts || array_agg(t.b) into parts from taken t;
+
+  with open as materialized (
+    select p.organization_id, p.webhook_id, p.created_at, p.head, p.event_zero, p.zero, p.bytes, p.first,
+           cardinality(p.ordinals) as size, array_agg(o.ordinal order by o.ordinal) as ordinals
+      from unnest(parts) p
+     cross join unnest(p.ordinals) as o (ordinal)
+     where (select d.id from posthorn.deliveries d
+             where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+               and d.created_at = p.created_at
+               and d.id = posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal)) is null
+     group by p.organization_id, p.webhook_id, p.created_at, p.head, p.event_zero, p.zero, p.bytes, p.first, p.ordinals
+  ), waiting as (
+    insert into posthorn.backlog
+           (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
+    select o.organization_id, o.webhook_id, o.created_at, o.head, o.first, o.event_zero, o.zero, o.ordinals,
+           o.bytes * cardinality(o.ordinals) / o.size
+      from open o
+  )
+  select sum(cardinality(o.ordinals)) into n from open o;
+  return released + coalesce(n, 0);
+end
+$$;

@@ -1,0 +1,153 @@
+-- Writes the outcomes of a node's attempts: one array for each column, as many rows as outcomes. A delivery that has no
+-- row yet gets it; the row of any other is updated if the node still holds its lease. `statuses` 'pending' means another
+-- attempt in `waits_ms`, counted from the database's clock, which claims go by. `tries` that have not grown mean that no
+-- attempt was made. Then come the hand-offs and parts of the backlog of which these were the last, and what the attempts
+-- say about the health of their webhooks (see HealthReport).
+--
+-- Writes nothing if the node was taken for dead: what it held is released to others then. An outcome that was written
+-- before, though the response was lost, does not count twice. Returns the ids that were written, if `listed`, and the
+-- webhooks that have only failed since `failing_ms` or longer.
+create or replace function posthorn.settle(
+  node int, listed boolean, failing_ms float8,
+  organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
+  sizes int[], has_rows boolean[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
+  http_statuses int[], errors text[], durations_ms int[], responses text[],
+  done_handoffs text[],
+  done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
+  health_organization_ids text[], health_webhook_ids text[], last_ms float8[], last_statuses text[],
+  successes boolean[], first_failure_ms float8[], last_failure_ms float8[]
+)
+returns table (written text[], failing json)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+as $$
+declare
+  inserted text[];
+  updated  text[];
+  failed   json;
+  idle     record;
+begin
+  -- Whoever takes the node for dead deletes its row first, and waits for this transaction to end.
+  perform from posthorn.nodes n where n.id = node for key share;
+  if not found then
+    return;
+  end if;
+
+  -- A webhook cannot be disabled or deleted between this and the commit, so nothing is left waiting for one that was.
+  if 'pending' = any (statuses) then
+    perform from posthorn.webhooks w
+      where (w.organization_id, w.id) in (
+              select o.organization_id, o.webhook_id
+                from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
+               where o.status = 'pending')
+      order by w.organization_id, w.id
+        for share;
+  end if;
+
+  with settled as (
+    insert into posthorn.deliveries
+           (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
+            status, attempts, attempted_at, http_status, error, duration_ms, response)
+    select o.organization_id, o.webhook_id, at.created, o.id, o.event_id, o.type, at.created,
+           coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', at.created), o.size,
+           o.status, o.attempts, to_timestamp(o.attempted_ms / 1000), o.http_status, o.error, o.duration_ms,
+           o.response
+      from unnest(organization_ids, webhook_ids, created_ms, ids, event_ids, types, sizes, has_rows, statuses, tries,
+                  waits_ms, attempted_ms, http_statuses, errors, durations_ms, responses) as o (
+             organization_id, webhook_id, created_ms, id, event_id, type, size, has_row, status, attempts,
+             wait_ms, attempted_ms, http_status, error, duration_ms, response)
+     cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
+     where o.has_row is not true
+    on conflict do nothing
+    returning id
+  )
+  select array_agg(id) filter (where listed) into inserted from settled;
+
+  if has_rows is not null then
+    with settled as (
+      update posthorn.deliveries d
+         set status = o.status,
+             due_at = coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', d.due_at),
+             leased_by = null,
+             attempts = o.attempts,
+             attempted_at = case when o.made then to_timestamp(o.attempted_ms / 1000) else d.attempted_at end,
+             http_status = case when o.made then o.http_status else d.http_status end,
+             error = case when o.made then o.error else d.error end,
+             duration_ms = case when o.made then o.duration_ms else d.duration_ms end,
+             response = case when o.made then o.response else d.response end,
+             earlier_attempts = case when o.made and d.attempts > 0 then posthorn.earlier_attempts(d)
+                                     else d.earlier_attempts end
+        from (select u.*, u.attempted_ms is not null as made
+                from unnest(organization_ids, webhook_ids, created_ms, ids, has_rows, statuses, tries, waits_ms,
+                            attempted_ms, http_statuses, errors, durations_ms, responses) as u (
+                       organization_id, webhook_id, created_ms, id, has_row, status, attempts, wait_ms,
+                       attempted_ms, http_status, error, duration_ms, response)
+               where u.has_row) o
+       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
+         and d.created_at = to_timestamp(o.created_ms / 1000)::timestamptz(3) and d.id = o.id
+         -- Written so that the planner expects most rows to match, as they do, and uses the primary key.
+         and case when d.status = 'pending' then d.leased_by = node else false end
+         and d.attempts = case when o.made then o.attempts - 1 else o.attempts end
+      returning d.id
+    )
+    select array_agg(id) filter (where listed) into updated from settled;
+  end if;
+
+  delete from posthorn.handoffs h where h.head = any (done_handoffs) and h.leased_by + 0 = node;
+  if done_heads is not null then
+    delete from posthorn.backlog b
+     using unnest(done_organization_ids, done_webhook_ids, done_ms, done_heads, done_firsts) as o (
+             organization_id, webhook_id, created_ms, head, first)
+     where b.organization_id = o.organization_id and b.webhook_id = o.webhook_id
+       and b.created_at = to_timestamp(o.created_ms / 1000)::timestamptz(3) and b.head = o.head and b.first = o.first
+       and b.leased_by + 0 = node;
+  end if;
+
+  if health_webhook_ids is not null then
+    with reported as (
+      update posthorn.webhook_health h
+         set last_delivery_status = case when h.last_delivery_at > r.last_at then h.last_delivery_status
+                                         else r.last_status end,
+             last_delivery_at = greatest(h.last_delivery_at, r.last_at),
+             failing_since = case when r.success then r.first_failure_at
+                                  else coalesce(h.failing_since, r.first_failure_at) end,
+             last_failure_at = case when r.success then r.last_failure_at
+                                    else greatest(h.last_failure_at, r.last_failure_at) end
+        from (select u.organization_id, u.webhook_id, to_timestamp(u.last_ms / 1000)::timestamptz(3) as last_at,
+                     u.last_status, u.success, to_timestamp(u.first_failure_ms / 1000) as first_failure_at,
+                     to_timestamp(u.last_failure_ms / 1000) as last_failure_at
+                from unnest(health_organization_ids, health_webhook_ids, last_ms, last_statuses, successes,
+                            first_failure_ms, last_failure_ms) as u (
+                       organization_id, webhook_id, last_ms, last_status, success, first_failure_ms,
+                       last_failure_ms)) r
+       where h.organization_id = r.organization_id and h.webhook_id = r.webhook_id
+      returning h.organization_id, h.webhook_id, h.failing_since, h.last_failure_at
+    )
+    select json_agg(json_build_object(
+             'organization_id', r.organization_id, 'id', r.webhook_id,
+             'failing_since_ms', posthorn.epoch_ms(r.failing_since),
+             'last_failure_ms', posthorn.epoch_ms(r.last_failure_at)))
+      into failed
+      from reported r
+     where r.failing_since <= to_timestamp(failing_ms / 1000);
+  end if;
+
+  -- What is to be attempted again, but by a webhook that takes nothing any more, ends or is held at once.
+  if 'pending' = any (statuses) then
+    for idle in
+      select distinct o.organization_id, o.webhook_id
+        from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
+       where o.status = 'pending'
+         and (select w.status from posthorn.webhooks w
+               where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active'
+    loop
+      perform posthorn.align_waiting(idle.organization_id, idle.webhook_id, 1000);
+    end loop;
+  end if;
+  return query select inserted || updated, failed;
+end
+$$;

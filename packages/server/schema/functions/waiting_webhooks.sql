@@ -1,0 +1,50 @@
+-- Returns the webhooks for which deliveries wait, and since when: the oldest in the backlog, and the earliest due time of
+-- those with a row, which may lie ahead. Skips from one webhook to the next in the index, so the cost grows with their
+-- number and never with anyone's backlog.
+create or replace function posthorn.waiting_webhooks()
+returns table (organization_id text, webhook_id text, since timestamptz)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_material = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with recursive in_rows as (
+    (select d.organization_id, d.webhook_id, d.due_at
+       from posthorn.deliveries d
+      where d.status = 'pending' and d.leased_by is null
+      order by d.organization_id, d.webhook_id, d.due_at
+      limit 1)
+    union all
+    select next.organization_id, next.webhook_id, next.due_at
+      from in_rows w
+     cross join lateral (
+           select d.organization_id, d.webhook_id, d.due_at
+             from posthorn.deliveries d
+            where d.status = 'pending' and d.leased_by is null
+              and (d.organization_id, d.webhook_id) > (w.organization_id, w.webhook_id)
+            order by d.organization_id, d.webhook_id, d.due_at
+            limit 1) next
+  ), in_backlog as (
+    (select b.organization_id, b.webhook_id, b.created_at
+       from posthorn.backlog b
+      where b.leased_by is null
+      order by b.organization_id, b.webhook_id, b.created_at
+      limit 1)
+    union all
+    select next.organization_id, next.webhook_id, next.created_at
+      from in_backlog w
+     cross join lateral (
+           select b.organization_id, b.webhook_id, b.created_at
+             from posthorn.backlog b
+            where b.leased_by is null and (b.organization_id, b.webhook_id) > (w.organization_id, w.webhook_id)
+            order by b.organization_id, b.webhook_id, b.created_at
+            limit 1) next
+  )
+  select * from in_rows
+   union all
+  select b.organization_id, b.webhook_id, b.created_at::timestamptz from in_backlog b;
+end
+$$;

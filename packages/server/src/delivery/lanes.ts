@@ -1,0 +1,264 @@
+import type { Claimed } from '../storage/claims.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import type { Matched } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
+import { Lane } from './lane.js';
+import { limits } from './limits.js';
+import {
+  type Allowance,
+  allow,
+  type Condition,
+  conditionOf,
+  type Ended,
+  ended,
+  isProven,
+  type Load,
+  started,
+  underWayOf,
+} from './policy.js';
+
+/** A delivery whose turn it is. */
+export interface Turn {
+  lane: Lane;
+  delivery: LeasedDelivery;
+  isUnproven: boolean;
+}
+
+/** What a node holds in memory, by webhook. Organizations take turns, and within one its webhooks. */
+export class Lanes {
+  readonly #lanes = new Map<string, Lane>();
+  /** Lanes that may have something to start, by organization, in the order of their turns. */
+  readonly #ready = new Map<string, Set<Lane>>();
+  readonly #load = { underWay: 0, unproven: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 };
+  readonly #now: () => number;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  get underWay(): number {
+    return this.#load.underWay;
+  }
+
+  get queued(): number {
+    let queued = 0;
+    for (const lane of this.#lanes.values()) queued += lane.queued;
+    return queued;
+  }
+
+  /** Returns the webhooks that have deliveries here, queued or under way. */
+  *inUse(): Iterable<{ organization_id: string; id: string }> {
+    for (const { queued, track, organizationId, webhookId } of this.#lanes.values()) {
+      if (queued > 0 || track.underWay > 0) yield { organization_id: organizationId, id: webhookId };
+    }
+  }
+
+  /** Returns how much a recording may hand to this node. */
+  roomToRecord(node: number): Room {
+    return this.#room(node, limits.laneQueuedNew, this.#free / 4, ({ waiting, queued }, { inMemory }) =>
+      waiting === 'much' ? 0 : Math.floor(inMemory * limits.recordedShare) - queued,
+    );
+  }
+
+  /** Returns how much a claim may lease to this node: `part` of what fits. */
+  roomToClaim(node: number, part: number): Room {
+    const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
+    const total = Math.min(limits.claimDeliveries, free) * part;
+    return this.#room(node, Math.max(1, limits.claimEach * part), total, (_, { ask }) =>
+      Math.ceil(ask * part),
+    );
+  }
+
+  get #free(): number {
+    const { queued, queuedBytes } = this.#load;
+    return queuedBytes >= limits.queuedBytes ? 0 : Math.max(0, limits.queued - queued);
+  }
+
+  #room(node: number, each: number, total: number, roomOf: (lane: Lane, may: Allowance) => number): Room {
+    const nowMs = this.#now();
+    const isCrowded = this.#load.unprovenBytes >= limits.unprovenBytes;
+    const webhooks = new Map<string, number>();
+    for (const lane of this.#lanes.values()) {
+      // Most lanes are idle, and what goes for a webhook that nobody knows goes for them.
+      if (lane.isIdle && !isCrowded) continue;
+      webhooks.set(lane.webhookId, Math.max(0, roomOf(lane, this.#allow(lane, nowMs))));
+    }
+    return { node, webhooks, each: isCrowded ? 0 : Math.floor(each), total: Math.floor(total) };
+  }
+
+  /** Notes what a recording left in the database. Returns whether this node has room for some of it. */
+  recorded(matched: readonly Matched[]): boolean {
+    let hasRoom = false;
+    for (const { webhook_id: id, is_left } of matched) {
+      if (!is_left) continue;
+      const lane = this.#lanes.get(id);
+      lane?.expect('much', this.#now());
+      hasRoom ||= !lane || this.wantsMore(lane);
+    }
+    return hasRoom;
+  }
+
+  /** Notes what a claim that began then left in the database. Returns whether another one is worthwhile now. */
+  claimed({ more }: Claimed, asked: Room, beganMs: number): boolean {
+    const nowMs = this.#now();
+    let again = false;
+    for (const id of more) {
+      const lane = this.#lanes.get(id);
+      lane?.expect('much', nowMs);
+      again ||= !lane || this.#allow(lane, nowMs).ask > 0;
+    }
+    for (const lane of this.#lanes.values()) {
+      const wasAsked = (asked.webhooks.get(lane.webhookId) ?? asked.each) > 0;
+      if (wasAsked && !more.has(lane.webhookId)) lane.expectNone(beganMs);
+    }
+    return again;
+  }
+
+  /** Returns whether the database has deliveries for a webhook that has room for them. */
+  wantsMore(lane: Lane): boolean {
+    return lane.waiting !== 'none' && this.#allow(lane, this.#now()).ask > 0;
+  }
+
+  /** Queues deliveries, and returns those there is no room for. */
+  add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
+    const touched = new Set<Lane>();
+    for (const delivery of deliveries) {
+      const lane = this.#lane(delivery);
+      this.#change(lane, () => lane.push(delivery));
+      touched.add(lane);
+    }
+    const surplus: LeasedDelivery[] = [];
+    for (const lane of touched) {
+      surplus.push(...this.#takeExcess(lane));
+      this.#offer(lane);
+    }
+    return surplus;
+  }
+
+  /** A webhook that does not respond keeps little here. Of one that does, a little too much is no reason to write. */
+  #takeExcess(lane: Lane): LeasedDelivery[] {
+    if (isProven(lane.track)) return [];
+    const { inMemory } = this.#allow(lane, this.#now());
+    if (lane.queued <= inMemory && this.#load.unprovenBytes <= limits.unprovenBytes) return [];
+    const kept = this.#load.unprovenBytes > limits.unprovenBytes ? limits.windowAtStart : inMemory;
+    const excess = this.#change(lane, () => lane.takeBehind(kept));
+    if (excess.length > 0) lane.expect('much', this.#now());
+    return excess;
+  }
+
+  /** Takes the next delivery to attempt: the next organization's next webhook that may start one. */
+  next(): Turn | undefined {
+    const nowMs = this.#now();
+    const load = { ...this.#load, stalled: this.#stalled(nowMs) };
+    for (const [organizationId, lanes] of this.#ready) {
+      for (const lane of lanes) {
+        const condition = conditionOf(lane.track, nowMs);
+        if (underWayOf(condition, lane.track.window, load) <= lane.track.underWay) {
+          // One that may have no more until one of its own ends is offered again then.
+          if (lane.track.underWay >= lane.track.window) lanes.delete(lane);
+          continue;
+        }
+        lanes.delete(lane);
+        this.#ready.delete(organizationId);
+        if (lanes.size > 0) this.#ready.set(organizationId, lanes);
+        const turn = this.#start(lane, condition, nowMs);
+        if (turn) return turn;
+        break;
+      }
+      if (lanes.size === 0) this.#ready.delete(organizationId);
+    }
+    return undefined;
+  }
+
+  #start(lane: Lane, condition: Condition, nowMs: number): Turn | undefined {
+    const delivery = this.#change(lane, () => lane.shift());
+    if (!delivery) return undefined;
+    const isUnproven = condition !== 'healthy';
+    this.#load.underWay += 1;
+    if (isUnproven) this.#load.unproven += 1;
+    lane.track = started(lane.track, nowMs);
+    this.#offer(lane);
+    return { lane, delivery, isUnproven };
+  }
+
+  /** Notes how an attempt ended. Returns how long its slot in the webhook's window rests. */
+  ended({ lane, isUnproven }: Turn, attempt: Ended): number {
+    this.#load.underWay -= 1;
+    if (isUnproven) this.#load.unproven -= 1;
+    const nowMs = this.#now();
+    this.#change(lane, () => {
+      lane.track = ended(lane.track, attempt, lane.queued > 0, nowMs);
+    });
+    const { restMs } = this.#allow(lane, nowMs);
+    // The request is over, but its place in the window is not free yet.
+    if (restMs > 0) lane.track = { ...lane.track, underWay: lane.track.underWay + 1 };
+    else this.#offer(lane);
+    return restMs;
+  }
+
+  rested(lane: Lane): void {
+    lane.track = { ...lane.track, underWay: lane.track.underWay - 1 };
+    this.#offer(lane);
+  }
+
+  /** Returns what a webhook has too much of here since its condition changed, and forgets it if nothing is left. */
+  trim(lane: Lane): LeasedDelivery[] {
+    const excess = this.#takeExcess(lane);
+    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
+    return excess;
+  }
+
+  /** Empties the queues. What is under way goes on. */
+  clear(): void {
+    for (const lane of this.#lanes.values()) this.#change(lane, () => lane.takeBehind(0));
+    this.#ready.clear();
+  }
+
+  #allow(lane: Lane, nowMs: number): Allowance {
+    const condition = conditionOf(lane.track, nowMs);
+    return allow(condition, lane.track, lane, { ...this.#load, stalled: 0 } satisfies Load);
+  }
+
+  /** Only counted when it matters: it takes a look at every lane. */
+  #stalled(nowMs: number): number {
+    if (this.#load.underWay < limits.slots) return 0;
+    let stalled = 0;
+    for (const { track } of this.#lanes.values())
+      if (conditionOf(track, nowMs) === 'stalled') stalled += track.underWay;
+    return stalled;
+  }
+
+  #lane({ organization_id: organizationId, webhook_id: webhookId }: LeasedDelivery): Lane {
+    const known = this.#lanes.get(webhookId);
+    if (known) return known;
+    const lane = new Lane(organizationId, webhookId);
+    this.#lanes.set(webhookId, lane);
+    return lane;
+  }
+
+  #offer(lane: Lane): void {
+    if (lane.queued === 0) return;
+    const lanes = this.#ready.get(lane.organizationId);
+    if (lanes) lanes.add(lane);
+    else this.#ready.set(lane.organizationId, new Set([lane]));
+  }
+
+  /** Changes a lane and keeps the load in step. */
+  #change<T>(lane: Lane, change: () => T): T {
+    this.#count(lane, -1);
+    const result = change();
+    this.#count(lane, 1);
+    return result;
+  }
+
+  #count(lane: Lane, sign: 1 | -1): void {
+    const load = this.#load;
+    if (isProven(lane.track)) {
+      load.queued += sign * lane.queued;
+      load.queuedBytes += sign * lane.bytes;
+      return;
+    }
+    load.unprovenBytes += sign * lane.bytes;
+    if (lane.queued > 0 && lane.track.failuresInARow >= limits.failuresToFail) load.failing += sign;
+  }
+}

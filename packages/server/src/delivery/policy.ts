@@ -1,0 +1,182 @@
+import { limits } from './limits.js';
+
+/**
+ * How a webhook does, as one node sees it. Exactly one of these at a time:
+ * - `new`: has not responded with success yet
+ * - `healthy`: responds
+ * - `slow`: responds, but takes more than a second
+ * - `stalled`: nothing under way has ended for a second
+ * - `failing`: its last attempts all failed
+ */
+export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as const;
+export type Condition = (typeof conditions)[number];
+
+/** What a node has seen of a webhook. A value: each event makes a new one. */
+export interface Track {
+  readonly successes: number;
+  readonly failuresInARow: number;
+  /** The moving average of the time an attempt takes, and the lowest it was. */
+  readonly responseMs: number;
+  readonly bestMs: number;
+  /** How many requests it could have under way. */
+  readonly window: number;
+  readonly underWay: number;
+  /** Since when nothing that is under way has ended. */
+  readonly silentSinceMs: number;
+}
+
+export const newTrack: Track = {
+  successes: 0,
+  failuresInARow: 0,
+  responseMs: 0,
+  bestMs: Number.POSITIVE_INFINITY,
+  window: limits.windowAtStart,
+  underWay: 0,
+  silentSinceMs: 0,
+};
+
+/** What one node does at the moment. */
+export interface Load {
+  /** Requests under way, and how many of them are of webhooks that were not healthy when they began. */
+  underWay: number;
+  unproven: number;
+  /** Requests under way of webhooks that are stalled now. */
+  stalled: number;
+  /** Deliveries in memory of webhooks that respond, and the payloads of these and of all others. */
+  queued: number;
+  queuedBytes: number;
+  unprovenBytes: number;
+  /** Webhooks that are failing and have deliveries in memory. */
+  failing: number;
+}
+
+/** What a webhook may have. */
+export interface Allowance {
+  /** Requests under way. */
+  underWay: number;
+  /** Deliveries in memory. */
+  inMemory: number;
+  /** How long each of its requests rests after it failed. */
+  restMs: number;
+  /** Deliveries to ask the database for. */
+  ask: number;
+}
+
+export function conditionOf(track: Track, nowMs: number): Condition {
+  if (track.failuresInARow >= limits.failuresToFail) return 'failing';
+  if (track.underWay > 0 && nowMs - track.silentSinceMs > limits.slowMs) return 'stalled';
+  if (track.successes === 0) return 'new';
+  return track.responseMs > limits.slowMs ? 'slow' : 'healthy';
+}
+
+/** Returns whether a webhook has responded lately: it shares the large part of the memory. */
+export function isProven({ successes, failuresInARow }: Track): boolean {
+  return successes > 0 && failuresInARow < limits.failuresToFail;
+}
+
+export function started(track: Track, nowMs: number): Track {
+  return {
+    ...track,
+    underWay: track.underWay + 1,
+    silentSinceMs: track.underWay === 0 ? nowMs : track.silentSinceMs,
+  };
+}
+
+/** What an attempt says about its webhook. */
+export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
+
+/** `isWaiting`: more deliveries of the webhook wait for their turn. */
+export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
+  const over = { ...track, underWay: track.underWay - 1, silentSinceMs: nowMs };
+  if (attempt.kind === 'not attempted') return over;
+  const responseMs = track.responseMs + (attempt.tookMs - track.responseMs) / 8;
+  const bestMs = Math.min(responseMs, track.bestMs + Math.max(0, responseMs - track.bestMs) / 256);
+  const timed = { ...over, responseMs, bestMs: Number.isNaN(bestMs) ? responseMs : bestMs };
+  if (attempt.kind === 'delivered') {
+    const successes = track.successes + 1;
+    return { ...timed, successes, failuresInARow: 0, window: widened(timed, successes, isWaiting) };
+  }
+  const failuresInARow = track.failuresInARow + 1;
+  if (failuresInARow !== limits.failuresToFail) return { ...timed, failuresInARow };
+  return { ...timed, failuresInARow, successes: 0, window: limits.windowAtStart };
+}
+
+/**
+ * Doubles the window with every round of successes. Past the usual window only while deliveries wait for it and the
+ * receiver does not slow down: its latency asks for more requests under way, not its load.
+ */
+function widened({ window, responseMs, bestMs }: Track, successes: number, isWaiting: boolean): number {
+  if (successes % window !== 0) return window;
+  if (window < limits.windowUsual) return window * 2;
+  if (responseMs > bestMs * 1.5 + limits.gatherMs)
+    return Math.max(limits.windowUsual, Math.floor(window * 0.75));
+  return isWaiting ? Math.min(window * 2, limits.windowMax) : window;
+}
+
+/** The policy: what a webhook may have, for its condition, what it holds in memory, and the node's load. */
+export function allow(
+  condition: Condition,
+  track: Track,
+  held: { queued: number; bytes: number },
+  load: Load,
+): Allowance {
+  const inMemory = inMemoryOf(condition, held, load);
+  const room = inMemory - held.queued;
+  return {
+    underWay: underWayOf(condition, track.window, load),
+    inMemory,
+    restMs: condition === 'failing' ? restMsOf(track, load) : 0,
+    // Not for every single delivery that leaves.
+    ask: room >= inMemory / 4 ? Math.max(0, room) : 0,
+  };
+}
+
+export function underWayOf(
+  condition: Condition,
+  window: number,
+  load: Pick<Load, 'underWay' | 'unproven' | 'stalled'>,
+): number {
+  if (load.underWay - Math.min(load.stalled, limits.spareSlots) >= limits.slots) return 0;
+  const isSpare = load.underWay >= limits.slots;
+  switch (condition) {
+    case 'healthy':
+      if (isSpare) return Math.min(window, limits.windowAtStart);
+      return load.underWay < limits.elasticSlots ? window : Math.min(window, limits.windowUsual);
+    case 'new':
+    case 'slow':
+    case 'stalled':
+      if (isSpare || load.unproven >= limits.unprovenSlots) return 0;
+      return load.unproven < limits.elasticUnprovenSlots ? window : Math.min(window, limits.windowUsual);
+    case 'failing':
+      return isSpare || load.unproven >= limits.unprovenSlots ? 0 : limits.windowFailing;
+  }
+}
+
+function inMemoryOf(condition: Condition, held: { queued: number; bytes: number }, load: Load): number {
+  const freeBytes = Math.max(0, limits.queuedBytes - load.queuedBytes);
+  switch (condition) {
+    case 'healthy':
+    case 'slow': {
+      if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
+      // Half of what is free: however many webhooks want more than they can send, some of it stays free.
+      const half = Math.floor((limits.queued - load.queued - limits.queuedReserve) / 2);
+      return Math.max(limits.queuedLittle, Math.min(limits.laneQueued, half));
+    }
+    case 'new':
+    case 'stalled':
+      return load.unprovenBytes >= limits.unprovenBytes ? held.queued : limits.laneQueuedNew;
+    case 'failing':
+      return load.unprovenBytes >= limits.unprovenBytes
+        ? Math.min(held.queued, limits.laneQueuedFailing)
+        : limits.laneQueuedFailing;
+  }
+}
+
+/**
+ * The longer the more often it has failed in a row, and the more webhooks fail: together they get some 600 attempts a
+ * second at most, at the cost of nobody who responds.
+ */
+function restMsOf({ failuresInARow }: Track, { failing }: Load): number {
+  const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.failuresToRestLonger);
+  return limits.restMs * Math.max(factor, failing / limits.windowFailing);
+}
