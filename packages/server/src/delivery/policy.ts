@@ -110,11 +110,11 @@ function widened(
   isWaiting: boolean,
 ): Pick<Track, 'window' | 'bestMs'> {
   if (window < limits.windowUsual) return { window: window * 2, bestMs };
-  // A receiver may have become slower for good.
-  const forgotten = bestMs + (responseMs - bestMs) / 32;
+  // A receiver may have become slower for good, which shows while it has no more than usual.
+  if (window === limits.windowUsual) bestMs += (responseMs - bestMs) / 32;
   if (responseMs > bestMs * 1.5 + limits.gatherMs)
-    return { window: Math.max(limits.windowUsual, Math.floor(window * 0.75)), bestMs: forgotten };
-  return { window: isWaiting ? Math.min(window * 2, limits.windowMax) : window, bestMs: forgotten };
+    return { window: Math.max(limits.windowUsual, Math.floor(window * 0.75)), bestMs };
+  return { window: isWaiting ? Math.min(window * 2, limits.windowMax) : window, bestMs };
 }
 
 /** The policy: what a webhook may have, for its condition, what it holds in memory, and the node's load. */
