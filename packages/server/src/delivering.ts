@@ -8,11 +8,13 @@ import { resealSecrets } from './delivery/resealing.js';
 import { Transport } from './delivery/transport.js';
 import { Upkeep } from './delivery/upkeep.js';
 import type { AddressPolicy } from './domain/address.js';
+import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
 import type { Courier } from './http/courier.js';
 import { secretKey } from './keys.js';
 import type { Bell } from './signals/bell.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
+import type { LeasedDelivery } from './storage/leased-delivery.js';
 import type { Metrics } from './web/metrics.js';
 
 const engineConnections = 4;
@@ -56,7 +58,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ),
     random: Math.random,
     onRecorded: (batch) => recorded.ring(batch.organizations),
-    onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),
+    onAttempt: (delivery, outcome, verdict) => {
+      metrics.observeAttempt(outcome, verdict.kind);
+      if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
+    },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
@@ -98,5 +103,21 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await transport.close();
       await own.close();
     },
+  };
+}
+
+/** What one wide log line reports about an attempt. */
+function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
+  return {
+    delivery_id: delivery.delivery_id,
+    webhook_id: delivery.webhook_id,
+    organization_id: delivery.organization_id,
+    event_id: delivery.event_id,
+    type: delivery.type,
+    attempt: delivery.attempts + 1,
+    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
+    error: outcome.kind === 'answered' ? null : outcome.error,
+    duration_ms: outcome.durationMs,
+    verdict: verdict.kind,
   };
 }

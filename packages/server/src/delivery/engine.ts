@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
 import { Repeating } from '../signals/repeating.js';
+import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
 import { alignWaiting } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
@@ -34,7 +35,7 @@ export interface EngineOptions {
   random: () => number;
   /** Events of the service's own were recorded. */
   onRecorded: (batch: RecordedBatch) => void;
-  onAttempt: (outcome: Outcome, verdict: Verdict['kind']) => void;
+  onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict) => void;
 }
 
 /**
@@ -121,17 +122,17 @@ export class DeliveryEngine {
 
   async #deliver(turn: Turn): Promise<void> {
     const result = await this.#run(turn.delivery).catch((error: Error) => this.#failed(turn.delivery, error));
-    const restMs = this.#lanes.ended(turn, result);
-    if (restMs > 0) setTimeout(() => this.#rested(turn), restMs).unref();
-    this.#giveBack(this.#lanes.trim(turn.lane));
-    if (this.#lanes.wantsMore(turn.lane)) this.#claimer.wake(limits.wakeMs);
+    const { restMs, surplus, wantsMore } = this.#lanes.ended(turn, result);
+    this.#giveBack(surplus);
+    if (wantsMore) this.#claimer.wake(limits.wakeMs);
     this.#pump();
     if (this.#lanes.underWay === 0) this.#whenIdle?.();
-  }
-
-  #rested({ lane }: Turn): void {
-    this.#lanes.rested(lane);
-    this.#pump();
+    if (restMs === 0) return;
+    const rested = () => {
+      this.#lanes.rested(turn);
+      this.#pump();
+    };
+    setTimeout(rested, restMs).unref();
   }
 
   /** Attempts one delivery, judges the outcome and passes it on to be settled. */
@@ -150,13 +151,12 @@ export class DeliveryEngine {
     }
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    this.#settler.health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
+    this.#settler.health.note(delivery, outcome, attemptedAt);
     this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
-    onAttempt(outcome, verdict.kind);
-    this.#log(delivery, outcome, verdict);
+    onAttempt(delivery, outcome, verdict);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
@@ -178,16 +178,10 @@ export class DeliveryEngine {
 
   #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
     const { directory, sender, timeoutMs } = this.#options;
-    const head = {
-      id: delivery.event_id,
-      type: delivery.type,
-      created_at: delivery.event_created_at,
-      organization_id: delivery.organization_id,
-      workspace_id: delivery.workspace_id,
-    };
+    const { event_id: id, event_created_at: created_at } = delivery;
     const message = {
-      id: delivery.event_id,
-      body: Buffer.from(envelopeText(head, payload)),
+      id,
+      body: Buffer.from(envelopeText({ ...delivery, id, created_at }, payload)),
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
     // The webhook may be deleted, disabled or changed while the connection is made.
@@ -284,26 +278,6 @@ export class DeliveryEngine {
     return this.#options.alone || (await countOtherNodes(this.#options.database, this.#lease.id ?? 0)) === 0;
   }
 
-  #log(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): void {
-    const { logger } = this.#options;
-    if (!logger.isLevelEnabled('info')) return;
-    logger.info(
-      {
-        delivery_id: delivery.delivery_id,
-        webhook_id: delivery.webhook_id,
-        organization_id: delivery.organization_id,
-        event_id: delivery.event_id,
-        type: delivery.type,
-        attempt: delivery.attempts + 1,
-        http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-        error: outcome.kind === 'answered' ? null : outcome.error,
-        duration_ms: outcome.durationMs,
-        verdict: verdict.kind,
-      },
-      'delivery',
-    );
-  }
-
   get #isStopping(): boolean {
     return this.#drainUntilMs !== undefined;
   }
@@ -330,14 +304,4 @@ export class DeliveryEngine {
     await this.#settler.drain(deadlineMs);
     await this.#lease.stop().catch(() => undefined);
   }
-}
-
-/** Resolves with the work, or after `ms` if that is sooner. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((waited) => {
-    timer = setTimeout(waited, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,3 +1,4 @@
+import type { HealthReport } from '../domain/health.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
@@ -16,18 +17,6 @@ export interface Settlement {
   error?: string | null;
   duration_ms?: number | null;
   response?: string | null;
-}
-
-/** What the latest attempts say about a webhook. */
-export interface HealthReport {
-  organization_id: string;
-  webhook_id: string;
-  last_at: Date;
-  last_status: 'success' | 'failed';
-  succeeded: boolean;
-  /** The first and the last failure since the last success. */
-  first_failure_at: Date | null;
-  last_failure_at: Date | null;
 }
 
 export interface FailingWebhook extends WebhookKey {
