@@ -65,7 +65,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  metrics.watchQueue(() => ({ queued: engine.queued, inFlight: engine.inFlight }));
+  metrics.watchQueue(() => engine.load);
 
   const courier: Courier = {
     verify: async (webhook) => {

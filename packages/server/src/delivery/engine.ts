@@ -84,12 +84,8 @@ export class DeliveryEngine {
     this.#claimer.wake();
   }
 
-  get inFlight(): number {
-    return this.#lanes.underWay;
-  }
-
-  get queued(): number {
-    return this.#lanes.queued;
+  get load(): { queued: number; inFlight: number } {
+    return { queued: this.#lanes.queued, inFlight: this.#lanes.underWay };
   }
 
   /** Returns what a recording may hand to this node. */
@@ -287,13 +283,13 @@ export class DeliveryEngine {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Lets what is under way finish, settles it, and releases the rest to the other nodes. */
+  /** Gives back what is queued, lets what is under way finish, and settles it. */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;
     await this.#listener.stop();
     await this.#claimer.stop();
-    this.#lanes.clear();
+    this.#giveBack(this.#lanes.clear());
     if (this.#lanes.underWay > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#whenIdle = resolve;

@@ -212,10 +212,10 @@ export class Lanes {
     this.#offer(lane);
   }
 
-  /** Empties the queues. What is under way goes on. */
-  clear(): void {
-    for (const lane of this.#lanes.values()) this.#change(lane, () => lane.takeBehind(0));
+  /** Empties the queues and returns what was in them. What is under way goes on. */
+  clear(): LeasedDelivery[] {
     this.#ready.clear();
+    return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeBehind(0)));
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {
