@@ -84,7 +84,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   row('Demo token', token);
   if (publicUrl) {
     terminal.line();
-    terminal.line('List its latest events:');
+    terminal.line('List the latest events:');
     terminal.line();
     terminal.line(
       bold(
