@@ -144,7 +144,7 @@ export function statesDrawn(page: string, heading: string): readonly string[] {
 
 /** The states that the CHECK of a table's `status` allows. */
 export function statesOfTable(name: string): readonly string[] {
-  const directory = join(root, 'packages/server/migrations');
+  const directory = join(root, 'packages/server/schema/baseline');
   const sql = readdirSync(directory)
     .sort()
     .map((file) => readFileSync(join(directory, file), 'utf8'))
