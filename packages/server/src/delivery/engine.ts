@@ -1,25 +1,25 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
+import { deliveryFailed } from '../domain/own-event.js';
+import { attempt, type Sender } from '../sending/attempt.js';
+import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
-import { alignWaiting } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
-import { countOtherNodes } from '../storage/nodes.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
+import { attempted, givenUp, setAside } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
-import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
-import { conclude, setAside } from './conclusion.js';
 import type { WebhookDirectory } from './directory.js';
 import { Lanes, type Turn } from './lanes.js';
 import { NodeLease } from './lease.js';
 import { limits } from './limits.js';
 import type { Ended } from './policy.js';
-import { Settler, type Written } from './settler.js';
+import { type Entry, Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
   database: Database;
@@ -35,6 +35,8 @@ export interface EngineOptions {
   random: () => number;
   /** Events of the service's own were recorded. */
   onRecorded: (batch: RecordedBatch) => void;
+  /** A webhook was disabled because of what its receiver did. */
+  onDisabled: (webhook: WebhookKey) => void;
   onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict) => void;
 }
 
@@ -148,7 +150,10 @@ export class DeliveryEngine {
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
     this.#settler.health.note(delivery, outcome, attemptedAt);
-    this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
+    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
+    if (verdict.kind === 'gone') entry.gone = target;
+    if (verdict.kind === 'exhausted') entry.event = deliveryFailed(target, givenUp(entry.settlement));
+    this.#settler.add(entry);
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
@@ -167,7 +172,7 @@ export class DeliveryEngine {
     // The database holds or ends it when this is written, unless the webhook is active again by then.
     else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
     else if (delivery.payload === null)
-      this.#settler.add({ node, settlement: setAside(delivery, { status: 'cancelled' }) });
+      this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
     else return standing.target;
     return undefined;
   }
@@ -209,7 +214,7 @@ export class DeliveryEngine {
 
   /** Writes that no attempt was made: the delivery waits in the database, for any node. */
   #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
-    this.#settler.add({ node, settlement: setAside(delivery, { status: 'pending', wait_ms: waitMs }) });
+    this.#settler.add({ node, settlement: setAside(delivery, waitMs) });
   }
 
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
@@ -218,10 +223,7 @@ export class DeliveryEngine {
   }
 
   #written({ disabled, recorded }: Written): void {
-    for (const webhook of disabled) {
-      this.#options.directory.forget(webhook.id);
-      void this.alignWaiting(webhook);
-    }
+    for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);
       this.#options.onRecorded(recorded);
@@ -247,31 +249,13 @@ export class DeliveryEngine {
     this.#lease.abandon();
   }
 
-  /** Resolves once what waits for a webhook is in line with its status. */
-  async alignWaiting(webhook: WebhookKey): Promise<void> {
-    const { database, logger } = this.#options;
-    try {
-      while ((await alignWaiting(database, webhook, limits.alignDeliveries)) > 0)
-        if (this.#isStopping) return;
-    } catch (error) {
-      logger.warn(
-        { webhook_id: webhook.id, reason: (error as Error).message },
-        'waiting deliveries could not be ended yet; they end when they are due',
-      );
-    }
-  }
-
-  /** Resolves once no node will send anything more for this webhook as it was before its last change. */
-  async forgetEverywhere(webhook: WebhookKey): Promise<void> {
-    this.#options.directory.forget(webhook.id);
-    if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, limits.trustMs));
-    // Nothing of what waits is sent any more, so very much of it may end a little later.
-    await within(limits.alignWithinMs, this.alignWaiting(webhook));
+  /** Claims now: deliveries may wait that were held before. */
+  wake(): void {
     this.#claimer.wake();
   }
 
-  async isAlone(): Promise<boolean> {
-    return this.#options.alone || (await countOtherNodes(this.#options.database, this.#lease.id ?? 0)) === 0;
+  get node(): number | undefined {
+    return this.#lease.id;
   }
 
   get #isStopping(): boolean {

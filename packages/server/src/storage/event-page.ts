@@ -31,7 +31,9 @@ export function readEventTextPage(
 ): Promise<Page<string>> {
   const read = async (part: EventFilter) =>
     pageBy(eventJsonPosition, await readEventTexts(database, part, order, after, limit + 1), limit);
-  return order === 'desc' ? read(filter) : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
+  return order === 'desc'
+    ? read(filter)
+    : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
 }
 
 /** Reads up to the horizon and no further: what commits late is found behind it, never skipped before it. */
