@@ -1,0 +1,64 @@
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { type buildConnector, Client, type Dispatcher } from 'undici';
+
+/** A request on its way through undici. */
+export interface ConnectionRequest extends Dispatcher.DispatchOptions {
+  /** The connection that took the request: undici does not tell its handlers. */
+  connection?: Connection;
+}
+
+/**
+ * One connection to an origin. When its socket is gone, the next request opens another one. Beside what
+ * undici's client does, a connection knows what became of the latest request on its socket.
+ */
+export class Connection extends Client {
+  #socket: Socket | undefined;
+  #requests = 0;
+  #bytesReadBefore = 0;
+
+  constructor(origin: URL, options: Client.Options & { connect: buildConnector.connector }) {
+    const { connect } = options;
+    super(origin, {
+      ...options,
+      connect: (target, callback) => {
+        this.#forget();
+        connect(target, (...result) => {
+          if (result[1]) this.#watch(result[1]);
+          callback(...result);
+        });
+      },
+    });
+    // undici reports an exception of a handler here. Without a listener it would end the process.
+    (this as EventEmitter).on('error', () => undefined);
+  }
+
+  override dispatch(request: ConnectionRequest, handler: Dispatcher.DispatchHandler): boolean {
+    request.connection = this;
+    return super.dispatch(request, handler);
+  }
+
+  /** Notes that a request is about to be written. */
+  begin(): void {
+    this.#requests += 1;
+    this.#bytesReadBefore = this.#socket?.bytesRead ?? 0;
+  }
+
+  /** Whether the latest request went out on a socket that had served others, and not one byte came back. */
+  get wasStale(): boolean {
+    return this.#requests > 1 && !this.#hasHeard;
+  }
+
+  get #hasHeard(): boolean {
+    return (this.#socket?.bytesRead ?? 0) > this.#bytesReadBefore;
+  }
+
+  #forget(): void {
+    this.#socket = undefined;
+    this.#requests = 0;
+  }
+
+  #watch(socket: Socket): void {
+    this.#socket = socket;
+  }
+}
