@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
+import { ContinueFilter } from './continue-filter.js';
 
 /** A request on its way through undici. */
 export interface ConnectionRequest extends Dispatcher.DispatchOptions {
@@ -16,6 +17,7 @@ export class Connection extends Client {
   #socket: Socket | undefined;
   #requests = 0;
   #bytesReadBefore = 0;
+  readonly #filter = new ContinueFilter();
 
   constructor(origin: URL, options: Client.Options & { connect: buildConnector.connector }) {
     const { connect } = options;
@@ -42,6 +44,7 @@ export class Connection extends Client {
   begin(): void {
     this.#requests += 1;
     this.#bytesReadBefore = this.#socket?.bytesRead ?? 0;
+    this.#filter.open();
   }
 
   /** Whether the latest request went out on a socket that had served others, and not one byte came back. */
@@ -60,5 +63,11 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket;
+    const read = socket.read;
+    socket.read = (size) => {
+      const chunk = read.call(socket, size);
+      if (chunk !== null) this.#filter.pass(chunk);
+      return chunk;
+    };
   }
 }

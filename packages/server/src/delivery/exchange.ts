@@ -51,9 +51,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (httpStatus < 200) {
-      // Hints without end would keep us reading, at the cost of everybody else.
+      // Hints without end would keep us reading, at the cost of everybody else. Below 100 is no status at all.
       this.#hints += 1;
-      if (this.#hints > hintsMax) this.#end('protocol');
+      if (this.#hints > hintsMax || httpStatus < 100) this.#end('protocol');
       return;
     }
     this.#durationMs = this.#elapsedMs();

@@ -178,6 +178,7 @@ describe('a request is not sent again', () => {
   test.each([
     ['the first byte of a response', 'H', died],
     ['a hint', 'HTTP/1.1 103 Early Hints\r\n\r\n', died],
+    ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n', died],
     ['a status', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', { kind: 'answered', httpStatus: 200 }],
   ])('after %s came on a reused connection', async (_, bytes, outcome) => {
     for (const tls of [undefined, {}]) {
