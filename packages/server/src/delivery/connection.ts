@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { ContinueFilter } from './continue-filter.js';
 
@@ -17,6 +18,8 @@ export class Connection extends Client {
   #socket: Socket | undefined;
   #requests = 0;
   #bytesReadBefore = 0;
+  #firstError: Error | undefined;
+  #wantsCertificate = false;
   readonly #filter = new ContinueFilter();
 
   constructor(origin: URL, options: Client.Options & { connect: buildConnector.connector }) {
@@ -52,6 +55,19 @@ export class Connection extends Client {
     return this.#requests > 1 && !this.#hasHeard;
   }
 
+  /**
+   * Whether the receiver asked for a client certificate and then never sent a byte. TLS 1.3 refuses a client
+   * after the handshake, and the reset that follows can overtake the alert that says so.
+   */
+  get wasRefused(): boolean {
+    return this.#wantsCertificate && this.#requests === 1 && !this.#hasHeard;
+  }
+
+  /** The error that broke the socket. What undici reports can be a later one: the end after a TLS alert. */
+  get firstError(): Error | undefined {
+    return this.#firstError;
+  }
+
   get #hasHeard(): boolean {
     return (this.#socket?.bytesRead ?? 0) > this.#bytesReadBefore;
   }
@@ -59,10 +75,16 @@ export class Connection extends Client {
   #forget(): void {
     this.#socket = undefined;
     this.#requests = 0;
+    this.#firstError = undefined;
+    this.#wantsCertificate = false;
   }
 
   #watch(socket: Socket): void {
     this.#socket = socket;
+    socket.once('error', (error) => {
+      this.#firstError = error;
+    });
+    this.#wantsCertificate = socket instanceof TLSSocket && wantsCertificate(socket);
     const read = socket.read;
     socket.read = (size) => {
       const chunk = read.call(socket, size);
@@ -70,4 +92,11 @@ export class Connection extends Client {
       return chunk;
     };
   }
+}
+
+/** A client learns the algorithms that it shares with the server only from a request for its certificate. */
+function wantsCertificate(socket: TLSSocket): boolean {
+  // Null once the socket is destroyed, whatever its type says.
+  const shared: string[] | null = socket.getSharedSigalgs();
+  return shared !== null && shared.length > 0;
 }

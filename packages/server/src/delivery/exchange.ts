@@ -1,7 +1,13 @@
 import type { Dispatcher } from 'undici';
-import { type AttemptError, type Outcome, parseRetryAfterMs, type Withheld } from '../domain/delivery.js';
+import {
+  type AttemptError,
+  type FailureDetail,
+  type Outcome,
+  parseRetryAfterMs,
+  type Withheld,
+} from '../domain/delivery.js';
 import type { ConnectionRequest } from './connection.js';
-import { attemptError, isExhausted } from './failure.js';
+import { attemptError, failureDetail, isExhausted } from './failure.js';
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
@@ -77,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#end('protocol');
   }
 
-  onResponseError(_controller: Controller | undefined, error: Error): void {
+  onResponseError(_controller: Controller | undefined, latest: Error): void {
     if (this.#ended) return;
     const { connection } = this.#request;
     if (connection?.wasStale && !this.#sentAgain) {
@@ -87,8 +93,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
       connection.dispatch(this.#request, this);
       return;
     }
+    const error = connection?.firstError ?? latest;
+    const kind = attemptError(error);
     if (isExhausted(error)) this.#withhold('exhausted');
-    else this.#end(attemptError(error));
+    else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 
   #withhold(reason: Withheld['reason']): void {
@@ -100,13 +108,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Ends with the status that came, or else with `error`. */
-  #end(error: AttemptError): void {
+  #end(error: AttemptError, detail?: FailureDetail): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
     this.#resolve(
       this.#httpStatus === undefined
-        ? { kind: 'unanswered', error, durationMs: this.#elapsedMs() }
+        ? { kind: 'unanswered', error, durationMs: this.#elapsedMs(), detail }
         : {
             kind: 'answered',
             httpStatus: this.#httpStatus,

@@ -1,4 +1,4 @@
-import type { AttemptError } from '../domain/delivery.js';
+import type { AttemptError, FailureDetail } from '../domain/delivery.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
 /** Nothing that a receiver could be blamed for. */
@@ -18,7 +18,7 @@ const timeoutCodes = new Set([
   'UND_ERR_BODY_TIMEOUT',
 ]);
 const tlsCode =
-  /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA|UNSUITABLE_)/;
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERROR_IN_C|UNSUITABLE_|UNSPECIFIED)/;
 const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
 
 /** Whether this machine has no file or memory left for another connection. */
@@ -40,6 +40,24 @@ export function attemptError(error: Error): AttemptError {
   if (error instanceof AggregateError && error.errors[0] instanceof Error)
     return attemptError(error.errors[0]);
   return 'reset';
+}
+
+/** What Node attaches to errors of TLS, beside the code. */
+interface TlsError extends NodeJS.ErrnoException {
+  reason?: string;
+  cert?: { subjectaltname?: string; valid_to?: string };
+}
+
+/** Keeps what the network or TLS said, for whoever explains the failure later. */
+export function failureDetail(error: Error): FailureDetail {
+  const { message, reason, cert } = error as TlsError;
+  return {
+    code: codeOf(error) || undefined,
+    // The message of OpenSSL carries addresses in memory and lines of source code; its reason is the sentence.
+    message: reason ?? message,
+    altNames: cert?.subjectaltname,
+    validTo: cert?.valid_to,
+  };
 }
 
 function codeOf(error: Error): string {

@@ -20,7 +20,20 @@ export type Outcome =
       response: string | null;
       retryAfterMs: number | undefined;
     }
-  | { kind: 'unanswered'; error: AttemptError; durationMs: number };
+  | { kind: 'unanswered'; error: AttemptError; durationMs: number; detail?: FailureDetail | undefined };
+
+/**
+ * What the network or TLS said when no status came. Written for the operator: it can name addresses that a
+ * name leads to inside the network.
+ */
+export interface FailureDetail {
+  /** As Node, OpenSSL or undici name it: `CERT_HAS_EXPIRED`, `ECONNRESET`, `UND_ERR_SOCKET`. */
+  code: string | undefined;
+  message: string;
+  /** Of a certificate for another name: the names that it is for, and when it ends. */
+  altNames: string | undefined;
+  validTo: string | undefined;
+}
 
 /**
  * No attempt was made after all, and none counts: what was to be sent is no longer to be sent like this
