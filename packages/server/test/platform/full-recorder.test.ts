@@ -7,6 +7,7 @@ import { createEventChecker } from '../../src/domain/new-event.js';
 import { createPayloadValidator } from '../../src/domain/payload.js';
 import { createPlatformListener } from '../../src/platform/listener.js';
 import { Recorder } from '../../src/platform/recorder.js';
+import { noRoom } from '../../src/storage/room.js';
 import type { Database } from '../../src/storage/database.js';
 import { Metrics } from '../../src/web/metrics.js';
 import { ask, batch, event } from '../support/client.js';
@@ -18,7 +19,7 @@ let recorder: Recorder;
 /** A listener whose database never responds: what is recorded first waits, whatever the machine is at. */
 beforeAll(async () => {
   const database = { query: () => new Promise(() => undefined) } as unknown as Database;
-  const parts = { database, placement: () => ({ node: null, saturated: [] }), onRecorded: () => undefined };
+  const parts = { database, room: () => noRoom, onRecorded: () => undefined };
   recorder = new Recorder(database, parts.placement, parts.onRecorded);
   const catalogue = createCatalogue();
   app = await createPlatformListener({
