@@ -36,7 +36,11 @@ export function reportWith(
 
 /** Returns an earlier report and a later one as one. */
 export function joinReports(earlier: HealthReport, later: HealthReport): HealthReport {
-  if (later.succeeded) return later;
+  const { last_at, last_status } = earlier.last_at > later.last_at ? earlier : later;
+  if (later.succeeded) return { ...later, last_at, last_status };
   const { succeeded, first_failure_at } = earlier;
-  return { ...later, succeeded, first_failure_at: first_failure_at ?? later.first_failure_at };
+  return {
+    ...{ ...later, last_at, last_status, succeeded },
+    first_failure_at: first_failure_at ?? later.first_failure_at,
+  };
 }
