@@ -224,6 +224,28 @@ describe('an outcome', () => {
     expect((await statuses(database)).sort()).toEqual(['pending', 'success']);
   });
 
+  test.each(['handed over', 'waiting'] as const)(
+    'of what was %s in a week that retention has dropped does not keep the others from being written, and ends it',
+    async (how) => {
+      const { database, node } = await withNode();
+      const { leased } = await recordFor(database, how === 'waiting' ? null : node, 2);
+      const [one] = how === 'waiting' ? (await claimFor(database, node)).deliveries : leased;
+      const dropped = new Date('2020-01-01T00:00:00.000Z');
+      for (const table of ['handoffs', 'backlog'])
+        await database.query({ text: `update posthorn.${table} set created_at = $1`, values: [dropped] });
+      const { group } = one!;
+      const old = {
+        ...{ ...one!, delivery_created_at: dropped, event_created_at: dropped, payload: null },
+        group: { ...group!, open: 1, part: group!.part && { ...group!.part, created_at: dropped } },
+      };
+      const { leased: others } = await recordFor(database, node, 1);
+      const cancelled = { delivery: old, status: 'cancelled', attempts: 0 } as const;
+      const written = await settleFor(database, node, [cancelled, ...others.map(succeeded)]);
+      expect(written).toEqual(expect.arrayContaining(others.map((other) => other.delivery_id)));
+      expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    },
+  );
+
   test('that no attempt was made leaves a delivery as it was, and it waits for any node', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 1);
