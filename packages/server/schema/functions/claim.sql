@@ -23,9 +23,8 @@ as $$
 #variable_conflict use_column
 declare
   now_at        timestamptz := clock_timestamp();
-  next_at       timestamptz := (select d.due_at from posthorn.deliveries d
-                                 where d.status = 'pending' and d.leased_by is null
-                                 order by d.due_at limit 1);
+  -- Each gets room for one at least.
+  turns_max     int := least(webhooks_max, room_total);
   organizations text[];
   webhooks      text[];
   shares        int[];
@@ -35,7 +34,9 @@ declare
   leased_parts  posthorn.backlog[];
 begin
   -- Usually nothing waits, and that must not cost with the number of webhooks.
-  if coalesce(next_at <= now_at, false) or exists (select from posthorn.backlog b where b.leased_by is null) then
+  if exists (select from posthorn.deliveries d
+              where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at)
+     or exists (select from posthorn.backlog b where b.leased_by is null) then
     with waiting as materialized (
       select w.organization_id, w.webhook_id, min(w.since) as since from posthorn.waiting_webhooks() w group by 1, 2
     ), found as materialized (
@@ -53,15 +54,14 @@ begin
       -- By lot, not by the time again: an organization with many webhooks has no better chance than another.
       select t.*, row_number() over (order by t.turn, random()) as n, count(*) over () as webhooks from turns t
     )
-    select array_agg(o.organization_id order by o.n) filter (where o.n <= webhooks_max),
-           array_agg(o.webhook_id order by o.n) filter (where o.n <= webhooks_max),
-           array_agg(least(o.room, greatest(1, room_total / least(o.webhooks, webhooks_max)))::int order by o.n)
-             filter (where o.n <= webhooks_max),
-           coalesce(array_agg(o.webhook_id) filter (where o.n > webhooks_max), '{}'),
-           (select min(w.since) from waiting w where w.since > now_at),
+    select array_agg(o.organization_id order by o.n) filter (where o.n <= turns_max),
+           array_agg(o.webhook_id order by o.n) filter (where o.n <= turns_max),
+           array_agg(least(o.room, room_total / least(o.webhooks, turns_max))::int order by o.n)
+             filter (where o.n <= turns_max),
+           coalesce(array_agg(o.webhook_id) filter (where o.n > turns_max), '{}'),
            (select jsonb_object_agg(f.webhook_id, f.organization_id)
               from (select * from found i where i.status is distinct from 'active' limit 10) f)
-      into organizations, webhooks, shares, further, next_at, idle
+      into organizations, webhooks, shares, further, idle
       from ordered o;
   end if;
 
@@ -132,7 +132,8 @@ begin
        where b.ctid = l.ctid_of
       returning b as part
     )
-    select (select array_agg(l.delivery) from leased l), (select array_agg(t.part) from taken t)
+    select (select array_agg(l.delivery order by (l.delivery).due_at) from leased l),
+           (select array_agg(t.part order by (t.part).created_at, (t.part).head, (t.part).first) from taken t)
       into leased_rows, leased_parts;
 
     return query
@@ -166,6 +167,11 @@ begin
 
   return query
   select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null::json, null,
-         null::int, further, (extract(epoch from next_at - clock_timestamp()) * 1000)::float8;
+         null::int, further,
+         (select (extract(epoch from d.due_at - clock_timestamp()) * 1000)::float8
+            from posthorn.deliveries d
+           where d.status = 'pending' and d.leased_by is null and d.due_at > now_at
+           order by d.due_at
+           limit 1);
 end
 $$;

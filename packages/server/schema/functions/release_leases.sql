@@ -58,14 +58,16 @@ begin
 
   with open as materialized (
     select p.organization_id, p.webhook_id, p.created_at, p.head, p.event_zero, p.zero, p.bytes, p.first,
-           cardinality(p.ordinals) as size, array_agg(o.ordinal order by o.ordinal) as ordinals
+           cardinality(p.ordinals) as size, still.ordinals
       from unnest(parts) p
-     cross join unnest(p.ordinals) as o (ordinal)
-     where (select d.id from posthorn.deliveries d
-             where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
-               and d.created_at = p.created_at
-               and d.id = posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal)) is null
-     group by p.organization_id, p.webhook_id, p.created_at, p.head, p.event_zero, p.zero, p.bytes, p.first, p.ordinals
+     cross join lateral (
+           select array_agg(o.ordinal order by o.ordinal) as ordinals
+             from unnest(p.ordinals) as o (ordinal)
+            where (select d.id from posthorn.deliveries d
+                    where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+                      and d.created_at = p.created_at
+                      and d.id = posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal)) is null) still
+     where still.ordinals is not null
   ), waiting as (
     insert into posthorn.backlog
            (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)

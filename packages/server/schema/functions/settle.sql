@@ -48,6 +48,10 @@ begin
         for share;
   end if;
 
+  -- Retention may have dropped the week in the meantime; one such outcome must not hold up the others.
+  perform posthorn.ensure_partition('deliveries', d.day)
+     from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
+
   with settled as (
     insert into posthorn.deliveries
            (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,

@@ -90,11 +90,11 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
   const over = { ...track, underWay: track.underWay - 1, silentSinceMs: nowMs };
   if (attempt.kind === 'not attempted') return over;
   const responseMs = track.responseMs + (attempt.tookMs - track.responseMs) / 8;
-  const bestMs = Math.min(responseMs, track.bestMs + Math.max(0, responseMs - track.bestMs) / 256);
-  const timed = { ...over, responseMs, bestMs: Number.isNaN(bestMs) ? responseMs : bestMs };
+  const timed = { ...over, responseMs, bestMs: Math.min(responseMs, track.bestMs) };
   if (attempt.kind === 'delivered') {
     const successes = track.successes + 1;
-    return { ...timed, successes, failuresInARow: 0, window: widened(timed, successes, isWaiting) };
+    const round = successes % track.window === 0 ? widened(timed, isWaiting) : undefined;
+    return { ...timed, successes, failuresInARow: 0, ...round };
   }
   const failuresInARow = track.failuresInARow + 1;
   if (failuresInARow !== limits.failuresToFail) return { ...timed, failuresInARow };
@@ -102,15 +102,19 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
 }
 
 /**
- * Doubles the window with every round of successes. Past the usual window only while deliveries wait for it and the
- * receiver does not slow down: its latency asks for more requests under way, not its load.
+ * Doubles the window after a round of successes. Past the usual window only while deliveries wait for it and the receiver
+ * does not slow down: then its latency asks for more requests under way, not its load.
  */
-function widened({ window, responseMs, bestMs }: Track, successes: number, isWaiting: boolean): number {
-  if (successes % window !== 0) return window;
-  if (window < limits.windowUsual) return window * 2;
+function widened(
+  { window, responseMs, bestMs }: Track,
+  isWaiting: boolean,
+): Pick<Track, 'window' | 'bestMs'> {
+  if (window < limits.windowUsual) return { window: window * 2, bestMs };
+  // A receiver may have become slower for good, which shows while it has no more than usual.
+  if (window === limits.windowUsual) bestMs += (responseMs - bestMs) / 32;
   if (responseMs > bestMs * 1.5 + limits.gatherMs)
-    return Math.max(limits.windowUsual, Math.floor(window * 0.75));
-  return isWaiting ? Math.min(window * 2, limits.windowMax) : window;
+    return { window: Math.max(limits.windowUsual, Math.floor(window * 0.75)), bestMs };
+  return { window: isWaiting ? Math.min(window * 2, limits.windowMax) : window, bestMs };
 }
 
 /** The policy: what a webhook may have, for its condition, what it holds in memory, and the node's load. */

@@ -1,0 +1,273 @@
+import { expect, test } from 'vitest';
+import { Lanes, type Turn } from '../../src/delivery/lanes.js';
+import { limits } from '../../src/delivery/limits.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import type { Room } from '../../src/storage/room.js';
+
+let number = 0;
+
+function delivery(webhook: string, more: Partial<LeasedDelivery> = {}): LeasedDelivery {
+  number += 1;
+  const at = new Date(0);
+  return {
+    ...{ organization_id: 'ORG-acme', webhook_id: webhook, delivery_created_at: at, attempts: 0 },
+    ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
+    ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...more,
+  };
+}
+
+const many = (count: number, webhook: string, more: Partial<LeasedDelivery> = {}) =>
+  Array.from({ length: count }, () => delivery(webhook, more));
+
+/** Lanes whose attempts start and end when the test says so, on a clock of its own. */
+class Rig {
+  nowMs = 1_000;
+  readonly lanes = new Lanes(() => this.nowMs);
+  underWay: Turn[] = [];
+  resting: Turn[] = [];
+
+  pump(): void {
+    for (let turn = this.lanes.next(); turn; turn = this.lanes.next()) this.underWay.push(turn);
+  }
+
+  add(...deliveries: LeasedDelivery[]): LeasedDelivery[] {
+    const surplus = this.lanes.add(deliveries);
+    this.pump();
+    return surplus;
+  }
+
+  /** Ends what is under way after so long. Returns what there is no room for any more. */
+  end(kind: 'delivered' | 'failed', tookMs = 5, isMeant = (_webhook: string) => true): LeasedDelivery[] {
+    this.nowMs += tookMs;
+    const over = this.underWay.filter(({ lane }) => isMeant(lane.webhookId));
+    this.underWay = this.underWay.filter((turn) => !over.includes(turn));
+    const surplus: LeasedDelivery[] = [];
+    for (const turn of over) {
+      if (this.lanes.ended(turn, { kind, tookMs }) > 0) this.resting.push(turn);
+      surplus.push(...this.lanes.trim(turn.lane));
+    }
+    this.pump();
+    return surplus;
+  }
+
+  rest(): void {
+    for (const { lane } of this.resting.splice(0)) this.lanes.rested(lane);
+    this.pump();
+  }
+
+  /** Makes webhooks healthy, with a window of this many rounds of successes. */
+  prove(rounds: number, ...webhooks: string[]): void {
+    for (let round = 0; round < rounds; round += 1) {
+      for (const webhook of webhooks) this.add(...many(64, webhook));
+      while (this.underWay.length > 0) this.end('delivered');
+    }
+  }
+
+  count = (webhook: string) => this.underWay.filter(({ lane }) => lane.webhookId === webhook).length;
+  claimed = (asked: Room, more: string[] = [], beganMs = this.nowMs) =>
+    this.lanes.claimed({ deliveries: [], more: new Set(more), nextMs: undefined }, asked, beganMs);
+  toRecord = (webhook: string) => roomOf(this.lanes.roomToRecord(1), webhook);
+  toClaim = (webhook: string) => roomOf(this.lanes.roomToClaim(1, 1), webhook);
+}
+
+const roomOf = ({ webhooks, each, total }: Room, webhook: string) =>
+  Math.min(total, webhooks.get(webhook) ?? each);
+const named = (count: number, name: string) =>
+  Array.from({ length: count }, (_, index) => `WHK-${name}-${index}`);
+
+test('organizations take turns, and within one its webhooks', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-a1', 'WHK-a2');
+  const crowd = named(50, 'crowd');
+  for (const webhook of crowd) rig.lanes.add(many(20, webhook, { organization_id: 'ORG-crowd' }));
+  rig.lanes.add([...many(20, 'WHK-a1'), ...many(20, 'WHK-a2')]);
+  const first = Array.from({ length: 8 }, () => rig.lanes.next()!.lane);
+  expect(first.map(({ organizationId }) => organizationId)).toEqual([
+    ...['ORG-crowd', 'ORG-acme', 'ORG-crowd', 'ORG-acme', 'ORG-crowd', 'ORG-acme', 'ORG-crowd', 'ORG-acme'],
+  ]);
+  const acme = first.filter(({ organizationId }) => organizationId === 'ORG-acme');
+  expect(acme.map(({ webhookId }) => webhookId)).toEqual(['WHK-a1', 'WHK-a2', 'WHK-a1', 'WHK-a2']);
+});
+
+test('retries take turns with new deliveries, however many of those there are', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  rig.add(...many(1_000, 'WHK-1'), ...many(3, 'WHK-1', { attempts: 1 }));
+  const attempts = Array.from({ length: 7 }, (_, index) => rig.underWay[index]?.delivery.attempts);
+  rig.end('delivered');
+  expect(
+    attempts.filter((made) => made === 1).length +
+      rig.underWay.filter(({ delivery: { attempts } }) => attempts === 1).length,
+  ).toBe(3);
+});
+
+test('recordings leave room in memory for the retries of a webhook that is sent more than it takes', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  while (rig.toRecord('WHK-1') > 0) rig.add(...many(rig.toRecord('WHK-1'), 'WHK-1'));
+  expect(rig.toClaim('WHK-1')).toBeGreaterThanOrEqual(100);
+});
+
+test('once deliveries were left in the database, new ones queue up behind them until a claim finds nothing more', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  expect(rig.toRecord('WHK-1')).toBe(0);
+  const asked = rig.lanes.roomToClaim(1, 1);
+  rig.claimed(asked, ['WHK-1'], rig.nowMs + 1);
+  expect(rig.toRecord('WHK-1')).toBe(0);
+  rig.claimed(asked, [], rig.nowMs + 2);
+  expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
+});
+
+test('a claim that began before deliveries were left does not end the search for them, but new ones pass them', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  const asked = rig.lanes.roomToClaim(1, 1);
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  rig.claimed(asked, [], rig.nowMs - 1);
+  expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
+  rig.add(delivery('WHK-1'));
+  expect(rig.lanes.wantsMore(rig.underWay[0]!.lane)).toBe(true);
+});
+
+test('a claim that was told that a webhook has no room says nothing about it', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  rig.lanes.add(many(8_000, 'WHK-1'));
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  const asked = rig.lanes.roomToClaim(1, 1);
+  expect(asked.webhooks.get('WHK-1')).toBe(0);
+  rig.claimed(asked, [], rig.nowMs + 1);
+  expect(rig.toRecord('WHK-1')).toBe(0);
+});
+
+test('another claim is worthwhile if a webhook has more and room for it here, or is not known here', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  const asked = rig.lanes.roomToClaim(1, 1);
+  expect([rig.claimed(asked), rig.claimed(asked, ['WHK-1']), rig.claimed(asked, ['WHK-unknown'])]).toEqual([
+    ...[false, true, true],
+  ]);
+  rig.lanes.add(many(8_000, 'WHK-1'));
+  expect(rig.claimed(asked, ['WHK-1'])).toBe(false);
+});
+
+test('however many webhooks have more than they can send, there is room in memory for one more', () => {
+  const rig = new Rig();
+  const greedy = named(40, 'greedy');
+  rig.prove(1, ...greedy, 'WHK-healthy');
+  for (let round = 0; round < 200; round += 1) {
+    for (const webhook of greedy) rig.lanes.add(many(Math.min(100, rig.toRecord(webhook)), webhook));
+  }
+  expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(50);
+  expect(rig.toClaim('WHK-healthy')).toBeGreaterThan(50);
+});
+
+test('large payloads of one webhook fill no more than its part of the memory', () => {
+  const rig = new Rig();
+  const four = named(4, 'large');
+  rig.prove(1, ...four);
+  const payload = 'x'.repeat(1024 * 1024);
+  for (const webhook of four) {
+    for (let turn = 0; turn < 100; turn += 1) {
+      if (rig.toRecord(webhook) > 0) rig.lanes.add([delivery(webhook, { payload })]);
+    }
+    expect(rig.toClaim(webhook)).toBe(0);
+  }
+  // Two bytes for a character: 16 MB are 8 of them, and all four together stay below 64.
+  expect(rig.lanes.queued).toBeLessThan(31);
+});
+
+test('nothing new is taken while memory is full, of deliveries or of bytes', () => {
+  const rig = new Rig();
+  rig.prove(1, 'WHK-1');
+  rig.lanes.add(many(limits.queued, 'WHK-1'));
+  expect(rig.lanes.roomToRecord(1).total).toBe(0);
+  rig.lanes.clear();
+  rig.lanes.add(many(64, 'WHK-1', { payload: 'x'.repeat(1024 * 1024) }));
+  expect(rig.lanes.roomToRecord(1).total).toBe(0);
+});
+
+test('webhooks that are slow leave half of the slots to others', () => {
+  const rig = new Rig();
+  const slow = named(40, 'slow');
+  rig.prove(1, ...slow, 'WHK-healthy');
+  for (let round = 0; round < 12; round += 1) {
+    for (const webhook of slow) rig.add(...many(64, webhook));
+    rig.end('delivered', 5_000);
+  }
+  for (const webhook of slow) rig.add(...many(100, webhook));
+  expect(rig.underWay.length).toBeLessThanOrEqual(limits.unprovenSlots);
+  rig.add(...many(8, 'WHK-healthy'));
+  expect(rig.count('WHK-healthy')).toBe(8);
+});
+
+test('webhooks that all hang at once keep others waiting for no longer than it takes to see that', () => {
+  const rig = new Rig();
+  const hanging = named(40, 'hanging');
+  rig.prove(8, ...hanging, 'WHK-healthy', 'WHK-other');
+  for (const webhook of hanging) rig.add(...many(100, webhook));
+  expect(rig.underWay.length).toBe(limits.slots);
+  rig.add(...many(100, 'WHK-healthy'), ...many(3, 'WHK-other'));
+  expect([rig.count('WHK-healthy'), rig.count('WHK-other')]).toEqual([0, 0]);
+  rig.nowMs += limits.slowMs + 1;
+  rig.pump();
+  expect([rig.count('WHK-healthy'), rig.count('WHK-other')]).toEqual([8, 3]);
+  expect(rig.underWay.length).toBeLessThanOrEqual(limits.slots + limits.spareSlots);
+});
+
+test('a webhook that turns to failing gives back what it had in memory beyond a little, the oldest kept', () => {
+  const rig = new Rig();
+  rig.prove(1, 'WHK-1');
+  const all = many(1_000, 'WHK-1');
+  rig.add(...all);
+  const tried = rig.underWay.length;
+  const surplus = rig.end('failed');
+  expect(surplus.length + rig.lanes.queued + rig.underWay.length).toBe(1_000 - tried);
+  expect(rig.lanes.queued).toBeLessThanOrEqual(limits.laneQueuedFailing);
+  expect(rig.toRecord('WHK-1')).toBe(0);
+  rig.rest();
+  expect(rig.underWay[0]?.delivery).toBe(all[tried]);
+});
+
+test('what a claim brings to a failing webhook fits, so that it does not go back and forth', () => {
+  const rig = new Rig();
+  rig.add(...many(8, 'WHK-1'));
+  rig.end('failed');
+  expect(rig.lanes.add(many(rig.toClaim('WHK-1'), 'WHK-1'))).toEqual([]);
+});
+
+test('webhooks that do not respond, however many, fill no more than their part of the memory', () => {
+  const rig = new Rig();
+  rig.prove(1, 'WHK-healthy');
+  const surplus = named(100, 'new').flatMap((webhook) =>
+    rig.add(...many(100, webhook, { payload: 'x'.repeat(4_000) })),
+  );
+  expect(surplus.length).toBeGreaterThan(0);
+  expect(rig.toRecord('WHK-new-0')).toBe(0);
+  expect(rig.toRecord('WHK-unknown')).toBe(0);
+  expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(100);
+});
+
+test('webhooks that rest after failures keep nobody else waiting', () => {
+  const rig = new Rig();
+  for (const webhook of named(200, 'failing')) rig.add(...many(20, webhook));
+  for (let round = 0; round < 4; round += 1) rig.end('failed');
+  expect([rig.underWay.length, rig.lanes.underWay]).toEqual([0, 0]);
+  rig.add(...many(8, 'WHK-new'));
+  expect(rig.count('WHK-new')).toBe(8);
+});
+
+test('a receiver that takes 300 ms gets as many requests under way as 300 events/s need', () => {
+  const rig = new Rig();
+  rig.prove(8, 'WHK-1');
+  for (let round = 0; round < 60; round += 1) {
+    rig.add(...many(90, 'WHK-1'));
+    rig.end('delivered', 300);
+  }
+  rig.add(...many(200, 'WHK-1'));
+  expect(rig.count('WHK-1')).toBeGreaterThan(90);
+});

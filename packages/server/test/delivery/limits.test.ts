@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { limits, limitTable } from '../../src/delivery/limits.js';
+
+test('every limit has a positive value, a unit and a reason', () => {
+  for (const [name, { value, unit, reason }] of Object.entries(limitTable)) {
+    expect([name, value > 0, unit !== undefined, reason.endsWith('.')]).toEqual([name, true, true, true]);
+  }
+});
+
+const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
+  [
+    'a failing webhook has less under way than a new one, and any less than all together',
+    ['windowFailing', 'windowAtStart', 'windowUsual', 'windowMax', 'slots'],
+  ],
+  [
+    'webhooks that are not healthy leave slots to the healthy',
+    ['elasticUnprovenSlots', 'unprovenSlots', 'slots'],
+  ],
+  ['one webhook that grew leaves a slot to others', ['windowMax', 'elasticSlots', 'slots']],
+  [
+    'the less a webhook responds, the less of it is in memory',
+    ['queuedLittle', 'laneQueuedFailing', 'laneQueuedNew', 'laneQueued', 'queued'],
+  ],
+  ['one webhook fills at most a part of the memory', ['laneBytes', 'queuedBytes']],
+  ['webhooks that do not respond fill at most a part of the memory', ['unprovenBytes', 'queuedBytes']],
+  ['the reserve is a part of the memory', ['queuedReserve', 'queued']],
+  ['what one claim brings fits into memory', ['claimEach', 'claimDeliveries', 'queued']],
+  ['what one claim brings fits into memory, in bytes', ['claimBytes', 'laneBytes']],
+  [
+    'a notification is followed up after those that it kept back, and before the poll',
+    ['wakeMs', 'announcedMs', 'pollMs'],
+  ],
+  [
+    'a batch of outcomes is written long before so many wait that sending stops',
+    ['healthOutcomes', 'settleOutcomes', 'unsettledOutcomes'],
+  ],
+  ['a webhook is read again twice before it may not be trusted', ['refreshEveryMs', 'refreshMs', 'trustMs']],
+  ['a lease may miss a renewal', ['renewEveryMs', 'leaseMarginMs']],
+  ['a stop drains within 10 s', ['alignWithinMs', 'drainMs']],
+];
+
+test.each(smallerFirst)('%s', (_, names) => {
+  const values = names.map((name) => limits[name]);
+  expect(values).toEqual([...values].sort((a, b) => a - b));
+});
+
+test('a failing webhook keeps at least as much in memory as it may have under way', () => {
+  expect(limits.laneQueuedFailing).toBeGreaterThan(limits.windowFailing);
+});
+
+test('the limits add up: what the healthy cannot use is what the others may', () => {
+  expect(limits.elasticUnprovenSlots + limits.windowUsual).toBeLessThanOrEqual(limits.unprovenSlots);
+  expect(limits.unprovenSlots + limits.windowMax).toBeLessThanOrEqual(limits.slots);
+  expect(limits.spareSlots).toBeLessThan(limits.slots);
+  expect(limits.drainMs).toBeLessThan(10_000);
+});
+
+test('a notification is followed up after the time in which the database sends no other', async () => {
+  const file = new URL('../../schema/functions/announce_waiting.sql', import.meta.url);
+  const keptBackMs = Number(/between 0 and (\d+)/.exec(await readFile(file, 'utf8'))?.[1]) + 1;
+  expect(limits.announcedMs).toBeGreaterThan(keptBackMs);
+});

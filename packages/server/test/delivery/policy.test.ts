@@ -1,0 +1,252 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { limits } from '../../src/delivery/limits.js';
+import {
+  allow,
+  type Condition,
+  conditionOf,
+  conditions,
+  type Ended,
+  ended,
+  isProven,
+  type Load,
+  newTrack,
+  started,
+  type Track,
+} from '../../src/delivery/policy.js';
+
+const idle: Load = {
+  ...{ underWay: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+};
+
+type Step = { kind: 'start' } | ({ waiting: boolean } & Ended);
+
+const stepOf: fc.Arbitrary<Step> = fc.oneof(
+  fc.constant<Step>({ kind: 'start' }),
+  fc.record({
+    kind: fc.constant('delivered' as const),
+    tookMs: fc.integer({ min: 0, max: 12_000 }),
+    waiting: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant('failed' as const),
+    tookMs: fc.integer({ min: 0, max: 12_000 }),
+    waiting: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('not attempted' as const), waiting: fc.boolean() }),
+);
+
+/** Whatever can happen to a webhook: attempts start and end, and time passes. */
+const history = fc.array(fc.tuple(stepOf, fc.integer({ min: 0, max: 3_000 })), { maxLength: 300 });
+
+function after(steps: readonly (readonly [Step, number])[]): { track: Track; nowMs: number } {
+  let track = newTrack;
+  let nowMs = 1_000_000;
+  for (const [step, ms] of steps) {
+    nowMs += ms;
+    if (step.kind === 'start') track = started(track, nowMs);
+    else if (track.underWay > 0) track = ended(track, step, step.waiting, nowMs);
+  }
+  return { track, nowMs };
+}
+
+const anyLoad: fc.Arbitrary<Load> = fc.record({
+  underWay: fc.integer({ min: 0, max: 1_600 }),
+  unproven: fc.integer({ min: 0, max: 600 }),
+  stalled: fc.integer({ min: 0, max: 1_600 }),
+  queued: fc.integer({ min: 0, max: 60_000 }),
+  queuedBytes: fc.integer({ min: 0, max: 128 * 1024 * 1024 }),
+  unprovenBytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
+  failing: fc.integer({ min: 0, max: 2_000 }),
+});
+const anyHeld = fc.record({
+  queued: fc.integer({ min: 0, max: 20_000 }),
+  bytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
+});
+
+const repeat = (count: number, step: Step) => Array.from({ length: count }, () => [step, 1] as const);
+const delivered = (tookMs: number, waiting = true): Step => ({ kind: 'delivered', tookMs, waiting });
+const failed: Step = { kind: 'failed', tookMs: 5, waiting: true };
+
+/** A webhook whose attempts run one by one and end like this. */
+function tracked(...results: readonly (readonly [number, Step])[]): Track {
+  return after(
+    results.flatMap(([count, result]) =>
+      repeat(count, result).flatMap((one) => [[{ kind: 'start' }, 0] as const, one]),
+    ),
+  ).track;
+}
+
+describe('a webhook', () => {
+  test('is in exactly one condition, whatever has happened to it', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { track, nowMs } = after(steps);
+        expect(conditions).toContain(conditionOf(track, nowMs));
+      }),
+    );
+  });
+
+  test('is new until its first success, and healthy after it', () => {
+    expect(conditionOf(newTrack, 0)).toBe('new');
+    expect(conditionOf(tracked([1, delivered(10)]), 0)).toBe('healthy');
+  });
+
+  test('is failing after five failures in a row, and no sooner; one success ends that', () => {
+    expect(conditionOf(tracked([9, delivered(5)], [4, failed]), 0)).toBe('healthy');
+    expect(conditionOf(tracked([9, delivered(5)], [5, failed]), 0)).toBe('failing');
+    expect(conditionOf(tracked([9, delivered(5)], [500, failed], [1, delivered(5)]), 0)).toBe('healthy');
+  });
+
+  test('is slow while its responses take more than a second, and healthy again when they do not', () => {
+    expect(conditionOf(tracked([30, delivered(3_000)]), 0)).toBe('slow');
+    expect(conditionOf(tracked([30, delivered(3_000)], [30, delivered(20)]), 0)).toBe('healthy');
+  });
+
+  test('is stalled when nothing under way has ended for a second, and not while anything ends', () => {
+    const track = started(started(tracked([9, delivered(5)]), 5_000), 5_500);
+    expect(conditionOf(track, 6_000)).toBe('healthy');
+    expect(conditionOf(track, 6_001)).toBe('stalled');
+    expect(conditionOf(ended(track, { kind: 'delivered', tookMs: 5 }, true, 6_001), 6_500)).toBe('healthy');
+  });
+
+  test('counts what is under way exactly', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        let underWay = 0;
+        for (const [{ kind }] of steps)
+          underWay = kind === 'start' ? underWay + 1 : Math.max(0, underWay - 1);
+        expect(after(steps).track.underWay).toBe(underWay);
+      }),
+    );
+  });
+});
+
+describe('the window', () => {
+  test('stays within its bounds, whatever happens', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { window } = after(steps).track;
+        expect(window).toBeGreaterThanOrEqual(limits.windowAtStart);
+        expect(window).toBeLessThanOrEqual(limits.windowMax);
+      }),
+    );
+  });
+
+  test('grows to the usual one with successes, and begins anew when the webhook fails', () => {
+    expect(tracked([400, delivered(5, false)]).window).toBe(limits.windowUsual);
+    expect(tracked([400, delivered(5, false)], [5, failed]).window).toBe(limits.windowAtStart);
+  });
+
+  test('grows further for a receiver that takes its time however much is sent to it, while deliveries wait', () => {
+    expect(tracked([4_000, delivered(300)]).window).toBe(limits.windowMax);
+    expect(tracked([4_000, delivered(300, false)]).window).toBe(limits.windowUsual);
+  });
+
+  test('stays small for a receiver that gets slower the more is sent to it', () => {
+    let track = newTrack;
+    let widest = 0;
+    for (let n = 0; n < 50_000; n += 1) {
+      track = ended(started(track, 0), { kind: 'delivered', tookMs: 2 * track.window }, true, 0);
+      widest = Math.max(widest, track.window);
+    }
+    expect(widest).toBeLessThanOrEqual(limits.windowUsual * 3);
+  });
+});
+
+describe('the policy', () => {
+  const check = (
+    promise: (
+      track: Track,
+      condition: Condition,
+      held: { queued: number; bytes: number },
+      load: Load,
+    ) => void,
+  ) =>
+    fc.assert(
+      fc.property(history, anyHeld, anyLoad, (steps, held, load) => {
+        const { track, nowMs } = after(steps);
+        promise(track, conditionOf(track, nowMs), held, load);
+      }),
+    );
+
+  test('never starts more than the slots, and those held by stalled webhooks beyond them', () => {
+    check((track, condition, held, load) => {
+      const { underWay } = allow(condition, track, held, load);
+      if (load.underWay >= limits.slots + limits.spareSlots) expect(underWay).toBe(0);
+      if (load.underWay >= limits.slots && load.stalled === 0) expect(underWay).toBe(0);
+    });
+  });
+
+  test('keeps half of the slots for healthy webhooks', () => {
+    check((track, condition, held, load) => {
+      if (condition === 'healthy' || load.unproven < limits.unprovenSlots) return;
+      expect(allow(condition, track, held, load).underWay).toBe(0);
+    });
+  });
+
+  test('gives any healthy webhook a slot while one is free', () => {
+    check((track, condition, held, load) => {
+      if (condition !== 'healthy' || load.underWay >= limits.slots) return;
+      expect(allow(condition, track, held, load).underWay).toBeGreaterThan(0);
+    });
+  });
+
+  test('takes the slots that a webhook grew into back when others want them', () => {
+    const wide = tracked([4_000, delivered(300)]);
+    const busy = (underWay: number) =>
+      allow('healthy', wide, { queued: 9, bytes: 9 }, { ...idle, underWay }).underWay;
+    expect([busy(0), busy(limits.elasticSlots - 1)]).toEqual([limits.windowMax, limits.windowMax]);
+    expect(busy(limits.elasticSlots)).toBe(limits.windowUsual);
+  });
+
+  test('asks for no more than fits into memory, and not for every single delivery that leaves', () => {
+    check((track, condition, held, load) => {
+      const { ask, inMemory } = allow(condition, track, held, load);
+      expect(ask === 0 || held.queued + ask <= inMemory).toBe(true);
+      expect(ask === 0 || ask >= inMemory / 4).toBe(true);
+    });
+  });
+
+  test('keeps little of a webhook that does not respond in memory', () => {
+    check((track, condition, held, load) => {
+      const { inMemory } = allow(condition, track, held, load);
+      if (condition === 'failing') expect(inMemory).toBeLessThanOrEqual(limits.laneQueuedFailing);
+      if (condition === 'new')
+        expect(inMemory).toBeLessThanOrEqual(Math.max(limits.laneQueuedNew, held.queued));
+    });
+  });
+
+  test('leaves room in memory for one more webhook that responds, however many want more than they can send', () => {
+    check((track, condition, _, load) => {
+      if (condition !== 'healthy') return;
+      expect(allow(condition, track, { queued: 0, bytes: 0 }, load).ask).toBeGreaterThanOrEqual(
+        limits.queuedLittle,
+      );
+    });
+  });
+
+  test('lets only failing webhooks rest, the longer the more they have failed, and all together within 600 a second', () => {
+    check((track, condition, held, load) => {
+      const { restMs } = allow(condition, track, held, load);
+      if (condition !== 'failing') return expect(restMs).toBe(0);
+      expect(restMs).toBeGreaterThanOrEqual(limits.restMs);
+      const perSecond = (Math.max(1, load.failing) * limits.windowFailing * 1_000) / restMs;
+      expect(perSecond).toBeLessThanOrEqual(Math.max(640, 1));
+    });
+    const rest = (failures: number) =>
+      allow('failing', tracked([failures, failed]), { queued: 9, bytes: 9 }, idle).restMs;
+    expect([rest(5) < rest(500), rest(500) < rest(1_500), rest(1_500)]).toEqual([true, true, 100]);
+  });
+
+  test('does not trust a webhook before it has responded, nor while it fails', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { track, nowMs } = after(steps);
+        const condition = conditionOf(track, nowMs);
+        if (condition === 'new' || condition === 'failing') expect(isProven(track)).toBe(false);
+        if (condition === 'healthy' || condition === 'slow') expect(isProven(track)).toBe(true);
+      }),
+    );
+  });
+});
