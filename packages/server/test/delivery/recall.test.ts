@@ -51,7 +51,7 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     await transport.close();
   });
   const record = async () => {
-    engine.accept(await recordBatch(database, batch([event()]), engine.placement()));
+    engine.accept(await recordBatch(database, batch([event()]), engine.room()));
   };
   const stored = async () => {
     const { rows } = await database.query<{ status: string; attempts: number; error: string | null }>({
@@ -61,6 +61,9 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
   };
   return { database, engine, attempts, record, stored };
 }
+
+const isOver = (delivery: { status: string } | undefined) =>
+  delivery !== undefined && delivery.status !== 'pending';
 
 /** A look-up that is under way until the test lets it end. */
 function gate() {
@@ -81,7 +84,7 @@ describe('an attempt whose connection takes its time', () => {
   } as const;
 
   test.each(['deleted', 'disabled'] as const)(
-    'sends nothing where the webhook was %s meanwhile',
+    'sends nothing if the webhook was %s meanwhile',
     async (how) => {
       const receiver = await startReceiver();
       const slow = gate();
@@ -95,12 +98,12 @@ describe('an attempt whose connection takes its time', () => {
       else await disableWebhook(database, webhook, 'manual');
       await engine.forgetEverywhere(webhook);
       slow.open();
-      expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual(ends[how]);
+      expect(await eventually(stored, isOver)).toEqual(ends[how]);
       expect([receiver.deliveries.count, attempts]).toEqual([0, []]);
     },
   );
 
-  test('goes to the new address where the webhook was given one meanwhile', async () => {
+  test('goes to the new address if the webhook was given one meanwhile', async () => {
     const [before, after] = [await startReceiver(), await startReceiver()];
     const slow = gate();
     const url = before.url.replace('127.0.0.1', 'receiver.example');
@@ -111,7 +114,7 @@ describe('an attempt whose connection takes its time', () => {
     await engine.forgetEverywhere(webhook);
     slow.open();
     await after.deliveries.nth(1);
-    expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toMatchObject({
+    expect(await eventually(stored, isOver)).toMatchObject({
       status: 'success',
       attempts: 1,
     });
@@ -132,7 +135,7 @@ test('a machine that can open no further connection makes no attempt, and goes o
     },
   });
   await record();
-  expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual({
+  expect(await eventually(stored, isOver)).toEqual({
     status: 'success',
     attempts: 1,
     error: null,
