@@ -214,6 +214,24 @@ describe('what waits for a webhook', () => {
     expect(few).toBeGreaterThan(1_000);
     expect(large).toBeLessThan(1.2 * few);
   });
+
+  test('in the backlog ends without a look at any event but its own', async () => {
+    const { database, node } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, node, 1_000);
+    await recordFor(database, null, 100);
+    await changeWebhook(database, webhook, disabled);
+    const read = await database.transaction(async (client) => {
+      expect(await alignWaiting(client, webhook, 1_000)).toBe(1);
+      const { rows } = await client.query<{ read: number }>({
+        text: `
+  select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint as read
+    from pg_stat_xact_user_tables
+   where relname like 'events\\_%'`,
+      });
+      return rows[0]!.read;
+    });
+    expect(read).toBe(100);
+  });
 });
 
 describe('how long the oldest delivery has waited', () => {
