@@ -1,5 +1,8 @@
-import { steady } from './deliver.js';
-import { makeEvent, median, percentile, spread, startReceiver, startServer } from './rig.js';
+import { median, percentile } from './figures.js';
+import { makeEvent, spread, steady } from './load.js';
+import { progress } from './progress.js';
+import { startReceiver } from './receivers.js';
+import { startServer } from './server.js';
 
 /** The machine has its moods: of several rounds the middle one counts. */
 const rounds = 7;
@@ -44,7 +47,9 @@ export async function benchIsolation(print) {
 /** The p99 of each round. */
 async function inRounds(count, server, receiver, fields) {
   const p99s = [];
-  for (let round = 0; round < count; round += 1)
+  for (let round = 0; round < count; round += 1) {
+    progress(`round ${round + 1} of ${count}`);
     p99s.push(percentile(await steady(server, receiver, perRound, perSecond, fields), 0.99));
+  }
   return p99s;
 }

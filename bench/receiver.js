@@ -1,6 +1,7 @@
-// A webhook receiver in a process of its own. It answers 200 to everything on `/ok`, after three seconds on
-// `/slow`, on `/flaky` at the second time to every tenth, and on `/fickle` until it is told to hang there; it hangs on
-// `/hang` and answers 500 on `/fail` (but verifies everywhere), and tells its parent what it saw when asked.
+// A webhook receiver in a process of its own. It responds 200 to everything on `/ok`, after three seconds on `/slow`,
+// after so many milliseconds on `/after/<ms>`, on `/flaky` at the second time to every tenth, and on `/fickle` until it
+// is told to hang there. It hangs on `/hang` and responds 500 on `/fail` (but verifies everywhere). It keeps how long the
+// events on `/timed` and `/after` took to arrive, and reports what it saw when asked.
 import { createServer } from 'node:http';
 
 let received = 0;
@@ -31,10 +32,12 @@ const server = createServer((request, response) => {
       return;
     }
     received += 1;
-    if (request.url === '/timed') {
+    const ownMs = Number(/^\/after\/(\d+)$/.exec(request.url)?.[1] ?? 0);
+    if (request.url === '/timed' || ownMs > 0) {
       delays.push(arrivedMs - Date.parse(JSON.parse(Buffer.concat(chunks).toString()).created_at));
     }
     if (request.url === '/slow') setTimeout(() => response.end(), 3_000);
+    else if (ownMs > 0) setTimeout(() => response.end(), ownMs);
     else response.end();
     if (received === expected) process.send({ done: true });
   });

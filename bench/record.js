@@ -1,4 +1,5 @@
-import { makeEvent, spread, startServer } from './rig.js';
+import { makeEvent, spread } from './load.js';
+import { startServer } from './server.js';
 
 const total = 100_000;
 const batch = 100;

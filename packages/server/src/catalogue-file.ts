@@ -25,8 +25,8 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
     return catalogue;
   } catch (error) {
     throw new ConfigError(
-      `POSTHORN_CATALOGUE: ${JSON.stringify(file)} cannot be used: ${(error as Error).message.split('\n')[0]}; ` +
-        'accepted: a readable JSON file, an array of {type, description, schema, sample}.',
+      `POSTHORN_CATALOGUE: ${JSON.stringify(file)} cannot be used: ${(error as Error).message.split('\n')[0]}. ` +
+        'Expected a JSON file with an array of {type, description, schema, sample}.',
     );
   }
 }

@@ -10,15 +10,15 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 interface Setting<T> {
   env: string;
-  /** The text that stands in where the variable is not set; undefined where there is none. */
+  /** Used when the variable is not set; undefined if there is no default. */
   fallback: string | undefined;
-  /** How the fallback is described where it is not a text. */
+  /** Describes the default when it is not a fixed text. */
   fallbackNote?: string;
   accepts: string;
   description: string;
-  /** Never repeated in a message. */
+  /** Keeps the value out of every message. */
   secret?: boolean;
-  /** Set and empty means something else than not set. */
+  /** Tells an empty value from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
 }
@@ -31,68 +31,70 @@ function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 
-/** Every setting there is. `posthorn serve --help` and the README's table are printed from here. */
+/** Every setting. `posthorn serve --help` and the table in the README are printed from here. */
 export const settings = {
   databaseUrl: setting({
     env: 'DATABASE_URL',
     fallback: undefined,
     fallbackNote: 'none',
-    accepts: 'postgres://user:password@host:5432/database',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
     description:
-      'A PostgreSQL (15 or newer) to use. Without it an embedded PostgreSQL is started under the data directory.',
+      'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
     secret: true,
     parse: (text) => (/^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined),
   }),
   dataDir: setting({
     env: 'POSTHORN_DATA_DIR',
     fallback: '.posthorn',
-    accepts: 'a directory',
-    description: 'The embedded database and generated keys.',
+    accepts: 'a directory path',
+    description: 'Directory for the embedded database and the generated keys.',
     parse: (text) => (text.includes('\0') ? undefined : text),
   }),
   host: setting({
     env: 'POSTHORN_HOST',
     fallback: '127.0.0.1',
-    accepts: 'an address or host name',
-    description: 'Where the public API and its reference listen.',
+    accepts: 'an IP address or a host name',
+    description: 'Address of the public listener, which serves the API and its reference.',
     parse: host,
   }),
   port: setting({
     env: 'POSTHORN_PORT',
     fallback: '7400',
-    accepts: 'a port, 0 for any free one',
+    accepts: 'a port number, or 0 for any free port',
     description: 'Port of the public listener.',
     parse: wholeNumber(65_535),
   }),
   platformHost: setting({
     env: 'POSTHORN_PLATFORM_HOST',
     fallback: '127.0.0.1',
-    accepts: 'an address or host name',
-    description: 'Where the platform listener (recording events, metrics) listens. Keep it off the internet.',
+    accepts: 'an IP address or a host name',
+    description:
+      'Address of the platform listener, which records events and serves metrics. Do not expose it to the internet.',
     parse: host,
   }),
   platformPort: setting({
     env: 'POSTHORN_PLATFORM_PORT',
     fallback: '7401',
-    accepts: 'a port, 0 for any free one',
+    accepts: 'a port number, or 0 for any free port',
     description: 'Port of the platform listener.',
     parse: wholeNumber(65_535),
   }),
   platformToken: setting({
     env: 'POSTHORN_PLATFORM_TOKEN',
     fallback: undefined,
-    fallbackNote: 'generated into the data directory',
-    accepts: '16 to 256 printable characters without spaces',
-    description: 'Bearer token of the platform listener.',
+    fallbackNote: 'generated in the data directory',
+    accepts: '16 to 256 printable ASCII characters without spaces',
+    description: 'Bearer token for the platform listener.',
     secret: true,
     parse: (text) => (/^[!-~]{16,256}$/.test(text) ? text : undefined),
   }),
   secretKeys: setting({
     env: 'POSTHORN_SECRET_KEY',
     fallback: undefined,
-    fallbackNote: 'generated into the data directory; required with `DATABASE_URL`',
-    accepts: 'base64 of 32 bytes, or several of them separated by commas',
-    description: 'Encrypts webhook secrets at rest. Of several keys the first encrypts, all decrypt.',
+    fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
+    accepts: '32 bytes in base64, or several such keys separated by commas',
+    description:
+      'Encrypts webhook secrets at rest. If you list several keys, the first one encrypts and all of them decrypt.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -100,7 +102,7 @@ export const settings = {
     env: 'POSTHORN_RETRY_SCHEDULE',
     fallback: '5s,5m,30m,2h',
     accepts: 'four durations separated by commas, such as 5s,5m,30m,2h',
-    description: 'The waits before attempts 2 to 5 of a delivery.',
+    description: 'How long to wait before attempts 2 to 5 of a delivery.',
     parse: (text) => {
       const waits = text.split(',').map((part) => parseDurationMs(part.trim()));
       return waits.length === 4 && waits.every((wait) => wait !== undefined) ? waits : undefined;
@@ -110,8 +112,7 @@ export const settings = {
     env: 'POSTHORN_DELIVERY_TIMEOUT',
     fallback: '10s',
     accepts: 'a duration from 1ms to 10m, such as 10s',
-    description:
-      'How long one delivery attempt may take: connect, send, receive the status and what is read of the body.',
+    description: 'Time limit for one delivery attempt, from connecting to reading the response.',
     parse: (text) => {
       const ms = parseDurationMs(text);
       return ms !== undefined && ms >= 1 && ms <= 600_000 ? ms : undefined;
@@ -120,10 +121,10 @@ export const settings = {
   egressAllow: setting({
     env: 'POSTHORN_EGRESS_ALLOW',
     fallback: '',
-    fallbackNote: 'empty; `127.0.0.0/8,::1/128` under `npm start`',
-    accepts: 'CIDRs separated by commas, such as 127.0.0.0/8,::1/128',
+    fallbackNote: 'empty; `127.0.0.0/8,::1/128` with `npm start`',
+    accepts: 'CIDR blocks separated by commas, such as 127.0.0.0/8,::1/128',
     description:
-      'Networks that deliveries may reach although they are not public. Plain `http` is accepted only for these.',
+      'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
     emptyCounts: true,
     parse: (text): readonly Cidr[] | undefined => {
       const parsed = parseCidrs(text);
@@ -134,7 +135,7 @@ export const settings = {
     env: 'POSTHORN_ROLES',
     fallback: roles.join(','),
     accepts: `one or more of ${roles.join(', ')}, separated by commas`,
-    description: 'What this process does, so that nodes can be specialised.',
+    description: 'The roles of this node. Split them to run specialised nodes.',
     parse: (text): ReadonlySet<Role> | undefined => {
       const named = text.split(',').map((part) => part.trim());
       return named.every((name) => (roles as readonly string[]).includes(name))
@@ -145,15 +146,15 @@ export const settings = {
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
-    accepts: 'a whole number, 0 for no limit',
-    description: 'Reading requests a minute and token, on each node.',
+    accepts: 'a whole number; 0 turns the limit off',
+    description: 'Read requests per minute per token, counted on each node. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
-    accepts: 'a whole number, 0 for no limit',
-    description: 'Writing requests a minute and token, on each node.',
+    accepts: 'a whole number; 0 turns the limit off',
+    description: 'Write requests per minute per token, counted on each node. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
@@ -161,14 +162,14 @@ export const settings = {
     fallback: undefined,
     fallbackNote: 'none',
     accepts: 'a readable JSON file: an array of {type, description, schema, sample}',
-    description: 'A JSON file of further event types: an array of `{type, description, schema, sample}`.',
+    description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
     parse: (text) => (text.includes('\0') ? undefined : text),
   }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
-    accepts: logLevels.join(', '),
-    description: 'How much is logged.',
+    accepts: `one of ${logLevels.join(', ')}`,
+    description: `How much to log: ${logLevels.map((level) => `\`${level}\``).join(', ')}.`,
     parse: (text) => logLevels.find((level) => level === text),
   }),
 } as const;
@@ -182,14 +183,14 @@ export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[
   [K in Optional]: Value<Settings[K]> | undefined;
 };
 
-/** One or more settings that cannot be used; the message has one line for each. */
+/** Reports settings that are not valid, one line for each. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
 }
 
 /**
- * Reads every setting from the environment. `fallbacks` replace the defaults of the table, as `npm start`
- * does to let receivers on this machine be reached.
+ * Reads every setting from the environment. `fallbacks` replace the defaults of the table; `npm start` uses
+ * them to allow deliveries to this machine.
  */
 export function readConfig(
   env: Record<string, string | undefined>,
@@ -213,16 +214,16 @@ export function readConfig(
   return config as Config;
 }
 
-/** What the examples of the API reference take from the shell of whoever tries them. */
+/** Shell variables that the examples in the API reference use. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
-/** One line for each variable that is named like a setting and is none: most likely one that is misspelt. */
+/** Returns one line for each variable that looks like a setting but is none, most likely a typo. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   const known = Object.values(settings).map((setting): string => setting.env);
   return Object.keys(env)
     .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...variablesOfClients].includes(name))
     .sort()
-    .map((name) => `${name} is not a setting and is ignored; did you mean ${nearestOf(known, name)}?`);
+    .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
 }
 
 function nearestOf(known: readonly string[], name: string): string {
@@ -233,8 +234,8 @@ function nearestOf(known: readonly string[], name: string): string {
 }
 
 function faultLine(definition: Setting<unknown>, text: string): string {
-  const shown = definition.secret ? 'the given value (not shown)' : JSON.stringify(text);
-  return `${definition.env}: ${shown} cannot be used; accepted: ${definition.accepts}.`;
+  const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
+  return `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
 }
 
 function parseSecretKeys(text: string): readonly Buffer[] | undefined {
@@ -249,7 +250,7 @@ function decodeKey(text: string): Buffer | undefined {
   return key.length === 32 && canonical === given ? key : undefined;
 }
 
-/** The package's own version, as it stands in package.json. */
+/** The version in package.json. */
 export const version: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version;

@@ -1,19 +1,23 @@
 import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
-import type { Sender } from './delivery/attempt.js';
 import { WebhookDirectory } from './delivery/directory.js';
 import { DeliveryEngine } from './delivery/engine.js';
-import { Prober } from './delivery/prober.js';
-import { resealSecrets } from './delivery/resealing.js';
-import { Transport } from './delivery/transport.js';
-import { Upkeep } from './delivery/upkeep.js';
 import type { AddressPolicy } from './domain/address.js';
+import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
 import type { Courier } from './http/courier.js';
+import { Replays } from './jobs/replays.js';
+import { rotateSecrets } from './jobs/secret-rotation.js';
+import { Verifications } from './jobs/verifications.js';
 import { secretKey } from './keys.js';
+import type { Sender } from './sending/attempt.js';
+import { Prober } from './sending/prober.js';
+import { Transport } from './sending/transport.js';
 import type { Bell } from './signals/bell.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
+import type { LeasedDelivery } from './storage/leased-delivery.js';
 import type { Metrics } from './web/metrics.js';
+import { WebhookChanges } from './webhook-changes.js';
 
 const engineConnections = 4;
 
@@ -38,7 +42,7 @@ export interface DeliveringOptions {
   now: () => number;
 }
 
-/** Puts together whatever sends requests to receivers: the engine, verifications and tests. */
+/** Puts together what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, policy, logger, metrics, recorded, now } = options;
   // Connections of its own: whatever requests do to theirs, leases are renewed and outcomes written.
@@ -48,19 +52,30 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
   const prober = new Prober(sender, secrets, timeoutMs);
+  const alone = config.databaseUrl === undefined;
+  const directory = new WebhookDirectory(own, secrets, (webhook_id, error) =>
+    logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
+  );
+  const changes = new WebhookChanges({
+    ...{ database: own, directory, logger, alone },
+    node: () => engine.node,
+  });
   const engine = new DeliveryEngine({
-    ...{ database: own, target, logger, sender, timeoutMs, retryScheduleMs },
-    alone: config.databaseUrl === undefined,
-    directory: new WebhookDirectory(own, secrets, (webhook_id, error) =>
-      logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
-    ),
+    ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,
     onRecorded: (batch) => recorded.ring(batch.organizations),
-    onAttempt: (outcome, verdict) => metrics.observeAttempt(outcome, verdict),
+    onDisabled: (webhook) => {
+      directory.forget(webhook.id);
+      void changes.alignWaiting(webhook);
+    },
+    onAttempt: (delivery, outcome, verdict) => {
+      metrics.observeAttempt(outcome, verdict.kind);
+      if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
+    },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  metrics.watchQueue(() => ({ queued: engine.queued, inFlight: engine.inFlight }));
+  metrics.watchQueue(() => engine.load);
 
   const courier: Courier = {
     verify: async (webhook) => {
@@ -76,27 +91,50 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       engine.accept(batch);
       recorded.ring(batch.organizations);
     },
-    endWaiting: (webhook) => engine.alignWaiting(webhook),
-    forgetEverywhere: (webhook) => engine.forgetEverywhere(webhook),
+    endWaiting: (webhook) => changes.alignWaiting(webhook),
+    forgetEverywhere: async (webhook) => {
+      await changes.forgetEverywhere(webhook);
+      engine.wake();
+    },
   };
-  let upkeep: Upkeep | undefined;
+  const jobs: { stop: () => Promise<void> }[] = [];
   return {
     secrets,
     courier,
     start: async () => {
       await engine.start();
-      upkeep = new Upkeep({ ...{ database, logger, now }, ...courier });
-      // Every key still opens them; the next start tries again.
-      await resealSecrets(database, secrets, logger).catch((error) =>
-        logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted anew yet'),
+      jobs.push(
+        new Verifications({ ...{ database, logger, now }, ...courier }),
+        new Replays(database, logger),
+      );
+      // Every key still opens them, and the next start tries again.
+      await rotateSecrets(database, secrets, logger).catch((error) =>
+        logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
     },
     pause: () => engine.pause(),
     stop: async () => {
-      await upkeep?.stop();
+      changes.stop();
+      await Promise.all(jobs.map((job) => job.stop()));
       await engine.stop();
       await transport.close();
       await own.close();
     },
+  };
+}
+
+/** What one wide log line reports about an attempt. */
+function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
+  return {
+    delivery_id: delivery.delivery_id,
+    webhook_id: delivery.webhook_id,
+    organization_id: delivery.organization_id,
+    event_id: delivery.event_id,
+    type: delivery.type,
+    attempt: delivery.attempts + 1,
+    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
+    error: outcome.kind === 'answered' ? null : outcome.error,
+    duration_ms: outcome.durationMs,
+    verdict: verdict.kind,
   };
 }

@@ -48,7 +48,7 @@ describe.concurrent('help', () => {
   });
 
   test.each(commands.map((command) => [command.name, command] as const))(
-    'posthorn %s --help tells all that the table knows of it',
+    'posthorn %s --help shows everything in its table',
     async (name, command) => {
       const { code, stdout, stderr } = await posthorn([...name.split(' '), '--help'], unreachable);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -78,39 +78,54 @@ describe.concurrent('help', () => {
 describe.concurrent('wrong use', () => {
   const organization = ['--organization', 'ORG-1'];
   test.each<[string[], string]>([
-    [['serv'], "There is no command 'serv'. posthorn --help lists them."],
-    [['token'], 'posthorn token needs one of: token create, token list, token revoke.'],
+    [['serv'], "Unknown command 'serv'. Run posthorn --help to list the commands."],
+    [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
-    [['token', 'create'], 'token create needs --organization ORG-x.'],
+    [['token', 'create'], 'posthorn token create requires --organization ORG-x.'],
     [['token', 'create', '--organization'], "Option '--organization <value>' argument missing."],
-    [['token', 'create', '--organization', 'acme'], "--organization: 'acme' does not match ^ORG-"],
+    [
+      ['token', 'create', '--organization', 'acme'],
+      "--organization: 'acme' is not valid. It must match ^ORG-",
+    ],
     [
       ['token', 'create', ...organization, '--workspace', 'ORG-1'],
-      "--workspace: 'ORG-1' does not match ^WS-",
+      "--workspace: 'ORG-1' is not valid. It must match ^WS-",
     ],
     [
       ['token', 'create', ...organization, '--scopes', 'events:read,all'],
-      "--scopes: there is no scope 'all'; known: events:read,",
+      "--scopes: 'all' is not a scope. Expected events:read,",
     ],
-    [['token', 'create', ...organization, '--expires', '90'], "--expires: '90' is not a duration"],
-    [['token', 'create', ...organization, '--expires', '0d'], "--expires: '0d' is not a duration"],
+    [
+      ['token', 'create', ...organization, '--expires', '90'],
+      "--expires: '90' is not valid. Expected a duration",
+    ],
+    [
+      ['token', 'create', ...organization, '--expires', '0d'],
+      "--expires: '0d' is not valid. Expected a duration",
+    ],
     [
       ['token', 'create', ...organization, '--expires', '999999999d'],
-      "--expires: '999999999d' is not a duration",
+      "--expires: '999999999d' is not valid. Expected a duration",
     ],
-    [['token', 'create', ...organization, '--actor-id', 'USR-1'], '--actor-type and --actor-id go together.'],
-    [['token', 'revoke'], 'token revoke needs <id>.'],
-    [['token', 'revoke', 'TOK-1', 'TOK-2'], "token revoke does not take 'TOK-2'."],
-    [['events', 'list'], 'events list needs --organization ORG-x.'],
-    [['events', 'list', ...organization, '--limit', '0'], '--limit: a whole number from 1 to 1000.'],
-    [['events', 'list', ...organization, '--limit', '1001'], '--limit: a whole number from 1 to 1000.'],
-    [['events', 'list', ...organization, '--order', 'up'], '--order: desc or asc.'],
-    [['events', 'list', ...organization, '--from', 'monday'], "--from: 'monday' is not a date"],
+    [
+      ['token', 'create', ...organization, '--actor-id', 'USR-1'],
+      '--actor-type and --actor-id must be used together.',
+    ],
+    [['token', 'revoke'], 'posthorn token revoke requires <id>.'],
+    [['token', 'revoke', 'TOK-1', 'TOK-2'], "posthorn token revoke: unexpected argument 'TOK-2'."],
+    [['events', 'list'], 'posthorn events list requires --organization ORG-x.'],
+    [['events', 'list', ...organization, '--limit', '0'], "--limit: '0' is not valid. Expected"],
+    [['events', 'list', ...organization, '--limit', '1001'], "--limit: '1001' is not valid."],
+    [['events', 'list', ...organization, '--order', 'up'], "--order: 'up' is not valid. Expected"],
+    [
+      ['events', 'list', ...organization, '--from', 'monday'],
+      "--from: 'monday' is not valid. Expected a date",
+    ],
     [
       ['events', 'list', ...organization, '--from', '2026-02-02', '--to', '2026-02-01'],
-      '--from is after --to.',
+      '--from must not be later than --to.',
     ],
-    [['migrate', 'now'], "migrate does not take 'now'."],
+    [['migrate', 'now'], "posthorn migrate: unexpected argument 'now'."],
     ...[
       ['events', 'list'],
       ['events', 'tail'],
@@ -120,7 +135,7 @@ describe.concurrent('wrong use', () => {
       ['audit', 'verify'],
     ].map((command): [string[], string] => [
       [...command, '--organization', 'demo'],
-      "--organization: 'demo' does not match ^ORG-",
+      "--organization: 'demo' is not valid. It must match ^ORG-",
     ]),
     ...[
       ['events', 'list', ...organization],
@@ -128,9 +143,9 @@ describe.concurrent('wrong use', () => {
       ['audit', 'list'],
     ].map((command): [string[], string] => [
       [...command, '--workspace', 'berlin'],
-      "--workspace: 'berlin' does not match ^WS-",
+      "--workspace: 'berlin' is not valid. It must match ^WS-",
     ]),
-  ])('posthorn %j is told of, with exit code 2, before the database is asked', async (args, line) => {
+  ])('posthorn %j is reported with exit code 2, before the database is used', async (args, line) => {
     const { code, stdout, stderr } = await posthorn(args, unreachable);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr.startsWith(line), stderr).toBe(true);
@@ -146,13 +161,13 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   };
 
   test('a database out of reach', () =>
-    expectFailure(['token', 'list'], unreachable, /^The database is out of reach: /));
+    expectFailure(['token', 'list'], unreachable, /^Cannot reach the database: .*DATABASE_URL\.$/m));
 
   test('a setting that cannot be used', () =>
     expectFailure(
       ['serve'],
       { POSTHORN_PORT: 'eighty' },
-      /^POSTHORN_PORT: "eighty" cannot be used; accepted: a port, /,
+      /^POSTHORN_PORT: "eighty" is not valid\. Expected a port number, /,
     ));
 
   test('a setting that is missing', () =>
@@ -170,13 +185,13 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     ));
 
   test('a token that nobody knows', () =>
-    expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^There is no token TOK-unknown\./));
+    expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the id TOK-unknown\./));
 
   test.each(['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', 'nonsense'])('an event that nobody knows, %s', (id) =>
     expectFailure(
       ['events', 'get', id, '--organization', 'ORG-1'],
       env,
-      new RegExp(`^There is no event ${id} in ORG-1`),
+      new RegExp(`^No event ${id} in ORG-1\\.`),
     ),
   );
 
@@ -185,7 +200,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     await expectFailure(
       ['token', 'list'],
       { DATABASE_URL: url },
-      /^The database is not migrated .*posthorn migrate$/m,
+      /^The database is not migrated .*posthorn migrate\.$/m,
     );
   });
 
@@ -444,7 +459,8 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
         expect(line.length, line).toBeLessThanOrEqual(100);
         for (const [id] of line.matchAll(/\b(?:TOK|EVT|AUD)-\S*/g)) expect(id).toMatch(/^[A-Z]{3}-\w{26}$/);
       }
-      const [, left = ''] = /^No room for: (.*)\. --json shows everything\.$/.exec(lines.at(-1)!) ?? [];
+      const [, left = ''] =
+        /^Hidden columns: (.*)\. Use --json to see everything\.$/.exec(lines.at(-1)!) ?? [];
       for (const title of left.split(', ')) expect(lines[0]).not.toContain(title === '' ? '-' : title);
     },
   );
@@ -490,7 +506,7 @@ describe('serve', () => {
     expect(await serverPid(directory)).toBeUndefined();
   });
 
-  test('a misspelt setting is told of in one line, and the service starts all the same', async () => {
+  test('a misspelt setting is reported in one line, and the service starts anyway', async () => {
     const { process: service } = await serve({
       ...env,
       POSTHORN_SECRET_KEY: secretKey,
@@ -504,7 +520,7 @@ describe('serve', () => {
     expect(told.map((line) => JSON.parse(line))).toMatchObject([
       {
         level: 'warn',
-        msg: 'POSTHORN_RATE_LIMT_READS is not a setting and is ignored; did you mean POSTHORN_RATE_LIMIT_READS?',
+        msg: 'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',
       },
     ]);
   });

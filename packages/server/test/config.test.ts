@@ -157,10 +157,10 @@ describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
     expect(readConfig({ [env]: text })[name]).toEqual(value);
   });
 
-  test.each(bad)('set to %j is refused with one line that says what is accepted', (text) => {
-    const shown = secrets.includes(name) ? 'the given value (not shown)' : JSON.stringify(text);
+  test.each(bad)('set to %j is rejected with one line that says what is expected', (text) => {
+    const shown = secrets.includes(name) ? 'the value (not shown)' : JSON.stringify(text);
     expect(faultsOf({ [env]: text })).toEqual([
-      `${env}: ${shown} cannot be used; accepted: ${settings[name].accepts}.`,
+      `${env}: ${shown} is not valid. Expected ${settings[name].accepts}.`,
     ]);
   });
 
@@ -224,9 +224,9 @@ describe('a variable that is named like a setting and is none', () => {
     ['POSTHORN_SECRET_KEYS', 'POSTHORN_SECRET_KEY'],
     ['posthorn_port', 'POSTHORN_PORT'],
     ['POSTHORN_DATABASE_URL', 'DATABASE_URL'],
-  ])('is told of with the setting that was probably meant: %s, %s', (name, nearest) => {
+  ])('is reported with the setting that was probably meant: %s, %s', (name, nearest) => {
     expect(unknownSettings({ [name]: 'x' })).toEqual([
-      `${name} is not a setting and is ignored; did you mean ${nearest}?`,
+      `Ignoring ${name}: there is no such setting. Did you mean ${nearest}?`,
     ]);
   });
 
@@ -234,7 +234,7 @@ describe('a variable that is named like a setting and is none', () => {
     expect(unknownSettings({ POSTHORN_SECRETKEY: key }).join()).not.toContain(key);
   });
 
-  test('settings, what the examples of the reference use and variables of others are not told of', () => {
+  test('settings, what the examples of the reference use and variables of others are not reported', () => {
     const all = Object.fromEntries(rows.map(({ env }) => [env, 'x']));
     const others = { POSTHORN_URL: 'x', POSTHORN_TOKEN: 'x', PATH: 'x', POSTHORNED: 'x' };
     expect(unknownSettings({ ...all, ...others })).toEqual([]);

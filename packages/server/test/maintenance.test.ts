@@ -2,7 +2,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../src/domain/duration.js';
-import { Maintenance } from '../src/maintenance.js';
+import { Maintenance } from '../src/jobs/maintenance.js';
 import { writeAudit } from '../src/storage/audit.js';
 import { verifyChain } from '../src/storage/audit-chain.js';
 import type { Database } from '../src/storage/database.js';

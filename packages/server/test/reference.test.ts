@@ -123,10 +123,10 @@ describe('what the reference tells receivers', () => {
       const [, table = ''] = guide.split(`\n${heading}\n`)[1]!.split(/((?:^\|.*\n)+)/m);
       return [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => cell.split(', '));
     };
-    const headers = namesBelow('The bytes of the body are the same on every attempt.');
+    const headers = namesBelow('### Headers');
     expect(headers).toContain('`X-Service-Attempt`');
     // OpenAPI has its own place for the type of a body.
-    const names = [...namesBelow('## What arrives'), ...headers].filter((name) => name !== '`Content-Type`');
+    const names = [...namesBelow('## The request'), ...headers].filter((name) => name !== '`Content-Type`');
     for (const name of names) expect(told).toContain(`${name.slice(1, -1)}</code>`);
     const waits = [...guide.matchAll(/^\| \d \| (\d+ \w+) \|$/gm)].map(([, wait]) => wait);
     expect(waits).toHaveLength(4);

@@ -113,8 +113,12 @@ begin
            (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, status, error)
     select organization, webhook, e.created_at, c.id, e.id, e.type, e.created_at, e.created_at, 'failed', 'disabled'
       from contents c
-      join posthorn.events e
-        on e.organization_id = organization and e.created_at = c.created_at and e.id = c.event_id
+     -- By its key, one by one: without statistics the planner would read all events of the organization.
+     cross join lateral (
+           select e.id, e.type, e.created_at
+             from posthorn.events e
+            where e.organization_id = organization and e.created_at = c.created_at and e.id = c.event_id
+            limit 1) e
     on conflict do nothing;
   end if;
   return changed + coalesce(cardinality(ended), 0);

@@ -15,21 +15,21 @@ import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
-const organization = { value: 'ORG-x', description: 'Only of this organization.' };
+const organization = { value: 'ORG-x', description: 'Only entries of this organization.' };
 const organizationsAtOnce = 100;
 
 export const auditList: Command = {
   name: 'audit list',
-  summary: 'Show the audit log, newest first: who changed what.',
+  summary: 'List the audit log, newest first: who changed what.',
   options: {
     organization,
-    workspace: { value: 'WS-x', description: 'Only of this workspace.' },
-    actor: { value: 'id', description: 'Only what this actor did.' },
-    action: { value: 'action', description: 'Only this action, such as webhook.created.' },
-    target: { value: 'id', description: 'Only what was done to this.' },
+    workspace: { value: 'WS-x', description: 'Only entries of this workspace.' },
+    actor: { value: 'id', description: 'Only entries by this actor.' },
+    action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
+    target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
     ...rangeOptions,
     limit: limitOption,
-    json: { description: 'One JSON object a line.' },
+    json: { description: 'Print one JSON object per line.' },
   },
   run: async ({ options, config, terminal }) => {
     const limit = limitOf(options);
@@ -49,17 +49,17 @@ export const auditList: Command = {
     if (options.json) for (const entry of page.rows) terminal.line(oneLine(entry));
     else terminal.table(columns, page.rows);
     if (terminal.isInteractive && !options.json) {
-      if (page.rows.length === 0) terminal.line('No entries.');
+      if (page.rows.length === 0) terminal.line('No entries found.');
       if (page.hasMore)
-        terminal.line(terminal.paint('dim', 'There is more: raise --limit or narrow the filters.'));
+        terminal.line(terminal.paint('dim', 'There are more entries. Raise --limit or narrow the filters.'));
     }
   },
 };
 
 export const auditVerify: Command = {
   name: 'audit verify',
-  summary: 'Check that no entry of the audit log was altered or removed, and print the hash of the last.',
-  options: { organization, json: { description: 'One JSON object a line.' } },
+  summary: 'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
+  options: { organization, json: { description: 'Print one JSON object per line.' } },
   run: async ({ options, config, terminal }) => {
     const only = organizationOf(options);
     const isTable = terminal.isInteractive && !options.json;
@@ -78,7 +78,9 @@ export const auditVerify: Command = {
     if (isTable) showReports(reports, terminal);
     if (broken.length === 0) return;
     const whose = broken.length === 1 ? 'one organization' : `${broken.length} organizations`;
-    throw new CommandFailure(`The audit log of ${whose} is not as it was written.`);
+    throw new CommandFailure(
+      `Verification failed: the audit log of ${whose} has been altered. Compare it with a backup.`,
+    );
   },
 };
 
@@ -111,7 +113,7 @@ const columns: readonly Column<StoredAuditEntry>[] = [
   { title: 'id', of: ({ id }) => id, spare: 4 },
 ];
 
-/** Whoever wrote the entry may have broken lines between the tokens of its changes. */
+/** Joins the lines of an entry: its changes may contain line breaks between JSON tokens. */
 function oneLine(entry: StoredAuditEntry): string {
   return auditEntryJson(entry).replace(/[\r\n]+/g, ' ');
 }
@@ -136,35 +138,35 @@ const reportColumns: readonly Column<ChainReport>[] = [
   { title: 'organization', of: ({ organization_id }) => organization_id },
   { title: 'entries', of: ({ entries }) => String(entries) },
   { title: 'position', of: ({ position }) => String(position) },
-  { title: 'hash of the last', of: ({ head }) => head },
+  { title: 'last hash', of: ({ head }) => head },
 ];
 
-/** What is in order in a table, and below it what is not. */
+/** Prints the intact chains as a table, and the broken ones below it. */
 function showReports(reports: readonly ChainReport[], terminal: Terminal): void {
   const intact = reports.filter(({ fault }) => !fault);
   if (intact.length > 0) terminal.table(reportColumns, intact);
-  if (reports.length === 0) terminal.line('No entries.');
+  if (reports.length === 0) terminal.line('No entries found.');
   for (const { organization_id, fault } of reports) {
     if (fault) terminal.line(`${organization_id}  ${terminal.paint('red', describe(fault))}`);
   }
 }
 
-/** Neither entries nor a chain that retention has shortened: most likely a slip of the pen. */
+/** Has neither entries nor a chain that retention shortened: most likely a typo. */
 function isUnknown({ position, fault }: ChainReport): boolean {
   return position === 0 && !fault;
 }
 
 function noEntries(organization: string): string {
-  return `There is no audit log of ${organization}. posthorn audit verify without --organization shows whose there are.`;
+  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to see which exist.`;
 }
 
 function describe({ kind, position, id }: ChainFault): string {
   if (kind !== 'missing') return `position ${position} (${id}): ${meanings[kind]}`;
-  return `position ${position}: the entry was removed; ${id === null ? 'nothing follows' : `${id} follows`}`;
+  return `position ${position}: the entry was removed; ${id === null ? 'no entry follows' : `the next entry is ${id}`}`;
 }
 
 const meanings: Record<Exclude<ChainFault['kind'], 'missing'>, string> = {
-  altered: 'its hash does not follow from its content and the entry before it; one of the two was altered',
-  added: 'an entry that does not belong there was added',
-  'unknown end': 'it cannot be told whether this is the end, as the row in posthorn.audit_chains was removed',
+  altered: 'the hash does not match this entry and the previous hash; one of the two entries was altered',
+  added: 'this entry does not belong to the chain; it was added',
+  'unknown end': 'the end of the chain is unknown because its row in posthorn.audit_chains was removed',
 };

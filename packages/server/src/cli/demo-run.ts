@@ -50,7 +50,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
 }
 
 /**
- * The first signal ends the demo in order, a later one at once. One that follows on the heels of the first is
+ * Stops the demo gracefully on the first signal and at once on a later one. A signal right after the first is
  * the same Ctrl-C, passed on by npm.
  */
 class Stop {
@@ -125,13 +125,13 @@ class DashboardView implements View {
 
 const ctrlC = '\u0003';
 
-/** For pipes and logs: one line every few seconds, without any escape code. */
+/** Prints one line every few seconds, without escape codes, for pipes and logs. */
 class LineView implements View {
   readonly #timer: NodeJS.Timeout;
 
   constructor(running: RunningDemo, terminal: Terminal) {
     const { publicUrl, organizationId } = running.situation();
-    terminal.line(`The company works: ${organizationId} on ${publicUrl}`);
+    terminal.line(`Demo running: ${organizationId} on ${publicUrl}`);
     this.#timer = setInterval(
       () => terminal.line(progressLine(running.figures, running.situation().nowMs)),
       lineMs,
@@ -143,7 +143,7 @@ class LineView implements View {
   }
 }
 
-/** What the service logs would tear the dashboard up, so it is held back while that is shown. */
+/** Holds log lines back while the dashboard is shown; they would break it up. */
 class LogKeeper {
   #onWarning: ((message: string) => void) | undefined;
   #held: string[] = [];
@@ -184,14 +184,14 @@ function createLogger(config: Config, log: LogKeeper): Logger {
 function rateOf(text: string): number {
   const perSecond = parseRate(text);
   if (perSecond === undefined)
-    throw new UsageError(`--rate: '${text}' cannot be used; accepted: ${rateAccepts}.`);
+    throw new UsageError(`--rate: '${text}' is not valid. Expected ${rateAccepts}.`);
   return perSecond;
 }
 
 function timeOf(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms > 0 && ms <= forMsMax) return ms;
-  throw new UsageError(`--for: '${text}' is not a duration such as 60s or 10m, up to 7d.`);
+  throw new UsageError(`--for: '${text}' is not valid. Expected a duration such as 60s or 10m, at most 7d.`);
 }
 
 function farewell({ databaseUrl, dataDir }: Config): string[] {
@@ -201,13 +201,13 @@ function farewell({ databaseUrl, dataDir }: Config): string[] {
   const variable =
     isEmbedded && dataDir !== settings.dataDir.fallback ? `POSTHORN_DATA_DIR=${quoted(dataDir)} ` : '';
   return [
-    `Everything is kept in ${place}; the webhooks are switched off.`,
-    `Look at it${same}:`,
+    `All data stays in ${place}. The demo webhooks are disabled.`,
+    `To list the events, run this${same}:`,
     `  ${variable}npx posthorn events list --organization ORG-demo`,
   ];
 }
 
-/** As a shell takes it. */
+/** Quotes a text for the shell if it needs quotes. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

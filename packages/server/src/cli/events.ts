@@ -12,40 +12,41 @@ import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 import { visit } from './visit.js';
 
-const organization = { value: 'ORG-x', description: 'The organization.', required: true };
-const json = { description: 'One JSON object a line.' };
+const organization = { value: 'ORG-x', description: 'The organization to read.', required: true };
+const json = { description: 'Print one JSON object per line.' };
 const filters = {
   organization,
-  workspace: { value: 'WS-x', description: 'Only this workspace.' },
-  type: { value: 'type', description: 'Only this event type.' },
-  'subject-type': { value: 'kind', description: 'Only subjects of this kind.' },
-  subject: { value: 'id', description: 'Only this subject.' },
-  actor: { value: 'id', description: 'Only what this actor did.' },
+  workspace: { value: 'WS-x', description: 'Only events of this workspace.' },
+  type: { value: 'type', description: 'Only events of this type.' },
+  'subject-type': { value: 'type', description: 'Only events about subjects of this type.' },
+  subject: { value: 'id', description: 'Only events about this subject.' },
+  actor: { value: 'id', description: 'Only events caused by this actor.' },
 } as const;
 const pollMs = 300;
 
 export const eventsList: Command = {
   name: 'events list',
-  summary: 'Show events, newest first.',
+  summary: 'List events.',
   options: {
     ...filters,
     ...rangeOptions,
-    order: { value: 'desc|asc', description: 'Newest or oldest first.', fallback: 'desc' },
+    order: { value: 'desc|asc', description: 'Newest first (desc) or oldest first (asc).', fallback: 'desc' },
     limit: limitOption,
     json,
   },
   run: async ({ options, config, terminal }) => {
     const limit = limitOf(options);
     const order = options.order ?? 'desc';
-    if (order !== 'asc' && order !== 'desc') throw new UsageError('--order: desc or asc.');
+    if (order !== 'asc' && order !== 'desc')
+      throw new UsageError(`--order: '${order}' is not valid. Expected desc or asc.`);
     const filter = filterOf(options);
     const page = await visit(config, (database) => readEventPage(database, filter, order, undefined, limit));
     if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
     else terminal.table(columns, page.rows);
     if (terminal.isInteractive && !options.json) {
-      if (page.rows.length === 0) terminal.line('No events.');
+      if (page.rows.length === 0) terminal.line('No events found.');
       if (page.hasMore)
-        terminal.line(terminal.paint('dim', 'There is more: raise --limit or narrow the filters.'));
+        terminal.line(terminal.paint('dim', 'There are more events. Raise --limit or narrow the filters.'));
     }
   },
 };
@@ -53,7 +54,7 @@ export const eventsList: Command = {
 export const eventsGet: Command = {
   name: 'events get',
   summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'EVT-…' },
+  argument: { name: 'id', description: 'The id of the event, EVT-….' },
   options: { organization, json },
   run: async ({ argument: id, options, config, terminal }) => {
     const organization_id = organizationOf(options) ?? '';
@@ -71,14 +72,16 @@ export const eventsGet: Command = {
             }),
           );
     if (!event)
-      throw new CommandFailure(`There is no event ${id} in ${organization_id}, or it is older than 90 days.`);
+      throw new CommandFailure(
+        `No event ${id} in ${organization_id}. Check both ids; events older than 90 days cannot be read.`,
+      );
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },
 };
 
 export const eventsTail: Command = {
   name: 'events tail',
-  summary: 'Follow new events as they are recorded. Ctrl-C ends it.',
+  summary: 'Follow new events as they are recorded. Press Ctrl-C to stop.',
   options: { ...filters, json },
   run: async ({ options, config, terminal }) => {
     const filter = filterOf(options);
@@ -87,7 +90,7 @@ export const eventsTail: Command = {
     await visit(config, async (database) => {
       let position = await presentPosition(database, filter.organization_id);
       if (terminal.isInteractive)
-        terminal.line(terminal.paint('dim', `Following ${options.organization}; Ctrl-C ends it.`));
+        terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));
       while (!stop.signal.aborted) {
         const page = await readEventPage(database, filter, 'asc', position, 100);
         position = page.next ?? position;

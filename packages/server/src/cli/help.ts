@@ -17,29 +17,28 @@ export function commandHelp(command: Command): string {
     const fallback = option.fallback ? ` Default: ${option.fallback}.` : '';
     return [option.value ? `--${name} ${option.value}` : `--${name}`, option.description + fallback];
   });
-  lines.push('Options:', ...columns([...options, ['--help', 'Show this.']]));
+  lines.push('Options:', ...columns([...options, ['--help', 'Show this help.']]));
   const fallbacks = fallbackRows(command);
-  if (fallbacks.length > 0)
-    lines.push('', 'Where these settings are not set, they are:', ...columns(fallbacks));
+  if (fallbacks.length > 0) lines.push('', 'Default settings for this command:', ...columns(fallbacks));
   if (command.showsSettings) lines.push('', 'Settings (environment variables):', ...columns(settingRows()));
   return lines.join('\n');
 }
 
-/** The settings for which the command has defaults of its own, and these. */
+/** Lists the settings for which the command has its own defaults, with these defaults. */
 export function fallbackRows({ fallbacks = {} }: Command): [string, string][] {
   return Object.entries(fallbacks).map(([name, text]) => [settings[name as SettingName].env, text]);
 }
 
 export function overview(commands: readonly Command[], version: string): string {
   return [
-    `posthorn ${version}: the event stream and webhooks of an operations platform`,
+    `posthorn ${version}: event stream and webhooks for an operations platform`,
     '',
     'Usage: posthorn <command> [options]',
     '',
     'Commands:',
     ...columns(commands.map((command) => [command.name, command.summary])),
     '',
-    'posthorn <command> --help tells more. Exit codes: 0 done, 1 failed, 2 wrong use.',
+    'Run posthorn <command> --help for details. Exit codes: 0 success, 1 failure, 2 usage error.',
   ].join('\n');
 }
 

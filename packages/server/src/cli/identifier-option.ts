@@ -3,7 +3,7 @@ import { UsageError } from './command.js';
 
 type Options = Readonly<Record<string, string | undefined>>;
 
-/** The organization that was asked for. One that cannot exist is a slip, not an empty answer. */
+/** Returns the organization from the options. An id that cannot exist is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {
   return organization === undefined
     ? undefined
@@ -16,5 +16,5 @@ export function workspaceOf({ workspace }: Options): string | undefined {
 
 export function matching(option: string, text: string, pattern: string): string {
   if (new RegExp(pattern).test(text)) return text;
-  throw new UsageError(`--${option}: '${text}' does not match ${pattern}.`);
+  throw new UsageError(`--${option}: '${text}' is not valid. It must match ${pattern}.`);
 }

@@ -1,8 +1,8 @@
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
 
 /**
- * JSON laid out for people. It moves tokens and never reads them, so that numbers beyond what JavaScript
- * can hold stay as they are and keys keep their order.
+ * Indents JSON for people. It moves tokens without parsing them, so numbers too large for JavaScript stay exact
+ * and keys keep their order.
  */
 export function indentedJson(json: string): string {
   let text = '';

@@ -28,7 +28,7 @@ export const commands: readonly Command[] = [
   auditVerify,
 ];
 
-/** Runs one command line and answers the exit code: 0 done, 1 failed, 2 wrong use. */
+/** Runs one command line and returns the exit code: 0 success, 1 failure, 2 usage error. */
 export async function main(
   argv: readonly string[],
   env: Record<string, string | undefined>,
@@ -83,15 +83,19 @@ function parse(command: Command, args: readonly string[]) {
   const missing = known.filter(([name, option]) => option.required && !parsed.values[name]);
   if (missing.length > 0) {
     const names = missing.map(([name, option]) => `--${name} ${option.value}`).join(', ');
-    throw new UsageError(`${command.name} needs ${names}.\nUsage: ${usageLine(command)}`);
+    throw new UsageError(`posthorn ${command.name} requires ${names}.\nUsage: ${usageLine(command)}`);
   }
   const [argument = '', ...extra] = parsed.positionals;
   if (command.argument && argument === '') {
-    throw new UsageError(`${command.name} needs <${command.argument.name}>.\nUsage: ${usageLine(command)}`);
+    throw new UsageError(
+      `posthorn ${command.name} requires <${command.argument.name}>.\nUsage: ${usageLine(command)}`,
+    );
   }
   const surplus = command.argument ? extra[0] : parsed.positionals[0];
   if (surplus !== undefined) {
-    throw new UsageError(`${command.name} does not take '${surplus}'.\nUsage: ${usageLine(command)}`);
+    throw new UsageError(
+      `posthorn ${command.name}: unexpected argument '${surplus}'.\nUsage: ${usageLine(command)}`,
+    );
   }
   const options = Object.fromEntries(
     Object.entries(parsed.values).map(([name, value]) => [
@@ -105,8 +109,8 @@ function parse(command: Command, args: readonly string[]) {
 function unknownCommand(argv: readonly string[]): string {
   const group = commands.filter(({ name }) => name.startsWith(`${argv[0]} `));
   if (group.length > 0)
-    return `posthorn ${argv[0]} needs one of: ${group.map(({ name }) => name).join(', ')}.`;
-  return `There is no command '${argv[0]}'. posthorn --help lists them.`;
+    return `posthorn ${argv[0]} requires a subcommand: ${group.map(({ name }) => name).join(', ')}.`;
+  return `Unknown command '${argv[0]}'. Run posthorn --help to list the commands.`;
 }
 
 function report(error: unknown): number {
@@ -118,7 +122,11 @@ function report(error: unknown): number {
     error instanceof DataDirectoryInUse ||
     error instanceof IncompatibleDatabase;
   if (expected) console.error(error.message);
-  else if (isUnreachable(error)) console.error(`The database is out of reach: ${(error as Error).message}`);
-  else console.error(error);
+  else if (isUnreachable(error)) {
+    // Node gives no message if a name has several addresses and none of them accepts the connection.
+    const { message, code } = error as NodeJS.ErrnoException;
+    const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
+    console.error(`Cannot reach the database: ${message || code}. ${advice}`);
+  } else console.error(error);
   return error instanceof UsageError ? 2 : 1;
 }

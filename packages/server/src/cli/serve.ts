@@ -14,7 +14,7 @@ export const serve: Command = {
   options: {
     'allow-loopback': {
       description:
-        'Let deliveries reach this machine where POSTHORN_EGRESS_ALLOW is not set; for development.',
+        'Allow deliveries to this machine unless POSTHORN_EGRESS_ALLOW is set. For development only.',
     },
   },
   showsSettings: true,
@@ -23,12 +23,12 @@ export const serve: Command = {
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);
-    // Loaded here, as no other command needs it: they start in 0.15 s instead of 0.45 s.
+    // Loaded here because no other command needs it: they start in 0.15 s instead of 0.45 s.
     const { startService } = await import('../service.js');
     const service = await startService(config, logger);
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
     const signal = await stopped;
-    // Whatever hangs must not keep the process: what is not finished by then is taken up after the start.
+    // A hanging request must not keep the process alive: unfinished deliveries are attempted after the restart.
     setTimeout(() => process.exit(0), drainMsMax).unref();
     await service.stop();
     logger.info('stopped');
@@ -36,7 +36,7 @@ export const serve: Command = {
   },
 };
 
-/** SIGHUP comes where the terminal is closed. The embedded database must not outlive us then, either. */
+/** Resolves on the first stop signal. SIGHUP means a closed terminal; the embedded database stops then, too. */
 function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
   return new Promise((stop) => {
     for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
@@ -69,7 +69,7 @@ function createLogger(config: Config, terminal: Terminal): Logger {
   return pino(options, { write: (line: string) => process.stdout.write(pretty(line)) });
 }
 
-/** The first minute: where everything is, a token, and a line that works when pasted. */
+/** Prints what a new user needs first: the addresses, a token, and a command that works when pasted. */
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
   const { publicUrl, platformUrl, database } = service;
   const token = await prepareDemo(database, config.dataDir, Date.now());
@@ -84,7 +84,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   row('Demo token', token);
   if (publicUrl) {
     terminal.line();
-    terminal.line('Read what happened there:');
+    terminal.line('List the latest events:');
     terminal.line();
     terminal.line(
       bold(

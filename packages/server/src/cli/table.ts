@@ -1,19 +1,19 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** One column of a list, from which the lines for people and those for programs are made. */
+/** Describes one column of a list, for terminals and for pipes. */
 export interface Column<Row> {
   title: string;
   of: (row: Row) => string;
-  /** For people, who have less room. Ids stay whole: they are there to be copied. */
+  /** The shorter form for terminals. Ids are never shortened: people copy them. */
   short?: (row: Row) => string;
-  /** How well one can do without it where the terminal is narrow: the highest goes first, 0 never. */
+  /** The order in which columns are hidden on a narrow terminal: the highest first, 0 never. */
   spare?: number;
 }
 
 export interface Table {
   heading: string;
   lines: readonly string[];
-  /** The titles of columns that had something to show, but no room. */
+  /** The titles of columns that have values but do not fit. */
   leftOut: readonly string[];
 }
 
@@ -27,7 +27,7 @@ interface LaidOut {
 const gap = 2;
 const nothing = '-';
 
-/** Lays a list out in `width` characters, or in as few as it can do with. */
+/** Lays a list out in `width` characters, or in as few as possible if that is too narrow. */
 export function layTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): Table {
   const laidOut = columns.map(({ title, of, short = of, spare = 0 }): LaidOut => {
     const cells = rows.map(short);
@@ -43,7 +43,7 @@ export function layTable<Row>(columns: readonly Column<Row>[], rows: readonly Ro
   };
 }
 
-/** Those one cannot do without, and of the others as many as fit, the most wanted first. */
+/** Returns the required columns and as many of the others as fit, in the order of `spare`. */
 function choose(columns: readonly LaidOut[], width: number): readonly LaidOut[] {
   const wish = (column: LaidOut) => (isEmpty(column) ? Number.POSITIVE_INFINITY : column.spare);
   const chosen = new Set(columns.filter(({ spare }) => spare === 0));

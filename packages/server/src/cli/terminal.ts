@@ -3,12 +3,12 @@ import { type Column, layTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Where a command writes: colour and aligned tables on a terminal, plain tab-separated lines in a pipe. */
+/** Writes the output of a command: colours and aligned tables on a terminal, tab-separated lines in a pipe. */
 export class Terminal {
   readonly #out: NodeJS.WriteStream;
   readonly #colours: boolean;
   readonly isInteractive: boolean;
-  /** A command that only prints is done when nobody reads on; a service is not. */
+  /** Exits when the reader closes the pipe. A command that only prints does; a service does not. */
   endsWithItsReader = true;
   #status = '';
 
@@ -16,8 +16,8 @@ export class Terminal {
     this.#out = out;
     this.isInteractive = out.isTTY === true;
     this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
-    // Whoever reads may go away: `posthorn events list | head`, a log collector that is restarted, or (EIO) a
-    // terminal that is closed.
+    // The reader may go away: `posthorn events list | head`, a restarted log collector, or (EIO) a closed
+    // terminal.
     out.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
       if (this.endsWithItsReader) process.exit(0);
@@ -25,8 +25,8 @@ export class Terminal {
   }
 
   /**
-   * The last thing to do where the terminal was closed. Node would abort, as it cannot give it its settings
-   * back; so we end by the signal, as programs usually do then.
+   * Ends the process by SIGHUP, as the last step after the terminal was closed. Node would abort instead,
+   * because it cannot restore the settings of the terminal.
    */
   hangUp(): void {
     if (!this.isInteractive) return;
@@ -39,7 +39,7 @@ export class Terminal {
     this.#out.write(`${text}\n`);
   }
 
-  /** One line that tells how far things are, until the next one takes its place. Nothing in a pipe. */
+  /** Shows a progress line until the next one replaces it. Prints nothing in a pipe. */
   status(text: string): void {
     if (!this.isInteractive || text === this.#status) return;
     this.#status = text;
@@ -50,7 +50,7 @@ export class Terminal {
     return this.#colours ? styleText(style, text, { validateStream: false }) : text;
   }
 
-  /** Aligned, as far as there is room; in a pipe everything, in full. */
+  /** Prints a table: aligned to the width of a terminal, complete in a pipe. */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.isInteractive) {
       for (const row of rows) this.line(columns.map(({ of }) => of(row)).join('\t'));
@@ -64,6 +64,6 @@ export class Terminal {
     this.line(this.paint('bold', heading));
     for (const line of lines) this.line(line);
     if (leftOut.length > 0)
-      this.line(this.paint('dim', `No room for: ${leftOut.join(', ')}. --json shows everything.`));
+      this.line(this.paint('dim', `Hidden columns: ${leftOut.join(', ')}. Use --json to see everything.`));
   }
 }

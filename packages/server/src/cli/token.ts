@@ -22,14 +22,18 @@ const lifetimeMsMax = 36_500 * dayMs;
 
 export const tokenCreate: Command = {
   name: 'token create',
-  summary: 'Make an access token and print it, once.',
+  summary: 'Create an access token and print it once.',
   options: {
-    organization: { value: 'ORG-x', description: 'The organization it is for.', required: true },
-    workspace: { value: 'WS-x', description: 'Bind it to one workspace.' },
-    scopes: { value: 'a,b', description: `Of ${scopes.join(', ')}.`, fallback: defaultScopes.join(',') },
-    'actor-type': { value: 'user', description: 'Who acts with it, for the audit log.' },
-    'actor-id': { value: 'USR-x', description: 'Needed with --actor-type.' },
-    expires: { value: '90d', description: 'How long it can be used.', fallback: '365d' },
+    organization: { value: 'ORG-x', description: 'The organization of the token.', required: true },
+    workspace: { value: 'WS-x', description: 'Restrict the token to this workspace.' },
+    scopes: {
+      value: 'a,b',
+      description: `Comma-separated scopes: ${scopes.join(', ')}.`,
+      fallback: defaultScopes.join(','),
+    },
+    'actor-type': { value: 'user', description: 'Type of the actor for the audit log. Requires --actor-id.' },
+    'actor-id': { value: 'USR-x', description: 'Id of the actor for the audit log. Requires --actor-type.' },
+    expires: { value: '90d', description: 'Lifetime of the token.', fallback: '365d' },
     json,
   },
   run: async ({ options, config, terminal }) => {
@@ -43,16 +47,17 @@ export const tokenCreate: Command = {
       );
     } else if (terminal.isInteractive) {
       terminal.line(terminal.paint('bold', text));
-      terminal.line(`${token.id} for ${token.organization_id}, until ${day(token.expires_at)}.`);
-      terminal.line('It is not shown again: keep it now.');
+      terminal.line(`${token.id} for ${token.organization_id}, expires on ${day(token.expires_at)}.`);
+      terminal.line('Save it now. It is not shown again.');
     } else terminal.line(text);
   },
 };
 
 export const tokenList: Command = {
   name: 'token list',
-  summary: 'List access tokens, newest first. The tokens themselves are not kept and cannot be shown.',
-  options: { organization: { value: 'ORG-x', description: 'Only of this organization.' }, json },
+  summary:
+    'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
+  options: { organization: { value: 'ORG-x', description: 'Only tokens of this organization.' }, json },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
     const tokens = await visit(config, (database) => listTokens(database, organizationId));
@@ -92,13 +97,13 @@ const columns: readonly Column<Token>[] = [
 
 export const tokenRevoke: Command = {
   name: 'token revoke',
-  summary: 'Revoke an access token. Every node refuses it within 2 seconds.',
-  argument: { name: 'id', description: 'TOK-…, as printed by token list.' },
+  summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
+  argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
     const token = await visit(config, (database) => withdrawToken(database, argument, new Date()));
     if (!token)
-      throw new CommandFailure(`There is no token ${argument}. posthorn token list shows their ids.`);
+      throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },
 };
@@ -107,12 +112,12 @@ function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: 
   const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > lifetimeMsMax) {
     throw new UsageError(
-      `--expires: '${options.expires}' is not a duration such as 90d, 12h or 30m, up to 36500d.`,
+      `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
     );
   }
   const actorType = options['actor-type'] ?? 'token';
   if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {
-    throw new UsageError('--actor-type and --actor-id go together.');
+    throw new UsageError('--actor-type and --actor-id must be used together.');
   }
   const id = newId('TOK', nowMs);
   return {
@@ -136,11 +141,11 @@ function parseScopes(text: string | undefined): readonly Scope[] {
   const named = [...new Set(text.split(',').map((part) => part.trim()))];
   const unknown = named.find((name) => !(scopes as readonly string[]).includes(name));
   if (unknown !== undefined)
-    throw new UsageError(`--scopes: there is no scope '${unknown}'; known: ${scopes.join(', ')}.`);
+    throw new UsageError(`--scopes: '${unknown}' is not a scope. Expected ${scopes.join(', ')}.`);
   return named as Scope[];
 }
 
-/** `events:r,webhooks:rw`: everything is named once, with the first letters of what may be done with it. */
+/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each right. */
 function shortScopes(granted: readonly Scope[]): string {
   const letters = new Map<string, string>();
   for (const scope of granted) {

@@ -5,15 +5,17 @@ import { isMigrated, migrate } from '../storage/migrate.js';
 import { CommandFailure } from './command.js';
 
 /**
- * Gives a command the database, beside a running service or without one. An embedded database is started
- * for the visit where nothing runs; somebody else's is used, but never migrated in passing.
+ * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not
+ * running. Never migrates the database of DATABASE_URL.
  */
 export async function visit<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   if (config.databaseUrl !== undefined) {
     const database = new Database({ connectionString: config.databaseUrl }, 2);
     try {
       if (!(await isMigrated(database))) {
-        throw new CommandFailure('The database is not migrated to this version yet. Run: posthorn migrate');
+        throw new CommandFailure(
+          'The database is not migrated to this version of Posthorn. Run posthorn migrate.',
+        );
       }
       return await work(database);
     } finally {

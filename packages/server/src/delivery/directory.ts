@@ -1,10 +1,9 @@
-import { signingKey } from '@posthorn/receiver';
 import type { SecretBox } from '../domain/secret-box.js';
+import { type Target, targetOf } from '../sending/target.js';
 import { JoinedCall } from '../signals/joined-call.js';
 import type { Database } from '../storage/database.js';
 import type { Matched } from '../storage/recording.js';
 import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webhooks.js';
-import type { Target } from './attempt.js';
 import { limits } from './limits.js';
 
 /** What a node knows of a webhook: where to send, or why nothing may be sent. */
@@ -126,27 +125,5 @@ export class WebhookDirectory {
       if (!wasSealed) this.#onSealed(webhook.id, error as Error);
       return { kind: 'sealed', target: undefined };
     }
-  }
-}
-
-/** Returns where to send for a webhook, and with which keys. */
-export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
-  const { previous_secret: previous, previous_secret_until: until } = webhook;
-  return {
-    id: webhook.id,
-    organization_id: webhook.organization_id,
-    workspace_id: webhook.workspace_id,
-    url: new URL(webhook.url),
-    key: signingKey(secrets.open(webhook.secret, webhook.id)),
-    previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
-  };
-}
-
-/** Returns undefined for a previous secret that cannot be opened: the current one still signs. */
-function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
-  try {
-    return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };
-  } catch {
-    return undefined;
   }
 }

@@ -1,24 +1,25 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
+import { deliveryFailed } from '../domain/own-event.js';
+import { attempt, type Sender } from '../sending/attempt.js';
+import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
+import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
-import { alignWaiting } from '../storage/deliveries.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { NotificationListener } from '../storage/listener.js';
-import { countOtherNodes } from '../storage/nodes.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
+import { attempted, givenUp, setAside } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
-import { attempt, type Sender, type Target } from './attempt.js';
 import { Claimer } from './claimer.js';
-import { conclude, setAside } from './conclusion.js';
 import type { WebhookDirectory } from './directory.js';
 import { Lanes, type Turn } from './lanes.js';
 import { NodeLease } from './lease.js';
 import { limits } from './limits.js';
 import type { Ended } from './policy.js';
-import { Settler, type Written } from './settler.js';
+import { type Entry, Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
   database: Database;
@@ -34,7 +35,9 @@ export interface EngineOptions {
   random: () => number;
   /** Events of the service's own were recorded. */
   onRecorded: (batch: RecordedBatch) => void;
-  onAttempt: (outcome: Outcome, verdict: Verdict['kind']) => void;
+  /** A webhook was disabled because of what its receiver did. */
+  onDisabled: (webhook: WebhookKey) => void;
+  onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict) => void;
 }
 
 /**
@@ -83,12 +86,8 @@ export class DeliveryEngine {
     this.#claimer.wake();
   }
 
-  get inFlight(): number {
-    return this.#lanes.underWay;
-  }
-
-  get queued(): number {
-    return this.#lanes.queued;
+  get load(): { queued: number; inFlight: number } {
+    return { queued: this.#lanes.queued, inFlight: this.#lanes.underWay };
   }
 
   /** Returns what a recording may hand to this node. */
@@ -121,17 +120,17 @@ export class DeliveryEngine {
 
   async #deliver(turn: Turn): Promise<void> {
     const result = await this.#run(turn.delivery).catch((error: Error) => this.#failed(turn.delivery, error));
-    const restMs = this.#lanes.ended(turn, result);
-    if (restMs > 0) setTimeout(() => this.#rested(turn), restMs).unref();
-    this.#giveBack(this.#lanes.trim(turn.lane));
-    if (this.#lanes.wantsMore(turn.lane)) this.#claimer.wake(limits.wakeMs);
+    const { restMs, surplus, wantsMore } = this.#lanes.ended(turn, result);
+    this.#giveBack(surplus);
+    if (wantsMore) this.#claimer.wake(limits.wakeMs);
     this.#pump();
     if (this.#lanes.underWay === 0) this.#whenIdle?.();
-  }
-
-  #rested({ lane }: Turn): void {
-    this.#lanes.rested(lane);
-    this.#pump();
+    if (restMs === 0) return;
+    const rested = () => {
+      this.#lanes.rested(turn);
+      this.#pump();
+    };
+    setTimeout(rested, restMs).unref();
   }
 
   /** Attempts one delivery, judges the outcome and passes it on to be settled. */
@@ -150,13 +149,15 @@ export class DeliveryEngine {
     }
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
-    this.#settler.health.note(delivery.organization_id, delivery.webhook_id, outcome, attemptedAt);
-    this.#settler.add({ node, ...conclude(delivery, target, outcome, verdict, attemptedAt) });
+    this.#settler.health.note(delivery, outcome, attemptedAt);
+    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
+    if (verdict.kind === 'gone') entry.gone = target;
+    if (verdict.kind === 'exhausted') entry.event = deliveryFailed(target, givenUp(entry.settlement));
+    this.#settler.add(entry);
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
-    onAttempt(outcome, verdict.kind);
-    this.#log(delivery, outcome, verdict);
+    onAttempt(delivery, outcome, verdict);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
@@ -171,23 +172,17 @@ export class DeliveryEngine {
     // The database holds or ends it when this is written, unless the webhook is active again by then.
     else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
     else if (delivery.payload === null)
-      this.#settler.add({ node, settlement: setAside(delivery, { status: 'cancelled' }) });
+      this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
     else return standing.target;
     return undefined;
   }
 
   #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
     const { directory, sender, timeoutMs } = this.#options;
-    const head = {
-      id: delivery.event_id,
-      type: delivery.type,
-      created_at: delivery.event_created_at,
-      organization_id: delivery.organization_id,
-      workspace_id: delivery.workspace_id,
-    };
+    const { event_id: id, event_created_at: created_at } = delivery;
     const message = {
-      id: delivery.event_id,
-      body: Buffer.from(envelopeText(head, payload)),
+      id,
+      body: Buffer.from(envelopeText({ ...delivery, id, created_at }, payload)),
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
     // The webhook may be deleted, disabled or changed while the connection is made.
@@ -219,7 +214,7 @@ export class DeliveryEngine {
 
   /** Writes that no attempt was made: the delivery waits in the database, for any node. */
   #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
-    this.#settler.add({ node, settlement: setAside(delivery, { status: 'pending', wait_ms: waitMs }) });
+    this.#settler.add({ node, settlement: setAside(delivery, waitMs) });
   }
 
   #giveBack(deliveries: readonly LeasedDelivery[]): void {
@@ -228,10 +223,7 @@ export class DeliveryEngine {
   }
 
   #written({ disabled, recorded }: Written): void {
-    for (const webhook of disabled) {
-      this.#options.directory.forget(webhook.id);
-      void this.alignWaiting(webhook);
-    }
+    for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);
       this.#options.onRecorded(recorded);
@@ -257,51 +249,13 @@ export class DeliveryEngine {
     this.#lease.abandon();
   }
 
-  /** Resolves once what waits for a webhook is in line with its status. */
-  async alignWaiting(webhook: WebhookKey): Promise<void> {
-    const { database, logger } = this.#options;
-    try {
-      while ((await alignWaiting(database, webhook, limits.alignDeliveries)) > 0)
-        if (this.#isStopping) return;
-    } catch (error) {
-      logger.warn(
-        { webhook_id: webhook.id, reason: (error as Error).message },
-        'waiting deliveries could not be ended yet; they end when they are due',
-      );
-    }
-  }
-
-  /** Resolves once no node will send anything more for this webhook as it was before its last change. */
-  async forgetEverywhere(webhook: WebhookKey): Promise<void> {
-    this.#options.directory.forget(webhook.id);
-    if (!(await this.isAlone())) await new Promise((waited) => setTimeout(waited, limits.trustMs));
-    // Nothing of what waits is sent any more, so very much of it may end a little later.
-    await within(limits.alignWithinMs, this.alignWaiting(webhook));
+  /** Claims now: deliveries may wait that were held before. */
+  wake(): void {
     this.#claimer.wake();
   }
 
-  async isAlone(): Promise<boolean> {
-    return this.#options.alone || (await countOtherNodes(this.#options.database, this.#lease.id ?? 0)) === 0;
-  }
-
-  #log(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): void {
-    const { logger } = this.#options;
-    if (!logger.isLevelEnabled('info')) return;
-    logger.info(
-      {
-        delivery_id: delivery.delivery_id,
-        webhook_id: delivery.webhook_id,
-        organization_id: delivery.organization_id,
-        event_id: delivery.event_id,
-        type: delivery.type,
-        attempt: delivery.attempts + 1,
-        http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-        error: outcome.kind === 'answered' ? null : outcome.error,
-        duration_ms: outcome.durationMs,
-        verdict: verdict.kind,
-      },
-      'delivery',
-    );
+  get node(): number | undefined {
+    return this.#lease.id;
   }
 
   get #isStopping(): boolean {
@@ -313,13 +267,13 @@ export class DeliveryEngine {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Lets what is under way finish, settles it, and releases the rest to the other nodes. */
+  /** Gives back what is queued, lets what is under way finish, and settles it. */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;
     await this.#listener.stop();
     await this.#claimer.stop();
-    this.#lanes.clear();
+    this.#giveBack(this.#lanes.clear());
     if (this.#lanes.underWay > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#whenIdle = resolve;
@@ -330,14 +284,4 @@ export class DeliveryEngine {
     await this.#settler.drain(deadlineMs);
     await this.#lease.stop().catch(() => undefined);
   }
-}
-
-/** Resolves with the work, or after `ms` if that is sooner. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((waited) => {
-    timer = setTimeout(waited, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

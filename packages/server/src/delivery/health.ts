@@ -1,49 +1,21 @@
-import { isDelivered, type Outcome } from '../domain/delivery.js';
-import type { HealthReport } from '../storage/settlements.js';
+import type { Outcome } from '../domain/delivery.js';
+import { type HealthReport, joinReports, reportWith } from '../domain/health.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { limits } from './limits.js';
-
-interface Noted {
-  report: HealthReport;
-  /** Whether the webhook went from success to failure or back since it was last reported. */
-  isChanged: boolean;
-}
 
 /** Gathers what attempts say about webhooks until it is written with their outcomes. */
 export class HealthBook {
-  readonly #noted = new Map<string, Noted>();
+  readonly #reports = new Map<string, HealthReport>();
   /** When each webhook was last reported, and with which status. */
   readonly #reported = new Map<string, { atMs: number; status: HealthReport['last_status'] }>();
 
   get isEmpty(): boolean {
-    return this.#noted.size === 0;
+    return this.#reports.size === 0;
   }
 
-  note(organizationId: string, webhookId: string, outcome: Outcome, at: Date): void {
-    const isFine = isDelivered(outcome);
-    const report = this.#noted.get(webhookId)?.report ?? {
-      organization_id: organizationId,
-      webhook_id: webhookId,
-      last_at: at,
-      last_status: 'failed',
-      succeeded: false,
-      first_failure_at: null,
-      last_failure_at: null,
-    };
-    // An attempt that hung ends after others that began later.
-    if (at >= report.last_at) {
-      report.last_at = at;
-      report.last_status = isFine ? 'success' : 'failed';
-    }
-    if (isFine) {
-      report.succeeded = true;
-      report.first_failure_at = null;
-      report.last_failure_at = null;
-    } else {
-      report.first_failure_at ??= at;
-      report.last_failure_at = at;
-    }
-    const isChanged = this.#reported.get(webhookId)?.status !== report.last_status;
-    this.#noted.set(webhookId, { report, isChanged });
+  note(delivery: LeasedDelivery, outcome: Outcome, at: Date): void {
+    const { webhook_id: id } = delivery;
+    this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, at));
   }
 
   /**
@@ -51,28 +23,29 @@ export class HealthBook {
    * as the list of its deliveries does. With many, a webhook whose status has not changed is reported once a second.
    */
   take(outcomes: number, nowMs: number): readonly HealthReport[] {
-    const reports: HealthReport[] = [];
-    for (const [id, { report, isChanged }] of this.#noted) {
-      const dueMs = (this.#reported.get(id)?.atMs ?? Number.NEGATIVE_INFINITY) + limits.healthEveryMs;
-      if (outcomes >= limits.healthOutcomes && !isChanged && nowMs < dueMs) continue;
-      this.#noted.delete(id);
-      this.#reported.set(id, { atMs: nowMs, status: report.last_status });
-      reports.push(report);
-    }
+    const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {
+      const last = this.#reported.get(id);
+      return (
+        outcomes < limits.healthOutcomes ||
+        last?.status !== status ||
+        nowMs - last.atMs >= limits.healthEveryMs
+      );
+    });
     if (this.#reported.size > limits.lanes) this.#reported.clear();
+    for (const { webhook_id: id, last_status: status } of taken) {
+      this.#reports.delete(id);
+      this.#reported.set(id, { atMs: nowMs, status });
+    }
     // Every node locks them in the same order, so that two cannot wait for each other.
-    return reports.sort((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
+    return taken.sort((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
   }
 
-  /** Puts back reports that could not be written, unless newer ones cover them. */
+  /** Takes back reports that could not be written. */
   putBack(reports: readonly HealthReport[]): void {
     for (const report of reports) {
-      const newer = this.#noted.get(report.webhook_id)?.report;
-      if (!newer) this.#noted.set(report.webhook_id, { report, isChanged: true });
-      else if (!newer.succeeded) {
-        newer.succeeded = report.succeeded;
-        newer.first_failure_at = report.first_failure_at ?? newer.first_failure_at;
-      }
+      const later = this.#reports.get(report.webhook_id);
+      this.#reported.delete(report.webhook_id);
+      this.#reports.set(report.webhook_id, later ? joinReports(report, later) : report);
     }
   }
 }

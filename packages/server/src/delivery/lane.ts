@@ -1,5 +1,5 @@
+import Denque from 'denque';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { Fifo } from './fifo.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
@@ -8,16 +8,16 @@ import { newTrack, type Track } from './policy.js';
  * - `some`: something, and new deliveries may pass it
  * - `much`: more than this node had room for, so new deliveries queue up behind it
  */
-export type Waiting = 'none' | 'some' | 'much';
+type Waiting = 'none' | 'some' | 'much';
 
 /** One webhook's deliveries in this node's memory, and what the node knows of the webhook. */
 export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   track: Track = newTrack;
-  readonly #fresh = new Fifo<LeasedDelivery>();
+  readonly #fresh = new Denque<LeasedDelivery>();
   /** They take turns with the fresh ones, however many those are. */
-  readonly #retries = new Fifo<LeasedDelivery>();
+  readonly #retries = new Denque<LeasedDelivery>();
   #isRetrysTurn = true;
   #bytes = 0;
   #waiting: Waiting = 'none';
@@ -60,8 +60,9 @@ export class Lane {
 
   /** Takes out all but `kept` deliveries, the newest first. */
   takeBehind(kept: number): LeasedDelivery[] {
-    const taken = this.#fresh.takeBehind(Math.max(0, kept - this.#retries.length));
-    taken.push(...this.#retries.takeBehind(kept));
+    const freshKept = Math.max(0, kept - this.#retries.length);
+    const taken = this.#fresh.splice(freshKept, this.#fresh.length) ?? [];
+    taken.push(...(this.#retries.splice(kept, this.#retries.length) ?? []));
     for (const delivery of taken) this.#bytes -= bytesOf(delivery);
     return taken;
   }

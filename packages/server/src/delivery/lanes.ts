@@ -24,6 +24,15 @@ export interface Turn {
   isUnproven: boolean;
 }
 
+export interface AfterEnd {
+  /** How long the request's place in the window rests. */
+  restMs: number;
+  /** What the webhook has too much of here, now that its condition may have changed. */
+  surplus: readonly LeasedDelivery[];
+  /** The database has deliveries for the webhook, and there is room for them. */
+  wantsMore: boolean;
+}
+
 /** What a node holds in memory, by webhook. Organizations take turns, and within one its webhooks. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
@@ -93,7 +102,7 @@ export class Lanes {
       if (!is_left) continue;
       const lane = this.#lanes.get(id);
       lane?.expect('much', this.#now());
-      hasRoom ||= !lane || this.wantsMore(lane);
+      hasRoom ||= !lane || this.#wantsMore(lane);
     }
     return hasRoom;
   }
@@ -114,8 +123,7 @@ export class Lanes {
     return again;
   }
 
-  /** Returns whether the database has deliveries for a webhook that has room for them. */
-  wantsMore(lane: Lane): boolean {
+  #wantsMore(lane: Lane): boolean {
     return lane.waiting !== 'none' && this.#allow(lane, this.#now()).ask > 0;
   }
 
@@ -181,8 +189,8 @@ export class Lanes {
     return { lane, delivery, isUnproven };
   }
 
-  /** Notes how an attempt ended. Returns how long its slot in the webhook's window rests. */
-  ended({ lane, isUnproven }: Turn, attempt: Ended): number {
+  /** Notes how an attempt ended, and returns what follows. */
+  ended({ lane, isUnproven }: Turn, attempt: Ended): AfterEnd {
     this.#load.underWay -= 1;
     if (isUnproven) this.#load.unproven -= 1;
     const nowMs = this.#now();
@@ -193,25 +201,21 @@ export class Lanes {
     // The request is over, but its place in the window is not free yet.
     if (restMs > 0) lane.track = { ...lane.track, underWay: lane.track.underWay + 1 };
     else this.#offer(lane);
-    return restMs;
+    const surplus = this.#takeExcess(lane);
+    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
+    return { restMs, surplus, wantsMore: this.#wantsMore(lane) };
   }
 
-  rested(lane: Lane): void {
+  /** Frees the place in the window of a request that failed. */
+  rested({ lane }: Turn): void {
     lane.track = { ...lane.track, underWay: lane.track.underWay - 1 };
     this.#offer(lane);
   }
 
-  /** Returns what a webhook has too much of here since its condition changed, and forgets it if nothing is left. */
-  trim(lane: Lane): LeasedDelivery[] {
-    const excess = this.#takeExcess(lane);
-    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
-    return excess;
-  }
-
-  /** Empties the queues. What is under way goes on. */
-  clear(): void {
-    for (const lane of this.#lanes.values()) this.#change(lane, () => lane.takeBehind(0));
+  /** Empties the queues and returns what was in them. What is under way goes on. */
+  clear(): LeasedDelivery[] {
     this.#ready.clear();
+    return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeBehind(0)));
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
 import { releaseHeld } from '../storage/deliveries.js';
 import { registerNode, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
@@ -24,9 +25,7 @@ export class NodeLease {
   readonly #onChange: (change: LeaseChange) => void;
   #id: number | undefined;
   #goodUntilMs = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #renewing: Promise<void> | undefined;
-  #stopped = false;
+  #repeating: Repeating | undefined;
 
   constructor(options: LeaseOptions, onChange: (change: LeaseChange) => void) {
     this.#options = options;
@@ -37,7 +36,7 @@ export class NodeLease {
   async start(alone: boolean): Promise<void> {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
-    this.#schedule();
+    this.#repeating = new Repeating(limits.renewEveryMs, () => this.#renew(), this.#options.logger);
   }
 
   get id(): number | undefined {
@@ -66,17 +65,6 @@ export class NodeLease {
     this.#onChange('lost');
   }
 
-  #schedule(): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#renewing = this.#renew()
-        .catch((error) =>
-          this.#options.logger.warn({ reason: (error as Error).message }, 'the lease could not be renewed'),
-        )
-        .finally(() => this.#schedule());
-    }, limits.renewEveryMs);
-  }
-
   async #renew(): Promise<void> {
     const { database, logger, attemptMs } = this.#options;
     const leaseMs = attemptMs + limits.leaseMarginMs;
@@ -96,9 +84,7 @@ export class NodeLease {
 
   /** Releases everything at once. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#renewing;
+    await this.#repeating?.stop();
     if (this.#id === undefined) return;
     await retireNodes(this.#options.database, [this.#id]);
     while (

@@ -1,17 +1,11 @@
 import type { Logger } from 'pino';
+import type { HealthReport } from '../domain/health.js';
 import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
 import { failingMsMax, isGivenUp } from '../domain/webhook.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import {
-  countSettled,
-  type FailingWebhook,
-  type HealthReport,
-  type Settled,
-  type Settlement,
-  settle,
-} from '../storage/settlements.js';
+import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
 import { HealthBook } from './health.js';
 import { limits } from './limits.js';
@@ -28,11 +22,10 @@ export interface Entry {
   refusals?: number;
 }
 
-/** What follows once outcomes are written. */
+/** What followed from outcomes that are written. */
 export interface Written {
-  /** Webhooks that were disabled with them. */
   disabled: readonly WebhookKey[];
-  /** The service's own events that were recorded with them. */
+  /** The service's own events. */
   recorded: RecordedBatch | undefined;
 }
 
@@ -51,7 +44,7 @@ export class Settler {
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
-  /** Under whose lease the latest outcome was. */
+  /** Under whose lease the latest attempt was made. */
   #node = 0;
 
   constructor(options: SettlerOptions) {
@@ -74,7 +67,7 @@ export class Settler {
     while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      await (this.#flushing ?? this.#flush(true));
+      await (this.#flushing ?? this.#flush());
       if (performance.now() > deadlineMs) return;
     }
   }
@@ -86,115 +79,92 @@ export class Settler {
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  async #flush(isLast = false): Promise<void> {
+  async #flush(): Promise<void> {
     this.#timer = undefined;
     if (this.#flushing) return;
     const batch = this.#take();
-    const [first] = batch;
-    const reports = this.health.take(isLast || !first ? 0 : batch.length, performance.now());
-    if (!first && reports.length === 0) return;
-    this.#flushing = this.#write(first?.node ?? this.#node, batch, reports)
-      .then(
-        () => limits.gatherMs,
-        (error) => {
-          // Nothing is lost: it is tried again, and should the lease end first, others attempt it again.
-          const { logger } = this.#options;
-          logger.warn({ reason: (error as Error).message }, 'outcomes could not be written; trying again');
-          this.#putBack(batch, reports, isUnreachable(error));
-          return limits.settleAgainMs;
-        },
-      )
-      .then((againMs) => {
-        this.#flushing = undefined;
-        if (this.#entries.length >= limits.settleOutcomes && againMs === limits.gatherMs) this.#flushIn(0);
-        else if (this.#entries.length > 0) this.#flushIn(againMs);
-        else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
-      });
+    const reports = this.health.take(batch.length, performance.now());
+    this.#flushing = this.#write(batch, reports).then(
+      () => this.#flushed(limits.gatherMs),
+      (error: Error) => {
+        // Nothing is lost: it is tried again, and should the lease end first, others attempt it again.
+        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; trying again');
+        this.health.putBack(reports);
+        this.#putBack(batch, isUnreachable(error));
+        this.#flushed(limits.settleAgainMs);
+      },
+    );
     await this.#flushing;
   }
 
-  /**
-   * Takes the entries that go together: of one node, and those that disable a webhook, or that the database refused
-   * with others twice, alone.
-   */
+  #flushed(againMs: number): void {
+    this.#flushing = undefined;
+    const isFull = this.#entries.length >= limits.settleOutcomes && againMs === limits.gatherMs;
+    if (this.#entries.length > 0) this.#flushIn(isFull ? 0 : againMs);
+    else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
+  }
+
+  /** Takes what goes together: of one node; what disables a webhook, or was refused with others twice, goes alone. */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];
-    const isAlone = ({ gone, refusals = 0 }: Entry) => gone !== undefined || refusals > 1;
     if (isAlone(first)) return this.#entries.splice(0, 1);
     const end = this.#entries.findIndex((entry) => entry.node !== first.node || isAlone(entry));
     return this.#entries.splice(0, Math.min(end < 0 ? this.#entries.length : end, limits.settleOutcomes));
   }
 
-  /** To the front, but one that is refused even alone to the back: others may fare better. */
-  #putBack(batch: readonly Entry[], reports: readonly HealthReport[], isLost: boolean): void {
-    this.health.putBack(reports);
-    const [first] = batch;
-    const isRefusedAlone = !isLost && batch.length === 1 && (first?.refusals ?? 0) > 1;
+  /** To the front; but an entry that is refused even alone goes to the back, as others may fare better. */
+  #putBack(batch: readonly Entry[], isLost: boolean): void {
     if (!isLost) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
-    if (isRefusedAlone && first) this.#entries.push(first);
+    if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
     else this.#entries.unshift(...batch);
   }
 
-  async #write(node: number, batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
+  async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
+    const failingSinceMs = this.#options.now() - failingMsMax;
+    const write = (client: Queryable, listed: boolean) =>
+      settle(client, batch[0]?.node ?? this.#node, settlements, reports, { listed, failingSinceMs });
     const hasEvents = batch.some(({ event, gone }) => event || gone);
-    const written: Written & { failing: readonly FailingWebhook[] } = hasEvents
-      ? await this.#writeWithEvents(node, batch, settlements, reports)
-      : {
-          ...(await this.#settle(database, node, settlements, reports, false)),
-          disabled: [],
-          recorded: undefined,
-        };
+    const { failing, ...written } = hasEvents
+      ? await database.transaction((client) =>
+          this.#writeWithEvents(client, batch, () => write(client, true)),
+        )
+      : { ...(await write(database, false)), disabled: [], recorded: undefined };
     countSettled(settlements);
     onWritten(written);
-    for (const webhook of written.failing) await this.#giveUp(webhook);
-  }
-
-  #settle(
-    client: Queryable,
-    node: number,
-    settlements: readonly Settlement[],
-    reports: readonly HealthReport[],
-    listed: boolean,
-  ): Promise<Settled> {
-    const failingSinceMs = this.#options.now() - failingMsMax;
-    return settle(client, node, settlements, reports, { listed, failingSinceMs });
+    for (const webhook of failing) await this.#giveUp(webhook);
   }
 
   async #writeWithEvents(
-    node: number,
+    client: Queryable,
     batch: readonly Entry[],
-    settlements: readonly Settlement[],
-    reports: readonly HealthReport[],
+    write: () => ReturnType<typeof settle>,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
-    const { database, room } = this.#options;
+    // Before its health is written: that is the order in which everybody locks a webhook.
+    const gone = batch.flatMap((entry) => entry.gone ?? []);
+    if (gone.length > 0) await lockWebhooks(client, gone);
+    const { written, failing } = await write();
     const disabled: WebhookKey[] = [];
-    return database.transaction(async (client) => {
-      // Before its health is written, as everybody who changes a webhook does.
-      const gone = batch.flatMap((entry) => entry.gone ?? []);
-      if (gone.length > 0) await lockWebhooks(client, gone);
-      const { written, failing } = await this.#settle(client, node, settlements, reports, true);
-      const events: OwnEvent[] = [];
-      for (const { settlement, event, gone } of batch) {
-        if (!written.has(settlement.delivery.delivery_id)) continue;
-        if (event) events.push(event);
-        const about = gone && (await disableWebhook(client, gone, 'gone'));
-        if (!about) continue;
-        events.push(webhookDisabled(about, 'gone'));
-        disabled.push(about);
-      }
-      const recorded = events.length > 0 ? await recordBatch(client, batchOf(events), room()) : undefined;
-      return { disabled, recorded, failing };
-    });
+    const events: OwnEvent[] = [];
+    for (const { settlement, event, gone } of batch) {
+      if (!written.has(settlement.delivery.delivery_id)) continue;
+      if (event) events.push(event);
+      const about = gone && (await disableWebhook(client, gone, 'gone'));
+      if (!about) continue;
+      events.push(webhookDisabled(about, 'gone'));
+      disabled.push(about);
+    }
+    const recorded =
+      events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
+    return { disabled, recorded, failing };
   }
 
   /** Disables a webhook that has done nothing but fail for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
-    const { failing_since_ms: sinceMs, last_failure_ms: lastMs } = webhook;
-    if (!isGivenUp(new Date(sinceMs), new Date(lastMs), now())) return;
+    if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
         const about = await disableWebhook(client, webhook, 'failing');
@@ -208,4 +178,8 @@ export class Settler {
       );
     }
   }
+}
+
+function isAlone({ gone, refusals = 0 }: Entry): boolean {
+  return gone !== undefined || refusals > 1;
 }

@@ -1,4 +1,5 @@
 import { dayMs } from './duration.js';
+import type { Position } from './page.js';
 
 export interface Reference {
   type: string;
@@ -48,4 +49,16 @@ export function eventJson(event: StoredEvent): string {
     subject: { type: event.subject_type, id: event.subject_id },
   });
   return `${head.slice(0, -1)},"payload":${event.payload},"created_at":"${event.created_at.toISOString()}"}`;
+}
+
+const idStart = '{"id":"'.length;
+const timeLength = '2026-11-15T09:30:00.000Z'.length;
+
+/** Returns where an event stands in the stream, from its JSON: that begins with the id and ends with the time. */
+export function eventJsonPosition(json: string): Position {
+  const timeEnd = json.length - '"}'.length;
+  return {
+    atMs: Date.parse(json.slice(timeEnd - timeLength, timeEnd)),
+    id: json.slice(idStart, json.indexOf('"', idStart)),
+  };
 }

@@ -1,4 +1,3 @@
-import type { AttemptError } from './delivery.js';
 import type { NewEvent } from './event.js';
 import type { DisabledReason, VerificationFailure } from './webhook.js';
 
@@ -31,7 +30,7 @@ export interface Exhausted {
   event_type: string;
   attempts: number;
   http_status: number | null;
-  error: AttemptError | null;
+  error: string | null;
   last_attempt_at: string;
 }
 

@@ -152,8 +152,8 @@ export const problems = {
     status: 503,
     title: 'The service is not available right now',
     advice:
-      'The database is out of reach, or the node is starting or stopping. Repeat the request after ' +
-      '`Retry-After`. A write may have been made all the same: repeat it with its idempotency key.',
+      'The database is out of reach, the node is starting or stopping, or it has more to record than it can ' +
+      'hold. Repeat the request after `Retry-After`. A write may have been made all the same: repeat it with its idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 

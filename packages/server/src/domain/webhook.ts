@@ -41,13 +41,13 @@ export const testsPerMinuteMax = 10;
 /** Waits before the automatic verifications that follow a failed one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
-/** How long a webhook may have nothing but failures, and how far apart the first and last must be. */
+/** How long a webhook may do nothing but fail, and how far apart the first and the last failure must be. */
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
-/** Whether a webhook whose failures reach from `since` to `last`, with no success since, is given up on. */
-export function isGivenUp(since: Date, last: Date, nowMs: number): boolean {
-  return nowMs - since.getTime() >= failingMsMax && last.getTime() - since.getTime() >= failingSpanMsMin;
+/** Returns whether a webhook is given up on whose failures reach from one time to the other without a success. */
+export function isGivenUp(sinceMs: number, lastMs: number, nowMs: number): boolean {
+  return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
 
 export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };

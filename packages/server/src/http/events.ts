@@ -5,7 +5,7 @@ import { idTimeMs } from '../domain/identifier.js';
 import { bindingOf } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { readEventPage } from '../storage/event-page.js';
+import { readEventTextPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { etagOf, matchesEtag } from '../web/etag.js';
 import { cursorFaults, orderParameter, positionOf, sendPage } from './paging.js';
@@ -54,14 +54,14 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
       const { query } = request;
       const tenancy = tenancyOf(request.token, query);
       const binding = bindingFor(query, request);
-      const page = await readEventPage(
+      const page = await readEventTextPage(
         database,
         filterOf(query, tenancy.workspace_id),
         query.order ?? 'desc',
         positionOf(query.cursor, binding),
         query.limit ?? pageSize,
       );
-      return sendPage(reply, page.rows.map(eventJson), page, binding);
+      return sendPage(reply, page.rows, page, binding);
     },
   );
 
@@ -133,9 +133,9 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
 /** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
 function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
+  const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('events', {
-    ...{ organization_id, type, subject_type, subject_id, actor_id },
-    ...{ from: rangeOf(query).fromMs, to: rangeOf(query).toMs },
+    ...{ organization_id, type, subject_type, subject_id, actor_id, from, to },
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
     order: query.order ?? 'desc',
   });

@@ -56,6 +56,11 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },
+      // Before the body is read: what will be refused should cost nothing.
+      onRequest: (_request, _reply, done) => {
+        recorder.refuseIfFull();
+        done();
+      },
     },
     async (request, reply) => {
       const { body } = request;

@@ -1,3 +1,4 @@
+import { Problem } from '../domain/problem.js';
 import { type Database, isUnreachable } from '../storage/database.js';
 import {
   isKeyed,
@@ -11,6 +12,7 @@ import type { Room } from '../storage/room.js';
 interface Waiting {
   batch: NewBatch;
   characters: number;
+  bytes: number;
   /** It brings an idempotency key, which another transaction may hold until it ends. */
   keyed: boolean;
   sinceMs: number;
@@ -26,6 +28,16 @@ const besideMs = 25;
 const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
+/**
+ * What all requests that are not recorded yet may take in memory. Beside the 64 MiB that deliveries may take it keeps the
+ * process below 250 MB. It is enough for 7,000 requests of one event each: more than can be recorded before they have
+ * waited too long. It is also enough for three bodies of 8 MiB.
+ */
+const heldBytesMax = 64 * 1024 * 1024;
+/** Measured: the request and its response; an event's fields; a payload in its request's text, and parsed. */
+const bytesPerRequest = 8_000;
+const bytesPerEvent = 500;
+const bytesPerCharacter = 2;
 /** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
 const waitMsMax = 2_000;
 
@@ -38,6 +50,7 @@ export class Recorder {
   readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
   readonly #lines = { grouped: new Line(transactionsMax, besideMin), keyed: new Line(keyedMax, 0) };
+  #heldBytes = 0;
 
   constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
     this.#database = database;
@@ -45,12 +58,25 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
+  /** Throws a problem if so much waits already that `bytes` more would be too much. One request always fits. */
+  refuseIfFull(bytes = bytesPerRequest): void {
+    if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
+    throw new Problem(
+      'unavailable',
+      'As many events wait to be recorded as this node can hold; nothing was recorded. Try again.',
+      { headers: { 'Retry-After': '1' } },
+    );
+  }
+
+  async record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
     const keyed = isKeyed(batch);
     const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
+    const bytes = bytesPerRequest + bytesPerEvent * batch.events.length + bytesPerCharacter * characters;
+    this.refuseIfFull(bytes);
+    this.#heldBytes += bytes;
     return new Promise((resolve, reject) => {
       const line = keyed ? this.#lines.keyed : this.#lines.grouped;
-      line.waiting.push({ batch, characters, keyed, sinceMs: performance.now(), resolve, reject });
+      line.add({ batch, characters, bytes, keyed, sinceMs: performance.now(), resolve, reject });
       this.#run(line);
     });
   }
@@ -63,7 +89,7 @@ export class Recorder {
         this.#run(line);
       });
     }
-    if (line.waiting.length === 0 || line.running >= line.transactionsMax) return;
+    if (line.isEmpty || line.running >= line.transactionsMax) return;
     // Whatever holds the first one up, nobody waits behind it for long.
     line.patience ??= setTimeout(() => {
       line.patience = undefined;
@@ -75,6 +101,7 @@ export class Recorder {
     try {
       const batch = await recordBatch(this.#database, together(group), this.#room());
       this.#onRecorded(batch);
+      this.#release(group);
       let from = 0;
       for (const { batch: own, resolve } of group) {
         const to = from + own.events.length;
@@ -89,9 +116,14 @@ export class Recorder {
         // A fault of ours, behind the commit: what is leased to us would wait for us until we end.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
+        this.#release(refused);
         for (const { reject } of refused) reject(error);
       }
     }
+  }
+
+  #release(group: readonly Waiting[]): void {
+    for (const { bytes } of group) this.#heldBytes -= bytes;
   }
 }
 
@@ -112,7 +144,8 @@ function together(group: readonly Waiting[]): NewBatch {
 class Line {
   readonly transactionsMax: number;
   readonly #besideMin: number;
-  readonly waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
+  #events = 0;
   running = 0;
   patience: NodeJS.Timeout | undefined;
 
@@ -121,19 +154,26 @@ class Line {
     this.#besideMin = besideMin;
   }
 
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
   /** Few events go together with those that come next: a transaction for each handful costs all of them more. */
   get mayStart(): boolean {
-    const [first] = this.waiting;
+    const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;
     if (this.running === 0 || performance.now() - first.sinceMs >= besideMs - 1) return true;
-    let events = 0;
-    for (const { batch } of this.waiting) events += batch.events.length;
-    return events >= this.#besideMin;
+    return this.#events >= this.#besideMin;
+  }
+
+  add(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#events += waiting.batch.events.length;
   }
 
   takeGroup(): Waiting[] {
     let [events, characters, size] = [0, 0, 0];
-    for (const waiting of this.waiting) {
+    for (const waiting of this.#waiting) {
       const { length } = waiting.batch.events;
       const full =
         waiting.keyed || events + length > eventsMax || characters + waiting.characters > charactersMax;
@@ -142,11 +182,17 @@ class Line {
       characters += waiting.characters;
       size += 1;
     }
-    return this.waiting.splice(0, size);
+    return this.#take(size);
   }
 
   takeLate(): Waiting[] {
-    const onTime = this.waiting.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
-    return this.waiting.splice(0, onTime < 0 ? this.waiting.length : onTime);
+    const onTime = this.#waiting.findIndex(({ sinceMs }) => performance.now() - sinceMs < waitMsMax);
+    return this.#take(onTime < 0 ? this.#waiting.length : onTime);
+  }
+
+  #take(size: number): Waiting[] {
+    const taken = this.#waiting.splice(0, size);
+    for (const { batch } of taken) this.#events -= batch.events.length;
+    return taken;
   }
 }

@@ -1,13 +1,14 @@
-import type { StoredEvent } from '../domain/event.js';
+import { eventJsonPosition, type StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
 import type { Database } from './database.js';
-import { type EventFilter, readEvents, readHorizonMs } from './events.js';
-import { type Page, pageOf } from './page.js';
+import { type EventFilter, readEvents, readEventTexts, readHorizonMs } from './events.js';
+import { type Page, pageBy, pageOf } from './page.js';
 
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
 
-export async function readEventPage(
+/** Reads one page of events. Ascending, it ends where the stream is settled. */
+export function readEventPage(
   database: Database,
   filter: EventFilter,
   order: Order,
@@ -15,11 +16,36 @@ export async function readEventPage(
   limit: number,
   readHorizon = () => readHorizonMs(database, filter.organization_id),
 ): Promise<Page<StoredEvent>> {
-  if (order === 'desc') return pageOf(await readEvents(database, filter, order, after, limit + 1), limit);
-  // Up to the horizon and no further: what commits late is found behind it, never skipped before it.
+  const read = async (part: EventFilter) =>
+    pageOf(await readEvents(database, part, order, after, limit + 1), limit);
+  return order === 'desc' ? read(filter) : readSettled(read, filter, after, readHorizon);
+}
+
+/** Reads the same page as JSON texts, ready to be sent. */
+export function readEventTextPage(
+  database: Database,
+  filter: EventFilter,
+  order: Order,
+  after: Position | undefined,
+  limit: number,
+): Promise<Page<string>> {
+  const read = async (part: EventFilter) =>
+    pageBy(eventJsonPosition, await readEventTexts(database, part, order, after, limit + 1), limit);
+  return order === 'desc'
+    ? read(filter)
+    : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
+}
+
+/** Reads up to the horizon and no further: what commits late is found behind it, never skipped before it. */
+async function readSettled<Row>(
+  read: (part: EventFilter) => Promise<Page<Row>>,
+  filter: EventFilter,
+  after: Position | undefined,
+  readHorizon: () => Promise<number>,
+): Promise<Page<Row>> {
   const settledMs = (await readHorizon()) - 1;
   const toMs = Math.min(filter.toMs ?? settledMs, settledMs);
-  const page = pageOf(await readEvents(database, { ...filter, toMs }, order, after, limit + 1), limit);
+  const page = await read({ ...filter, toMs });
   // A range that ends before 1970 is as good as one that ends with 1970's first millisecond.
   const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
   return page.hasMore ? page : { ...page, next: later(after, end) };

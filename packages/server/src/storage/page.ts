@@ -60,8 +60,17 @@ export function pageStatement<Column extends string>(
   return { name: `${table.name} ${order} ${filters}${range}`, text, values };
 }
 
-/** The page of rows that were read one further than `limit`, to see whether there is more. */
+/** Returns the page of rows that were read one further than `limit`, to see whether there is more. */
 export function pageOf<Row extends { created_at: Date; id: string }>(
+  rows: readonly Row[],
+  limit: number,
+): Page<Row> {
+  return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit);
+}
+
+/** The same for rows of any form. */
+export function pageBy<Row>(
+  positionOf: (row: Row) => Position,
   rows: readonly Row[],
   limit: number,
 ): Page<Row> {
@@ -70,6 +79,6 @@ export function pageOf<Row extends { created_at: Date; id: string }>(
   return {
     rows: shown,
     hasMore: rows.length > limit,
-    next: last && { atMs: last.created_at.getTime(), id: last.id },
+    next: last === undefined ? undefined : positionOf(last),
   };
 }

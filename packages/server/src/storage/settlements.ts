@@ -1,3 +1,6 @@
+import type { Outcome, Verdict } from '../domain/delivery.js';
+import type { HealthReport } from '../domain/health.js';
+import type { Exhausted } from '../domain/own-event.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
@@ -18,16 +21,45 @@ export interface Settlement {
   response?: string | null;
 }
 
-/** What the latest attempts say about a webhook. */
-export interface HealthReport {
-  organization_id: string;
-  webhook_id: string;
-  last_at: Date;
-  last_status: 'success' | 'failed';
-  succeeded: boolean;
-  /** The first and the last failure since the last success. */
-  first_failure_at: Date | null;
-  last_failure_at: Date | null;
+/** Returns what is written about a delivery after an attempt. */
+export function attempted(
+  delivery: LeasedDelivery,
+  outcome: Outcome,
+  verdict: Verdict,
+  attemptedAt: Date,
+): Settlement {
+  const isAnswered = outcome.kind === 'answered';
+  // Field by field: this is made for every attempt, and spreading showed in the profile.
+  const settlement: Settlement = {
+    delivery,
+    status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
+    attempts: delivery.attempts + 1,
+    attempted_at: attemptedAt,
+    http_status: isAnswered ? outcome.httpStatus : null,
+    error: isAnswered ? null : outcome.error,
+    duration_ms: outcome.durationMs,
+    response: isAnswered ? outcome.response : null,
+  };
+  if (verdict.kind === 'retry') settlement.wait_ms = verdict.waitMs;
+  return settlement;
+}
+
+/** Returns what is written about a delivery that waits again, without an attempt. */
+export function setAside(delivery: LeasedDelivery, waitMs: number): Settlement {
+  return { delivery, status: 'pending', attempts: delivery.attempts, wait_ms: waitMs };
+}
+
+/** Returns what the event about a delivery that is given up says. */
+export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settlement): Exhausted {
+  return {
+    delivery_id: delivery.delivery_id,
+    event_id: delivery.event_id,
+    event_type: delivery.type,
+    attempts,
+    http_status: outcome.http_status ?? null,
+    error: outcome.error ?? null,
+    last_attempt_at: (attempted_at ?? new Date(0)).toISOString(),
+  };
 }
 
 export interface FailingWebhook extends WebhookKey {

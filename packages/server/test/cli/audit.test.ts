@@ -120,7 +120,7 @@ describe('list', () => {
   test.each([
     [['--limit', '0'], /^--limit: /],
     [['--from', 'yesterday'], /^--from: /],
-    [['--from', '2026-02-01', '--to', '2026-01-01'], /^--from is after --to/],
+    [['--from', '2026-02-01', '--to', '2026-01-01'], /^--from must not be later than --to/],
   ])('%j is wrong use', async (args, message) => {
     const { code, stderr } = await posthorn(['audit', 'list', ...args], env);
     expect(code).toBe(2);
@@ -149,7 +149,7 @@ describe('verify', () => {
         code: 1,
         stdout: '',
         stderr:
-          'There is no audit log of ORG-typo. posthorn audit verify without --organization shows whose there are.\n',
+          'No audit log found for ORG-typo. Run posthorn audit verify without --organization to see which exist.\n',
       });
     },
   );
@@ -158,25 +158,25 @@ describe('verify', () => {
     [
       'was altered',
       `update posthorn.audit_log set actor_id = 'USR-eve' where position = 2`,
-      (ids) => `position 2 (${ids[1]}): its hash does not follow from its content`,
+      (ids) => `position 2 (${ids[1]}): the hash does not match this entry`,
       { fault: 'altered', position: 2 },
     ],
     [
       'was removed in the middle',
       'delete from posthorn.audit_log where position = 2',
-      (ids) => `position 2: the entry was removed; ${ids[2]} follows`,
+      (ids) => `position 2: the entry was removed; the next entry is ${ids[2]}`,
       { fault: 'missing', position: 2 },
     ],
     [
       'was removed at the beginning',
       'delete from posthorn.audit_log where position = 1',
-      (ids) => `position 1: the entry was removed; ${ids[1]} follows`,
+      (ids) => `position 1: the entry was removed; the next entry is ${ids[1]}`,
       { fault: 'missing', position: 1 },
     ],
     [
       'was removed at the end',
       'delete from posthorn.audit_log where position = 3',
-      () => 'position 3: the entry was removed; nothing follows',
+      () => 'position 3: the entry was removed; no entry follows',
       { fault: 'missing', position: 3, id: null },
     ],
   ];
@@ -196,7 +196,7 @@ describe('verify', () => {
     const plain = await posthorn(['audit', 'verify'], { DATABASE_URL: url });
     expect([plain.code, plain.stderr]).toEqual([
       1,
-      'The audit log of one organization is not as it was written.\n',
+      'Verification failed: the audit log of one organization has been altered. Compare it with a backup.\n',
     ]);
     const lines = linesOf(plain.stdout);
     expect(lines.map((line) => line.split('\t')[0])).toEqual(['ORG-a', 'ORG-broken', 'ORG-c']);
@@ -228,10 +228,9 @@ describe('verify', () => {
       const shown = stdout.split('\u001b[2K').at(-1)?.replaceAll('\r', '');
       const head = (await headOf('ORG-long')) ?? '';
       expect(shown).toBe(
-        [
-          'organization  entries  position  hash of the last\n',
-          `ORG-long      1200     1200      ${head}\n`,
-        ].join(''),
+        ['organization  entries  position  last hash\n', `ORG-long      1200     1200      ${head}\n`].join(
+          '',
+        ),
       );
     },
   );

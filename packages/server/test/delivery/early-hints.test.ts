@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
-import { Transport } from '../../src/delivery/transport.js';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
+import { Transport } from '../../src/sending/transport.js';
 
 const loopback = parseCidrs('127.0.0.0/8');
 const policy = createAddressPolicy(loopback.ok ? loopback.value : []);

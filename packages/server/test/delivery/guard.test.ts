@@ -5,14 +5,14 @@ import { type AddressInfo, Socket } from 'node:net';
 import tls from 'node:tls';
 import { buildConnector, Client } from 'undici';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import {
   BlockedAddressError,
   createGuardedConnector,
   type GuardOptions,
   NameNotResolvedError,
-} from '../../src/delivery/guard.js';
-import type { ResolveName } from '../../src/delivery/resolver.js';
-import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
+} from '../../src/sending/guard.js';
+import type { ResolveName } from '../../src/sending/resolver.js';
 
 function policyFor(text: string) {
   const cidrs = parseCidrs(text);

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { Transport } from '../../src/delivery/transport.js';
 import { createAddressPolicy } from '../../src/domain/address.js';
+import { Transport } from '../../src/sending/transport.js';
 import { event, record } from '../support/client.js';
 import {
   bragsInHeaders,

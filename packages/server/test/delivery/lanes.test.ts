@@ -26,6 +26,7 @@ class Rig {
   readonly lanes = new Lanes(() => this.nowMs);
   underWay: Turn[] = [];
   resting: Turn[] = [];
+  wantsMore = false;
 
   pump(): void {
     for (let turn = this.lanes.next(); turn; turn = this.lanes.next()) this.underWay.push(turn);
@@ -44,15 +45,17 @@ class Rig {
     this.underWay = this.underWay.filter((turn) => !over.includes(turn));
     const surplus: LeasedDelivery[] = [];
     for (const turn of over) {
-      if (this.lanes.ended(turn, { kind, tookMs }) > 0) this.resting.push(turn);
-      surplus.push(...this.lanes.trim(turn.lane));
+      const after = this.lanes.ended(turn, { kind, tookMs });
+      if (after.restMs > 0) this.resting.push(turn);
+      surplus.push(...after.surplus);
+      this.wantsMore = after.wantsMore;
     }
     this.pump();
     return surplus;
   }
 
   rest(): void {
-    for (const { lane } of this.resting.splice(0)) this.lanes.rested(lane);
+    for (const turn of this.resting.splice(0)) this.lanes.rested(turn);
     this.pump();
   }
 
@@ -130,7 +133,8 @@ test('a claim that began before deliveries were left does not end the search for
   rig.claimed(asked, [], rig.nowMs - 1);
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
   rig.add(delivery('WHK-1'));
-  expect(rig.lanes.wantsMore(rig.underWay[0]!.lane)).toBe(true);
+  rig.end('delivered');
+  expect(rig.wantsMore).toBe(true);
 });
 
 test('a claim that was told that a webhook has no room says nothing about it', () => {

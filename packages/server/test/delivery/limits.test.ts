@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { limits, limitTable } from '../../src/delivery/limits.js';
 
 test('every limit has a positive value, a unit and a reason', () => {
-  for (const [name, { value, unit, reason }] of Object.entries(limitTable)) {
+  for (const [name, [value, unit, reason]] of Object.entries(limitTable)) {
     expect([name, value > 0, unit !== undefined, reason.endsWith('.')]).toEqual([name, true, true, true]);
   }
 });

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { resealSecrets } from '../../src/delivery/resealing.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
+import { rotateSecrets } from '../../src/jobs/secret-rotation.js';
 import { changeWebhook, createWebhook, readWebhook } from '../../src/storage/webhooks.js';
 import { freshDatabase } from '../support/database.js';
 
@@ -31,7 +31,7 @@ test('at the start secrets are encrypted anew with the first key, so that the ol
       );
   }
 
-  await resealSecrets(database, new SecretBox([newKey, oldKey]), pino({ level: 'silent' }));
+  await rotateSecrets(database, new SecretBox([newKey, oldKey]), pino({ level: 'silent' }));
 
   const alone = new SecretBox([newKey]);
   for (const [n, id] of ids.entries()) {

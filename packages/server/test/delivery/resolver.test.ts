@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createResolver } from '../../src/delivery/resolver.js';
+import { createResolver } from '../../src/sending/resolver.js';
 
 const typeA = 1;
 

@@ -107,14 +107,16 @@ describe('posthorn demo', () => {
     const { database, env } = await settings();
     for (let run = 0; run < 2; run++) {
       const demo = new Posthorn(['demo'], env);
-      await demo.until(/^The company works: ORG-demo on http:\/\/127\.0\.0\.1:\d+$/m);
+      await demo.until(/^Demo running: ORG-demo on http:\/\/127\.0\.0\.1:\d+$/m);
       demo.kill('SIGTERM');
       const { code, stdout, stderr } = await demo.ended;
       expect(code).toBe(0);
       expect(withoutWarnings(stderr)).toEqual([]);
       expect(stdout).not.toContain(escapeCode);
       expect(stdout).toMatch(/ events recorded, all of them in the stream\.$/m);
-      expect(stdout).toMatch(/^Look at it with the same DATABASE_URL:\n {2}npx posthorn events list /m);
+      expect(stdout).toMatch(
+        /^To list the events, run this with the same DATABASE_URL:\n {2}npx posthorn events list /m,
+      );
       const { rows } = await database.query<{ count: number }>({
         text: 'select count(*)::int as count from posthorn.webhooks',
       });
@@ -132,10 +134,10 @@ describe('posthorn demo', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('tells of a misspelt setting in one line', async () => {
+  test('reports a misspelt setting in one line', async () => {
     const { stderr } = await posthorn(['demo'], { POSTHORN_RATE_LIMT_READS: '5', POSTHORN_ROLES: 'api' });
     expect(stderr.split('\n')[0]).toBe(
-      'POSTHORN_RATE_LIMT_READS is not a setting and is ignored; did you mean POSTHORN_RATE_LIMIT_READS?',
+      'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',
     );
   });
 
@@ -143,7 +145,7 @@ describe('posthorn demo', () => {
     const { env } = await settings();
     const { DATABASE_URL: _, ...embedded } = env;
     const first = new Posthorn(['demo'], embedded);
-    await first.until(/^The company works/m);
+    await first.until(/^Demo running/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^Another posthorn serve or demo runs on the data directory .*\n$/);

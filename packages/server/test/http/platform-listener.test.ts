@@ -136,7 +136,7 @@ describe('further types from POSTHORN_CATALOGUE', () => {
     expect(failure).toBeInstanceOf(ConfigError);
     expect(failure.message).toMatch(/^POSTHORN_CATALOGUE: /);
     expect(failure.message).toContain(file);
-    expect(failure.message).toContain('accepted: ');
+    expect(failure.message).toContain('Expected a JSON file');
     expect(failure.message).toMatch(pattern);
     expect(failure.message).not.toContain('\n');
   });

@@ -8,13 +8,17 @@ afterEach(() => void vi.useRealTimers());
 
 /** A recorder over a database that answers a transaction when it is told to. */
 function recorder() {
-  const transactions: { events: number; commit: (rows?: unknown[]) => void }[] = [];
+  const transactions: {
+    events: number;
+    commit: (rows?: unknown[]) => void;
+    fail: (error: Error) => void;
+  }[] = [];
   const onLeaseInDoubt = vi.fn();
   const query = ({ values }: { values: unknown[] }) =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       const events = String(values[0]).split(',').length;
       const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), zero: 2 ** 38 };
-      transactions.push({ events, commit: (rows = [head]) => resolve({ rows }) });
+      transactions.push({ events, commit: (rows = [head]) => resolve({ rows }), fail: reject });
     });
   const it = new Recorder(
     { query, onLeaseInDoubt } as unknown as Database,
@@ -22,7 +26,17 @@ function recorder() {
     () => undefined,
   );
   const record = (events: number) => it.record(batch(Array.from({ length: events }, () => event())));
-  return { record, transactions, onLeaseInDoubt, sizes: () => transactions.map(({ events }) => events) };
+  /** One event whose payload has so many characters. */
+  const recordLarge = (characters: number) =>
+    it.record({ ...batch([event()]), payloads: [' '.repeat(characters)] });
+  return {
+    recorder: it,
+    record,
+    recordLarge,
+    transactions,
+    onLeaseInDoubt,
+    sizes: () => transactions.map(({ events }) => events),
+  };
 }
 
 describe('a request to record', () => {
@@ -76,5 +90,42 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1]);
     await vi.advanceTimersByTimeAsync(1);
     expect(sizes()).toEqual([1, 2]);
+  });
+
+  test('is refused with 503 and Retry-After while as much waits as a node may hold, and taken once that is recorded', async () => {
+    const { recorder: it, recordLarge, transactions } = recorder();
+    // Held in memory twice: as part of its request's text, and parsed.
+    const quarter = (64 * 1024 * 1024) / 4 / 2 - 10_000;
+    const held = [recordLarge(quarter)];
+    for (let count = 1; count < 4; count += 1) held.push(recordLarge(quarter));
+    const refused = { code: 'unavailable', status: 503, headers: { 'Retry-After': '1' } };
+    await expect(recordLarge(quarter)).rejects.toMatchObject(refused);
+    await expect(recordLarge(50_000)).rejects.toMatchObject(refused);
+    transactions[0]!.commit();
+    await held[0];
+    held.push(recordLarge(quarter));
+    await expect(recordLarge(quarter)).rejects.toMatchObject(refused);
+    for (const next of [1, 2]) {
+      await vi.waitFor(() => expect(transactions.length).toBeGreaterThan(next));
+      transactions[next]!.commit();
+    }
+    await Promise.all(held);
+    expect(() => it.refuseIfFull()).not.toThrow();
+  });
+
+  test('is taken although it is larger than all that a node may hold, if nothing else waits', () => {
+    const { recordLarge, sizes } = recorder();
+    void recordLarge(33 * 1024 * 1024);
+    expect(sizes()).toEqual([1]);
+  });
+
+  test('no longer counts once the database is lost', async () => {
+    const { recorder: it, recordLarge, transactions } = recorder();
+    const held = [recordLarge(30 * 1024 * 1024), recordLarge(1)];
+    await expect(recordLarge(10 * 1024 * 1024)).rejects.toMatchObject({ code: 'unavailable' });
+    await vi.advanceTimersByTimeAsync(2_500);
+    for (const { fail } of transactions) fail(new Error('Connection terminated'));
+    expect((await Promise.allSettled(held)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(() => it.refuseIfFull(64 * 1024 * 1024)).not.toThrow();
   });
 });

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayMs } from '../../src/domain/duration.js';
 import type { Order, Position } from '../../src/domain/page.js';
-import { type EventFilter, eventPageStatement } from '../../src/storage/events.js';
+import { type EventFilter, eventPageStatement, eventTextStatement } from '../../src/storage/events.js';
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
 import { freshDatabase } from '../support/database.js';
 import { expectOrderedScan, rootOf } from '../support/plans.js';
@@ -98,8 +98,10 @@ async function expectOrderedScans(filter: Partial<EventFilter>, index: string): 
       for (const range of ranges) {
         for (const after of places) {
           const page = { organization_id, ...range, ...filter };
-          const statement = eventPageStatement(page, order, after, limit + 1);
-          await expectOrderedScan(client, statement, index, { page, order, after });
+          for (const make of [eventPageStatement, eventTextStatement]) {
+            const statement = make(page, order, after, limit + 1);
+            await expectOrderedScan(client, statement, index, { make: make.name, page, order, after });
+          }
         }
       }
     }
@@ -107,7 +109,7 @@ async function expectOrderedScans(filter: Partial<EventFilter>, index: string): 
 }
 
 async function buffersOf(filter: EventFilter, order: Order, after: Position | undefined): Promise<number> {
-  const { text, values } = eventPageStatement(filter, order, after, limit + 1);
+  const { text, values } = eventTextStatement(filter, order, after, limit + 1);
   const plan = rootOf(await client.query(`explain (analyze, buffers, format json) ${text}`, values));
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }

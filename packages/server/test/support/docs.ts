@@ -100,8 +100,8 @@ function commandPage(command: (typeof commands)[number]): string {
     summary,
     `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
     ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
-    ...(fallbacks.length > 0 ? [table(['Setting that is not set', 'Default here'], fallbacks)] : []),
-    ...(showsSettings ? ['The [settings](../README.md#settings) are environment variables.'] : []),
+    ...(fallbacks.length > 0 ? [table(['Setting', 'Default for this command'], fallbacks)] : []),
+    ...(showsSettings ? ['It reads the [settings](../README.md#settings) from the environment.'] : []),
   ].join('\n\n');
 }
 
@@ -144,7 +144,7 @@ export function statesDrawn(page: string, heading: string): readonly string[] {
 
 /** The states that the CHECK of a table's `status` allows. */
 export function statesOfTable(name: string): readonly string[] {
-  const directory = join(root, 'packages/server/migrations');
+  const directory = join(root, 'packages/server/schema/baseline');
   const sql = readdirSync(directory)
     .sort()
     .map((file) => readFileSync(join(directory, file), 'utf8'))

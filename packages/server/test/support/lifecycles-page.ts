@@ -32,10 +32,10 @@ function section([name, lifecycle]: [string, Lifecycle]): string {
     `### ${name}`,
     `\`\`\`mermaid\nstateDiagram-v2\n${transitionsOf(lifecycle).map(arrow).join('\n')}\n\`\`\``,
     table(
-      ['Move', 'From', 'To', 'Event', 'Fields beside `actor`'],
+      ['Move', 'From', 'To', 'Event', 'Fields besides `actor`'],
       [creationRow(lifecycle), ...moveRows(lifecycle)],
     ),
-    table(['Attribute', 'A creation takes', 'Left out'], attributeRows(lifecycle)),
+    table(['Attribute', 'Type on creation', 'Default'], attributeRows(lifecycle)),
   ].join('\n\n');
 }
 
@@ -51,7 +51,9 @@ function moveRows(lifecycle: Lifecycle): string[][] {
     const steps = Object.entries(move.takes);
     const stays = steps.every(([from, to]) => from === to);
     const to =
-      stays && steps.length > 1 ? 'the same' : [...new Set(steps.map((step) => `\`${step[1]}\``))].join(', ');
+      stays && steps.length > 1
+        ? 'unchanged'
+        : [...new Set(steps.map((step) => `\`${step[1]}\``))].join(', ');
     const from = steps.map((step) => `\`${step[0]}\``).join(', ');
     return [`\`${name}\``, from, to, eventLink(move.event), fieldsOf(lifecycle, move)];
   });
@@ -77,18 +79,18 @@ function attributeRows(lifecycle: Lifecycle): string[][] {
   const { properties } = creationSchema(lifecycle);
   return Object.entries(lifecycle.attributes).map(([name, attribute]) => {
     const given = properties[name] as Schema | undefined;
-    return [`\`${name}\``, given ? typeText(nowhere, given) : 'nothing', leftOut(attribute)];
+    return [`\`${name}\``, given ? typeText(nowhere, given) : 'not accepted', leftOut(attribute)];
   });
 }
 
 function leftOut({ required, counts, fallback }: Attribute): string {
   if (required) return 'required';
-  if (counts) return 'counts by itself';
+  if (counts) return 'counted automatically';
   return fallback ? words(fallback) : 'null';
 }
 
 function words(fill: NonNullable<Move['fills']>[string]): string {
   if (fill === 'now') return 'now';
-  if (fill === 'elapsed') return 'since the status began';
-  return 'value' in fill ? `\`${fill.value}\`` : `the actor, if of type \`${fill.actor}\``;
+  if (fill === 'elapsed') return 'time since the status began';
+  return 'value' in fill ? `\`${fill.value}\`` : `the actor, if its type is \`${fill.actor}\``;
 }

@@ -14,8 +14,11 @@ interface Statement {
   values: unknown[];
 }
 
-/** The limit's own sub-select is the result; partitions that follow each other in time are appended. */
-const usual = ['Limit', 'Result', 'Append'];
+/**
+ * The limit's own sub-select is the result; partitions that follow each other in time are appended. What was read may be
+ * put together into one text.
+ */
+const usual = ['Limit', 'Result', 'Append', 'Subquery Scan', 'Aggregate'];
 
 /** The page is read by scans of this index of each partition, in its order, and nothing else. */
 export async function expectOrderedScan(

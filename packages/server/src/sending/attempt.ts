@@ -1,17 +1,7 @@
-import { type SigningKey, sign } from '@posthorn/receiver';
+import { sign } from '@posthorn/receiver';
 import type { Outcome, Withheld } from '../domain/delivery.js';
+import type { Target } from './target.js';
 import type { Transport } from './transport.js';
-
-/** Where requests for a webhook go and how they are signed. */
-export interface Target {
-  id: string;
-  organization_id: string;
-  workspace_id: string | null;
-  url: URL;
-  key: SigningKey;
-  /** The secret before the current one, while its grace lasts. */
-  previous: { key: SigningKey; untilMs: number } | undefined;
-}
 
 export interface Message {
   /** The event's id: the same on every attempt. */

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import { oldestAuditMs } from './domain/audit.js';
-import { dayMs } from './domain/duration.js';
-import { oldestReadableMs } from './domain/event.js';
-import { Repeating } from './signals/repeating.js';
-import type { Database } from './storage/database.js';
-import { deleteOldBacklog } from './storage/deliveries.js';
-import { deleteEventKeys } from './storage/events.js';
-import { withMaintenanceLock } from './storage/maintenance-lock.js';
-import { dropPartitions, makePartitionsAhead, type Partitioned } from './storage/partitions.js';
-import { deleteRequestKeys } from './storage/request-keys.js';
+import { oldestAuditMs } from '../domain/audit.js';
+import { dayMs } from '../domain/duration.js';
+import { oldestReadableMs } from '../domain/event.js';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import { deleteOldBacklog } from '../storage/deliveries.js';
+import { deleteEventKeys } from '../storage/events.js';
+import { withMaintenanceLock } from '../storage/maintenance-lock.js';
+import { dropPartitions, makePartitionsAhead, type Partitioned } from '../storage/partitions.js';
+import { deleteRequestKeys } from '../storage/request-keys.js';
 
 const everyMs = 600_000;
 

@@ -5,7 +5,7 @@ import { newId } from '../domain/identifier.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
-import { targetOf } from './directory.js';
+import { targetOf } from './target.js';
 
 const verificationMsMax = 5_000;
 

@@ -1,0 +1,33 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+/** What /proc counts in. */
+const tickMs = 10;
+
+/** Milliseconds of CPU that processes have used so far, added up. */
+export async function cpuMsOf(...pids) {
+  let ms = 0;
+  for (const pid of pids) ms += await cpuMsOfProcess(pid);
+  return ms;
+}
+
+export async function cpuMsOfProcess(pid) {
+  return (await usageOf(pid)).ms;
+}
+
+/** Of a process and its children, those that have ended included. */
+export async function cpuMsOfFamily(parent) {
+  let ms = 0;
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const usage = await usageOf(Number(name)).catch(() => undefined);
+    if (usage && (usage.pid === parent || usage.parent === parent)) ms += usage.ms;
+  }
+  return ms;
+}
+
+async function usageOf(pid) {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = Number(fields[11]) + Number(fields[12]) + Number(fields[13]) + Number(fields[14]);
+  return { pid, parent: Number(fields[1]), ms: ticks * tickMs };
+}

@@ -1,0 +1,16 @@
+const lineEveryMs = 5_000;
+let shownMs = performance.now();
+
+/** Shows on stderr what a bench is at: in place on a terminal, elsewhere a line every few seconds. */
+export function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K  … ${text}`);
+  else if (performance.now() - shownMs >= lineEveryMs) {
+    shownMs = performance.now();
+    process.stderr.write(`  … ${text}\n`);
+  }
+}
+
+/** Makes room for a line of figures. */
+export function clearProgress() {
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+}

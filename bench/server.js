@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import pg from 'pg';
+import { Pool } from 'undici';
+import { addTokens } from './access.js';
+import { cpuMsOfFamily, cpuMsOfProcess } from './cpu.js';
+import { organization } from './load.js';
+
+const own = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
+const { POSTHORN_BENCH_ENTRY: other, ...environment } = process.env;
+/** The server that is measured: of this checkout, or of another one. */
+const entry = other ? resolve(other) : own;
+const pollMs = 20;
+
+/** Starts a server process on an embedded database of its own; returns what it takes to talk to it. */
+export async function startServer(env = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
+  // PostgreSQL runs as another user if we are root, and has to get there.
+  await chmod(dataDir, 0o711);
+  const [port, platformPort] = [await freePort(), await freePort()];
+  const child = spawn(process.execPath, [entry, 'serve', '--allow-loopback'], {
+    env: {
+      ...environment,
+      DATABASE_URL: '',
+      POSTHORN_DATA_DIR: dataDir,
+      POSTHORN_PORT: String(port),
+      POSTHORN_PLATFORM_PORT: String(platformPort),
+      POSTHORN_LOG_LEVEL: 'warn',
+      POSTHORN_RATE_LIMIT_READS: '0',
+      POSTHORN_RATE_LIMIT_WRITES: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  // A bench that fails leaves no server behind, nor the database of one.
+  process.once('exit', () => child.kill('SIGTERM'));
+  const api = `http://127.0.0.1:${port}`;
+  const platformUrl = `http://127.0.0.1:${platformPort}`;
+  await ready(child, platformUrl, join(dataDir, 'demo-token'));
+  const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim();
+  const platformToken = (await readFile(join(dataDir, 'platform-token'), 'utf8')).trim();
+  const { postmaster, socket } = await runningCluster(dataDir);
+  const database = new pg.Client({ host: socket, user: 'posthorn', database: 'posthorn' });
+  await database.connect();
+  const platform = new Pool(platformUrl, { connections: 64 });
+  const tokens = new Map([[organization, token]]);
+  return {
+    api,
+    pid: child.pid,
+    database,
+    token,
+    /** Records events, or their JSON if making that should not count. */
+    async record(events) {
+      const { statusCode, body } = await platform.request({
+        path: '/platform/events',
+        method: 'POST',
+        headers: { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' },
+        body: typeof events === 'string' ? events : JSON.stringify(events),
+      });
+      const text = await body.text();
+      if (statusCode !== 201) throw new Error(`recording returned ${statusCode}: ${text}`);
+    },
+    async createWebhook(url, eventTypes = '*', fields = {}) {
+      const bearer = tokens.get(fields.organization_id ?? organization);
+      const response = await fetch(`${api}/v1/webhooks`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ organization_id: organization, url, event_types: eventTypes, ...fields }),
+      });
+      const { data } = await response.json();
+      if (data?.status !== 'active') throw new Error(`the webhook is not active: ${JSON.stringify(data)}`);
+      return data;
+    },
+    /** Lets webhooks be created for further organizations. */
+    async openOrganizations(names) {
+      for (const [name, text] of await addTokens(database, names)) tokens.set(name, text);
+    },
+    async memoryMb() {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
+      return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    },
+    /** Milliseconds of CPU that the server process and PostgreSQL have used so far. */
+    async cpuMs() {
+      return { server: await cpuMsOfProcess(child.pid), database: await cpuMsOfFamily(postmaster) };
+    },
+    async stop() {
+      await platform.close();
+      await database.end();
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits for both: the demo token is written after the listeners are open. */
+async function ready(child, url, tokenFile) {
+  child.once('exit', (code) => {
+    if (code !== 0) throw new Error(`the server ended with exit code ${code}`);
+  });
+  for (;;) {
+    const isReady = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    const hasToken = await access(tokenFile).then(
+      () => true,
+      () => false,
+    );
+    if (isReady && hasToken) return;
+    await new Promise((waited) => setTimeout(waited, pollMs));
+  }
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function runningCluster(dataDir) {
+  const pointed = (await readFile(join(dataDir, 'database-directory'), 'utf8').catch(() => '')).trim();
+  const lines = (await readFile(join(pointed || dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
+  return { postmaster: Number(lines[0]), socket: lines[4] };
+}

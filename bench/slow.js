@@ -1,0 +1,112 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { told } from './figures.js';
+import { pace, recordMany, steady } from './load.js';
+import { progress } from './progress.js';
+import { startReceiver } from './receivers.js';
+import { startServer } from './server.js';
+
+const slowWebhooks = 20;
+const slowSeconds = 20;
+const healthyPerSecond = 100;
+const fickleWebhooks = 30;
+const fickleEvents = 2_000;
+/** What one receiver takes for a request, at a rate that it could take with enough requests at once. */
+const ownTimesMs = [50, 300, 1_000];
+const slowPerSecond = 300;
+/** Until as many requests are sent at once as it takes; only what arrives after that counts. */
+const leadInSeconds = 10;
+const pacedSeconds = 20;
+const drainMsMax = 30_000;
+const memoryAim = 'aim: at most 250';
+
+/** A healthy webhook beside slow ones that cannot keep up, then slow ones that could. */
+export async function benchSlow(print) {
+  await besideHealthy((server, others, healthy) => besideMany(print, server, others, healthy));
+  for (const ownMs of ownTimesMs)
+    await besideHealthy((server, others, healthy) => besidePaced(print, ownMs, server, others, healthy));
+}
+
+/** A healthy webhook alone, then beside many that take seconds to respond and whose producers are ahead of them. */
+async function besideMany(print, server, others, healthy) {
+  progress('a healthy webhook alone');
+  const alone = await healthy(slowSeconds);
+  for (let index = 0; index < slowWebhooks; index += 1) {
+    await server.createWebhook(`${others.url}/slow`, ['agent.run.completed']);
+  }
+  await recordMany(server, 500);
+  let isOver = false;
+  const ahead = (async () => {
+    while (!isOver) {
+      await recordMany(server, 100);
+      await wait(100);
+    }
+  })();
+  progress(`beside ${slowWebhooks} slow ones`);
+  const beside = await healthy(slowSeconds);
+  isOver = true;
+  await ahead;
+  print('healthy webhook alone, p50 and p99', told(alone), '');
+  print(`beside ${slowWebhooks} that take 3 s, with producers ahead`, told(beside), '');
+  print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
+}
+
+/** One slow webhook at a rate it could take: does it keep up, and what does a fast one beside it notice? */
+async function besidePaced(print, ownMs, server, others, healthy) {
+  const name = `a receiver that takes ${ownMs} ms`;
+  progress(`a healthy webhook alone, before ${name}`);
+  const alone = await healthy(pacedSeconds);
+  await server.createWebhook(`${others.url}/after/${ownMs}`, ['agent.run.completed']);
+  const count = (leadInSeconds + pacedSeconds) * slowPerSecond;
+  const { arrived } = await others.expect(count);
+  progress(`${name}, ${slowPerSecond} events/s`);
+  const paced = pace(server, count, slowPerSecond);
+  await wait(leadInSeconds * 1000);
+  const early = (await others.report()).received;
+  const [beside] = await Promise.all([healthy(pacedSeconds - 1), paced]);
+  const backlog = count - (await others.report()).received;
+  const drained = await Promise.race([arrived.then(() => true), wait(drainMsMax, false, { ref: false })]);
+  const { delays } = await others.report();
+  print(`${name}: backlog after ${leadInSeconds + pacedSeconds} s`, `${backlog} events`, 'aim: none grows');
+  print(`  drained within ${drainMsMax / 1000} s`, drained ? 'yes' : 'no', 'aim: yes');
+  print('  its own delay to arrival, p50 and p99', told(delays.slice(early)), '');
+  print('  a fast webhook alone, p50 and p99', told(alone), '');
+  print('  a fast webhook beside it, p50 and p99', told(beside), 'aim: p99 at most 2 x its own');
+}
+
+/** A healthy webhook in the moment in which many others that have responded all begin to hang. */
+export function benchStall(print) {
+  return besideHealthy(async (server, others, healthy) => {
+    for (let index = 0; index < fickleWebhooks; index += 1) {
+      await server.createWebhook(`${others.url}/fickle`, ['agent.run.completed']);
+    }
+    const { arrived } = await others.expect(fickleEvents * fickleWebhooks);
+    progress(`${fickleEvents} events for ${fickleWebhooks} webhooks that respond`);
+    await recordMany(server, fickleEvents);
+    await arrived;
+    others.hang();
+    progress('they hang');
+    await recordMany(server, fickleEvents);
+    const delays = await healthy(10);
+    print(`${fickleWebhooks} webhooks begin to hang; a healthy one then, p50 and p99`, told(delays), '');
+    print('at most', `${Math.max(...delays)} ms`, '');
+  });
+}
+
+/** Starts a server with a healthy webhook that was sent to, and a receiver for others; hands both to `work`. */
+async function besideHealthy(work) {
+  const receiver = await startReceiver();
+  const others = await startReceiver();
+  const server = await startServer();
+  try {
+    await server.createWebhook(`${receiver.url}/timed`, ['invoice.paid']);
+    const fields = { type: 'invoice.paid', payload: {} };
+    const healthy = (seconds) =>
+      steady(server, receiver, seconds * healthyPerSecond, healthyPerSecond, fields);
+    await healthy(5);
+    await work(server, others, healthy);
+  } finally {
+    await server.stop();
+    receiver.stop();
+    others.stop();
+  }
+}

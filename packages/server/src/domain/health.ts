@@ -1,0 +1,42 @@
+import { isDelivered, type Outcome } from './delivery.js';
+
+/** What a run of attempts says about a webhook. */
+export interface HealthReport {
+  organization_id: string;
+  webhook_id: string;
+  last_at: Date;
+  last_status: 'success' | 'failed';
+  succeeded: boolean;
+  /** The first and the last failure since the last success. */
+  first_failure_at: Date | null;
+  last_failure_at: Date | null;
+}
+
+/** Returns the report with one more attempt in it. */
+export function reportWith(
+  report: HealthReport | undefined,
+  webhook: { organization_id: string; webhook_id: string },
+  outcome: Outcome,
+  at: Date,
+): HealthReport {
+  const { organization_id, webhook_id } = webhook;
+  const isFine = isDelivered(outcome);
+  // An attempt that hung ends after others that began later.
+  const isLatest = !report || at >= report.last_at;
+  return {
+    organization_id,
+    webhook_id,
+    last_at: isLatest ? at : report.last_at,
+    last_status: isLatest ? (isFine ? 'success' : 'failed') : report.last_status,
+    succeeded: isFine || (report?.succeeded ?? false),
+    first_failure_at: isFine ? null : (report?.first_failure_at ?? at),
+    last_failure_at: isFine ? null : at,
+  };
+}
+
+/** Returns an earlier report and a later one as one. */
+export function joinReports(earlier: HealthReport, later: HealthReport): HealthReport {
+  if (later.succeeded) return later;
+  const { succeeded, first_failure_at } = earlier;
+  return { ...later, succeeded, first_failure_at: first_failure_at ?? later.first_failure_at };
+}

@@ -1,0 +1,40 @@
+import type { Logger } from 'pino';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import { advanceReplay, nextReplay } from '../storage/replays.js';
+
+const everyMs = 500;
+const usualPage = 500;
+
+/** Advances the running replays step by step, each in its turn. */
+export class Replays {
+  readonly #database: Database;
+  readonly #repeating: Repeating;
+  /** How many events of a replay one step looks at, if not as many as usual. */
+  readonly #pages = new Map<string, number>();
+  #stopping = false;
+
+  constructor(database: Database, logger: Logger) {
+    this.#database = database;
+    this.#repeating = new Repeating(everyMs, () => this.#run(), logger);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      const replay = await nextReplay(this.#database);
+      if (!replay) return;
+      const page = this.#pages.get(replay.id) ?? usualPage;
+      // A page that is too much, because its events are large, is smaller at the replay's next turn.
+      this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
+      const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));
+      if (advanced?.status === 'running') this.#pages.set(replay.id, page);
+      else this.#pages.delete(replay.id);
+      if (!advanced) return;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#repeating.stop();
+  }
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import type { SecretBox } from '../domain/secret-box.js';
+import type { Database } from '../storage/database.js';
+import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
+
+const pageSize = 100;
+
+/**
+ * Encrypts with the first key what was encrypted with another one, so that the other can be removed from
+ * POSTHORN_SECRET_KEY. What no key opens stays as it is.
+ */
+export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
+  let after = { organization_id: '', id: '' };
+  let [rotated, unreadable] = [0, 0];
+  for (;;) {
+    const page = await readSecretsWithout(database, secrets.mark, after, pageSize);
+    for (const webhook of page) {
+      const fresh = rotatedOf(webhook, secrets);
+      if (fresh === undefined) unreadable += 1;
+      else if (await replaceSecrets(database, webhook, fresh)) rotated += 1;
+    }
+    const last = page.at(-1);
+    if (!last || page.length < pageSize) break;
+    after = last;
+  }
+  if (rotated > 0) logger.info({ webhooks: rotated }, 'secrets are now encrypted with the first key');
+  if (unreadable > 0)
+    logger.error(
+      { webhooks: unreadable },
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not hold: add it, or rotate them with the grace 0s',
+    );
+}
+
+function rotatedOf({ id, secret, previous_secret: previous }: SealedSecrets, secrets: SecretBox) {
+  const encrypt = (sealed: Buffer) => secrets.seal(secrets.open(sealed, id), id);
+  try {
+    return { secret: encrypt(secret), previous_secret: previous && encrypt(previous) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import type { Logger } from 'pino';
+import type { VerificationFailure, Webhook } from '../domain/webhook.js';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import type { RecordedBatch } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
+import { settleVerification } from '../storage/verifications.js';
+import { takeDueVerifications, type WebhookKey } from '../storage/webhooks.js';
+
+export interface VerificationsOptions {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
+  room: () => Room;
+  accept: (batch: RecordedBatch) => void;
+  forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
+}
+
+const everyMs = 2_000;
+const atOnce = 20;
+
+/** Verifies unverified webhooks again when the schedule says so. */
+export class Verifications {
+  readonly #options: VerificationsOptions;
+  readonly #repeating: Repeating;
+
+  constructor(options: VerificationsOptions) {
+    this.#options = options;
+    this.#repeating = new Repeating(everyMs, () => this.verifyDue(), options.logger);
+  }
+
+  async verifyDue(): Promise<void> {
+    const { database, now } = this.#options;
+    const due = await takeDueVerifications(database, new Date(now()), atOnce);
+    await Promise.all(due.map((webhook) => this.#verify(webhook)));
+  }
+
+  async #verify(webhook: Webhook): Promise<void> {
+    const { database, now, verify, room, accept, forgetEverywhere } = this.#options;
+    const failure = await verify(webhook);
+    const settled = await database.transaction((client) =>
+      settleVerification(client, webhook, failure, new Date(now()), room(), { automatic: true }),
+    );
+    if (settled?.batch) accept(settled.batch);
+    if (settled?.webhook.status === 'active') await forgetEverywhere(webhook);
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeating.stop();
+  }
+}

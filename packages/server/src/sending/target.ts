@@ -1,0 +1,36 @@
+import { type SigningKey, signingKey } from '@posthorn/receiver';
+import type { SecretBox } from '../domain/secret-box.js';
+import type { SentWebhook } from '../storage/webhooks.js';
+
+/** Where the requests for a webhook go, and how they are signed. */
+export interface Target {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+  url: URL;
+  key: SigningKey;
+  /** The secret before the current one, while its grace lasts. */
+  previous: { key: SigningKey; untilMs: number } | undefined;
+}
+
+/** Returns where to send for a webhook, and with which keys. */
+export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
+  const { previous_secret: previous, previous_secret_until: until } = webhook;
+  return {
+    id: webhook.id,
+    organization_id: webhook.organization_id,
+    workspace_id: webhook.workspace_id,
+    url: new URL(webhook.url),
+    key: signingKey(secrets.open(webhook.secret, webhook.id)),
+    previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
+  };
+}
+
+/** Returns undefined for a previous secret that cannot be opened: the current one still signs. */
+function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
+  try {
+    return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };
+  } catch {
+    return undefined;
+  }
+}

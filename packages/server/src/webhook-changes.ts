@@ -1,0 +1,56 @@
+import type { Logger } from 'pino';
+import type { WebhookDirectory } from './delivery/directory.js';
+import { limits } from './delivery/limits.js';
+import { within } from './signals/within.js';
+import type { Database } from './storage/database.js';
+import { alignWaiting } from './storage/deliveries.js';
+import { countOtherNodes } from './storage/nodes.js';
+import type { WebhookKey } from './storage/webhooks.js';
+
+export interface WebhookChangesOptions {
+  database: Database;
+  directory: WebhookDirectory;
+  logger: Logger;
+  /** Nobody else can run on this database. */
+  alone: boolean;
+  /** This node's name, if it has one. */
+  node: () => number | undefined;
+}
+
+/** Makes the change of a webhook take effect: on every node, and for what waits for it. */
+export class WebhookChanges {
+  readonly #options: WebhookChangesOptions;
+  #stopped = false;
+
+  constructor(options: WebhookChangesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once no node will send anything more for this webhook as it was before its last change. */
+  async forgetEverywhere(webhook: WebhookKey): Promise<void> {
+    const { database, directory, alone, node } = this.#options;
+    directory.forget(webhook.id);
+    const isAlone = alone || (await countOtherNodes(database, node() ?? 0)) === 0;
+    if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
+    // Nothing of what waits is sent any more, so very much of it may end a little later.
+    await within(limits.alignWithinMs, this.alignWaiting(webhook));
+  }
+
+  /** Resolves once what waits for a webhook is in line with its status: ended, held, or waiting again. */
+  async alignWaiting(webhook: WebhookKey): Promise<void> {
+    const { database, logger } = this.#options;
+    try {
+      while (!this.#stopped && (await alignWaiting(database, webhook, limits.alignDeliveries)) > 0);
+    } catch (error) {
+      logger.warn(
+        { webhook_id: webhook.id, reason: (error as Error).message },
+        'waiting deliveries could not be ended yet; they end when they are due',
+      );
+    }
+  }
+
+  /** Ends nothing more. What is left ends when it is due. */
+  stop(): void {
+    this.#stopped = true;
+  }
+}

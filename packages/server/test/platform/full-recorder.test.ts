@@ -1,0 +1,48 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCatalogue } from '../../src/domain/catalogue.js';
+import { createEventChecker } from '../../src/domain/new-event.js';
+import { createPayloadValidator } from '../../src/domain/payload.js';
+import { createPlatformListener } from '../../src/platform/listener.js';
+import { Recorder } from '../../src/platform/recorder.js';
+import type { Database } from '../../src/storage/database.js';
+import { Metrics } from '../../src/web/metrics.js';
+import { ask, batch, event } from '../support/client.js';
+
+const token = 'platform-token-of-the-tests';
+let app: FastifyInstance;
+let recorder: Recorder;
+
+/** A listener whose database never responds: what is recorded first waits, whatever the machine is at. */
+beforeAll(async () => {
+  const database = { query: () => new Promise(() => undefined) } as unknown as Database;
+  const parts = { database, placement: () => ({ node: null, saturated: [] }), onRecorded: () => undefined };
+  recorder = new Recorder(database, parts.placement, parts.onRecorded);
+  const catalogue = createCatalogue();
+  app = await createPlatformListener({
+    ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
+    check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
+    lifecycles: parts,
+    isReady: async () => true,
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => app.close());
+
+const post = (body: unknown) => {
+  const { port } = app.server.address() as AddressInfo;
+  return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
+};
+
+test('a request that the node cannot hold is refused with 503 and Retry-After, also one without a valid body', async () => {
+  void recorder.record({ ...batch([event()]), payloads: [' '.repeat(40 * 1024 * 1024)] });
+  for (const body of [event(), [event(), event()], { nothing: 'valid' }]) {
+    const { status, headers, body: problem, text } = await post(body);
+    expect([status, problem.code], text).toEqual([503, 'unavailable']);
+    expect(problem.detail).toMatch(/nothing was recorded/);
+    expect(headers.get('retry-after')).toBe('1');
+    expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  }
+});

@@ -1,0 +1,73 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventJson, eventJsonPosition } from '../../src/domain/event.js';
+import { Database } from '../../src/storage/database.js';
+import { readEvents, readEventTexts } from '../../src/storage/events.js';
+import { freshDatabase } from '../support/database.js';
+
+/** What JSON has to escape, what it may leave as it is, and what looks like the end of a text. */
+const texts = ['plain', 'a"b', 'a\\b', 'a\\"b', '\b\f\n\r\t\x01\x1f\x7f', 'é', '\u2028𝄞', '"}', '', ' '];
+const payloads = [
+  '{}',
+  '{ "b": 1.10,\n\t"1": 12345678901234567890, "a": [1e400, 0.1000, -0], "b": "\\u00e9\\/\\u001e" }',
+  '{"created_at":"1999-01-01T00:00:00.000Z"}',
+];
+const times = ['00:00:00', '23:59:59.999', '09:05:07.1', '09:05:07.01', '09:05:07.001', '12:00:00.5'];
+const filter = { organization_id: 'ORG-acme', fromMs: 0 };
+
+let database: Database;
+
+beforeAll(async () => {
+  const { url } = await freshDatabase();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  // Times are UTC whatever the database shows them in.
+  await client.query(`do $$ begin
+    execute format('alter database %I set timezone = %L', current_database(), 'Asia/Kolkata');
+  end $$`);
+  await client.query("select posthorn.ensure_partition('events', '2026-11-15')");
+  let number = 0;
+  const at = <T>(values: readonly T[]) => values[number % values.length];
+  for (; number < 60; number += 1) {
+    await client.query(
+      `insert into posthorn.events
+              (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload)
+       values ('ORG-acme', $1, $2, 'invoice.paid', $3, $4, $5, $6, $7, $8)`,
+      [
+        `2026-11-15T${at(times)}Z`,
+        `EVT-${String(number).padStart(26, '0')}`,
+        number % 3 === 0 ? null : at(texts),
+        at(texts.toReversed()),
+        at(texts),
+        at(texts.toReversed()),
+        at(texts),
+        at(payloads),
+      ],
+    );
+  }
+  await client.end();
+  database = new Database({ connectionString: url });
+});
+afterAll(() => database.close());
+
+test.each(['desc', 'asc'] as const)(
+  'the texts of a page are what is made of its rows, byte for byte, %s',
+  async (order) => {
+    const rows = await readEvents(database, filter, order, undefined, 100);
+    expect(rows).toHaveLength(60);
+    expect(await readEventTexts(database, filter, order, undefined, 100)).toEqual(rows.map(eventJson));
+  },
+);
+
+test('a text shows where its event stands in the stream', async () => {
+  const rows = await readEvents(database, filter, 'desc', undefined, 100);
+  const positions = rows.map(({ created_at, id }) => ({ atMs: created_at.getTime(), id }));
+  const given = await readEventTexts(database, filter, 'desc', undefined, 100);
+  expect(given.map(eventJsonPosition)).toEqual(positions);
+});
+
+test('a page without events has no texts', async () => {
+  expect(
+    await readEventTexts(database, { ...filter, type: 'invoice.voided' }, 'desc', undefined, 100),
+  ).toEqual([]);
+});
