@@ -38,8 +38,8 @@ function nodeOn(database: Database, node: number) {
   const attempt = async (turn: Turn) => {
     attempted.push(turn.delivery);
     await new Promise((responded) => setTimeout(responded, 1));
-    lanes.ended(turn, { kind: 'delivered', tookMs: 1 });
-    if (lanes.wantsMore(turn.lane)) claimer.wake(limits.wakeMs);
+    const { wantsMore } = lanes.ended(turn, { kind: 'delivered', tookMs: 1 });
+    if (wantsMore) claimer.wake(limits.wakeMs);
     pump();
   };
   const claimer = startClaimer(database, lanes, {

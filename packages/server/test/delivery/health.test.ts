@@ -5,11 +5,20 @@ import { limits } from '../../src/delivery/limits.js';
 import { Settler, type Written } from '../../src/delivery/settler.js';
 import type { Outcome } from '../../src/domain/delivery.js';
 import { dayMs } from '../../src/domain/duration.js';
+import type { HealthReport } from '../../src/domain/health.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
-import { type HealthReport, settle } from '../../src/storage/settlements.js';
+import { settle } from '../../src/storage/settlements.js';
 import { clearFailures, deleteWebhook } from '../../src/storage/webhooks.js';
-import { bury, deliveryRows, failedOnce, recordFor, subscribe, withNode } from '../support/deliveries.js';
+import {
+  bury,
+  deliveryRows,
+  failedOnce,
+  leasedDelivery,
+  recordFor,
+  subscribe,
+  withNode,
+} from '../support/deliveries.js';
 
 const hourMs = 3_600_000;
 const success: Outcome = {
@@ -39,7 +48,8 @@ describe('what a node reports of a webhook', () => {
   /** A book in which so many webhooks are noted, and were reported at 0 ms as failed. */
   function reported(webhooks: number): HealthBook {
     const book = new HealthBook();
-    for (let n = 0; n < webhooks; n += 1) book.note('ORG-a', `WHK-${n}`, failure, at(n));
+    for (let n = 0; n < webhooks; n += 1)
+      book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, at(n));
     expect(book.take(limits.healthOutcomes, 0)).toHaveLength(webhooks);
     return book;
   }
@@ -47,7 +57,7 @@ describe('what a node reports of a webhook', () => {
 
   test('goes with few outcomes at once, so that a webhook shows an attempt as soon as its deliveries do', () => {
     const book = reported(2);
-    book.note('ORG-a', 'WHK-0', failure, at(10));
+    book.note(leasedDelivery({ webhook_id: 'WHK-0' }), failure, at(10));
     expect(idsOf(book.take(limits.healthOutcomes - 1, 1))).toEqual(['WHK-0']);
     expect(book.isEmpty).toBe(true);
   });
@@ -59,7 +69,7 @@ describe('what a node reports of a webhook', () => {
       ['WHK-1', success],
       ['WHK-2', failure],
     ] as const)
-      book.note('ORG-a', id, outcome, at(10));
+      book.note(leasedDelivery({ webhook_id: id }), outcome, at(10));
     expect(idsOf(book.take(limits.healthOutcomes, 1))).toEqual(['WHK-1']);
     expect(book.isEmpty).toBe(false);
     expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs - 1))).toEqual([]);
@@ -68,14 +78,15 @@ describe('what a node reports of a webhook', () => {
 
   test('comes in the order of the ids: two nodes cannot wait for each other', () => {
     const book = new HealthBook();
-    for (const n of [4, 1, 3, 0, 2]) book.note('ORG-a', `WHK-${n}`, success, at(n));
+    for (const n of [4, 1, 3, 0, 2]) book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), success, at(n));
     expect(idsOf(book.take(1, 0))).toEqual(['WHK-0', 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']);
   });
 
   test('is reported again if it could not be written, together with what came later', () => {
     const book = new HealthBook();
     const noted = (...outcomes: (readonly [Outcome, number])[]) => {
-      for (const [outcome, ms] of outcomes) book.note('ORG-a', 'WHK-0', outcome, at(ms));
+      for (const [outcome, ms] of outcomes)
+        book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, at(ms));
     };
     noted([success, 1], [failure, 2]);
     book.putBack(book.take(1, 0));
@@ -104,7 +115,8 @@ describe('the health of a webhook in the database', () => {
     const { database, node } = await withNode();
     const write = (...outcomes: (readonly [Outcome, number])[]) => {
       const book = new HealthBook();
-      for (const [outcome, ms] of outcomes) book.note('ORG-acme', 'WHK-1', outcome, at(ms));
+      for (const [outcome, ms] of outcomes)
+        book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, at(ms));
       const options = { listed: false, failingSinceMs: at(-dayMs).getTime() };
       return settle(database, node, [], book.take(1, 0), options);
     };
@@ -205,7 +217,7 @@ describe('a settler', () => {
     });
     const fail = async (ms: number) => {
       const { leased } = await recordFor(database, node, 1);
-      settler.health.note('ORG-acme', 'WHK-1', failure, at(ms));
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, at(ms));
       settler.add({ node, settlement: failedOnce(leased[0]!, hourMs) });
       await settler.drain(performance.now() + 20_000);
     };
@@ -227,7 +239,7 @@ describe('a settler', () => {
   test('writes the health last noted before it stops', async () => {
     const { database, settler, fail } = await prepared();
     await fail(-1);
-    settler.health.note('ORG-acme', 'WHK-1', success, at(0));
+    settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
     await settler.drain(performance.now() + 20_000);
     expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'success' });
   });

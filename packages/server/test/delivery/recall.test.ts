@@ -9,6 +9,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { Transport, type TransportOptions } from '../../src/sending/transport.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { WebhookChanges } from '../../src/webhook-changes.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startReceiver } from '../support/receiver.js';
@@ -32,18 +33,18 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];
+  const directory = new WebhookDirectory(database, secrets);
+  const logger = pino({ level: 'silent' });
   const engine = new DeliveryEngine({
-    database,
+    ...{ database, directory, logger, alone: true },
     target: { connectionString: databaseUrl },
-    alone: true,
-    directory: new WebhookDirectory(database, secrets),
     sender: { transport, userAgent: 'Posthorn/test', now: Date.now },
-    logger: pino({ level: 'silent' }),
     retryScheduleMs: [60_000, 60_000, 60_000, 60_000],
     timeoutMs: 10_000,
     random: () => 0,
     onRecorded: () => undefined,
-    onAttempt: (_, verdict) => attempts.push(verdict),
+    onDisabled: () => undefined,
+    onAttempt: (_delivery, _outcome, { kind }) => attempts.push(kind),
   });
   await engine.start();
   onTestFinished(async () => {
@@ -59,7 +60,8 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     });
     return rows[0];
   };
-  return { database, engine, attempts, record, stored };
+  const changes = new WebhookChanges({ database, directory, logger, alone: true, node: () => engine.node });
+  return { database, changes, attempts, record, stored };
 }
 
 const isOver = (delivery: { status: string } | undefined) =>
@@ -89,14 +91,14 @@ describe('an attempt whose connection takes its time', () => {
       const receiver = await startReceiver();
       const slow = gate();
       const url = receiver.url.replace('127.0.0.1', 'receiver.example');
-      const { database, engine, attempts, record, stored } = await startEngine(url, {
+      const { database, changes, attempts, record, stored } = await startEngine(url, {
         resolve: slow.resolve,
       });
       await record();
       await slow.asked;
       if (how === 'deleted') await deleteWebhook(database, webhook);
       else await disableWebhook(database, webhook, 'manual');
-      await engine.forgetEverywhere(webhook);
+      await changes.forgetEverywhere(webhook);
       slow.open();
       expect(await eventually(stored, isOver)).toEqual(ends[how]);
       expect([receiver.deliveries.count, attempts]).toEqual([0, []]);
@@ -107,11 +109,11 @@ describe('an attempt whose connection takes its time', () => {
     const [before, after] = [await startReceiver(), await startReceiver()];
     const slow = gate();
     const url = before.url.replace('127.0.0.1', 'receiver.example');
-    const { database, engine, record, stored } = await startEngine(url, { resolve: slow.resolve });
+    const { database, changes, record, stored } = await startEngine(url, { resolve: slow.resolve });
     await record();
     await slow.asked;
     await changeWebhook(database, webhook, { url: after.url });
-    await engine.forgetEverywhere(webhook);
+    await changes.forgetEverywhere(webhook);
     slow.open();
     await after.deliveries.nth(1);
     expect(await eventually(stored, isOver)).toMatchObject({

@@ -102,6 +102,20 @@ export async function deliveryRows(database: Queryable): Promise<DeliveryRow[]> 
   return rows;
 }
 
+let number = 0;
+
+/** Returns a first delivery of ORG-acme to WHK-1, as a node has it in memory, but for what is given. */
+export function leasedDelivery(fields: Partial<LeasedDelivery> = {}): LeasedDelivery {
+  number += 1;
+  const at = new Date(0);
+  return {
+    ...{ organization_id: 'ORG-acme', webhook_id: 'WHK-1', delivery_created_at: at, attempts: 0 },
+    ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
+    ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...fields,
+  };
+}
+
 /** Returns how many deliveries each hand-off has, settled or not. */
 export async function handoffSizes(database: Queryable): Promise<number[]> {
   const { rows } = await database.query<{ size: number }>({
