@@ -269,7 +269,6 @@ create sequence posthorn.last_announcement;
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint
 -- posthorn.event_horizon(organization text) returns timestamp with time zone
--- posthorn.holders() returns SETOF integer
 -- posthorn.horizon_bucket(organization text) returns integer
 -- posthorn.move_resource(resource_kind text, resource_id text, made text, changes jsonb, counter text) returns json
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text

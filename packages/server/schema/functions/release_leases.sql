@@ -19,7 +19,12 @@ begin
     select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
-  select array_agg(distinct h) into dead from posthorn.holders() h where not exists (select from posthorn.nodes where id = h);
+  -- Holders above 0, which is nobody: that is held for webhooks to be verified.
+  select array_agg(h.id) into dead
+    from (select d.leased_by as id from posthorn.deliveries d where d.status = 'pending' and d.leased_by > 0
+           union select h.leased_by from posthorn.handoffs h
+           union select b.leased_by from posthorn.backlog b where b.leased_by > 0) h
+   where not exists (select from posthorn.nodes o where o.id = h.id);
   if dead is null then
     return 0;
   end if;

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import { releaseHeld } from '../storage/deliveries.js';
 import { registerNode, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
 import { limits } from './limits.js';
 
@@ -78,8 +77,7 @@ export class NodeLease {
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
     const released = await releaseLeases(database, limits.releaseDeliveries);
-    const unheld = await releaseHeld(database, limits.alignDeliveries);
-    if (released + unheld > 0) this.#onChange('released');
+    if (released > 0) this.#onChange('released');
   }
 
   /** Releases everything at once. */

@@ -20,7 +20,20 @@ export type Outcome =
       response: string | null;
       retryAfterMs: number | undefined;
     }
-  | { kind: 'unanswered'; error: AttemptError; durationMs: number };
+  | { kind: 'unanswered'; error: AttemptError; durationMs: number; detail?: FailureDetail | undefined };
+
+/**
+ * What the network or TLS said when no status came. Written for the operator: it can name addresses that a
+ * name leads to inside the network.
+ */
+export interface FailureDetail {
+  /** As Node, OpenSSL or undici name it: `CERT_HAS_EXPIRED`, `ECONNRESET`, `UND_ERR_SOCKET`. */
+  code: string | undefined;
+  message: string;
+  /** Of a certificate for another name: the names that it is for, and when it ends. */
+  altNames: string | undefined;
+  validTo: string | undefined;
+}
 
 /**
  * No attempt was made after all, and none counts: what was to be sent is no longer to be sent like this
@@ -38,13 +51,13 @@ export type Verdict =
   | { kind: 'exhausted' }
   | { kind: 'gone' };
 
-const attemptsMax = 5;
 const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 
 /**
- * The lifecycle of a delivery, one step: what an outcome of attempt `attempt` (1 to 5) leads to.
- * `random` in [0, 1) spreads the retries of many deliveries that failed together.
+ * Decides what the outcome of an attempt leads to. Attempts count from 1, and `scheduleMs` has the wait after
+ * each: there is one attempt more than there are waits. `random` in [0, 1) spreads the retries of many
+ * deliveries that failed together.
  */
 export function judge(
   outcome: Outcome,
@@ -55,11 +68,12 @@ export function judge(
   if (isDelivered(outcome)) return { kind: 'delivered' };
   if (outcome.kind === 'answered' && outcome.httpStatus === 410) return { kind: 'gone' };
   const baseMs = scheduleMs[attempt - 1];
-  if (attempt >= attemptsMax || baseMs === undefined) return { kind: 'exhausted' };
+  if (baseMs === undefined) return { kind: 'exhausted' };
   const waitMs = baseMs + baseMs * jitterMax * random;
   const asked =
     outcome.kind === 'answered' && asksToWait(outcome.httpStatus) ? (outcome.retryAfterMs ?? 0) : 0;
-  return { kind: 'retry', waitMs: Math.round(Math.max(waitMs, Math.min(asked, retryAfterMsMax))) };
+  const askedMax = Math.max(retryAfterMsMax, ...scheduleMs);
+  return { kind: 'retry', waitMs: Math.round(Math.max(waitMs, Math.min(asked, askedMax))) };
 }
 
 export function isDelivered(outcome: Outcome): boolean {
@@ -68,11 +82,14 @@ export function isDelivered(outcome: Outcome): boolean {
 
 const asksToWait = (httpStatus: number) => httpStatus === 429 || httpStatus === 503;
 
-/** Milliseconds that a Retry-After header asks to wait (seconds or an HTTP date), or undefined. */
+/**
+ * Returns the milliseconds that a Retry-After header asks to wait (seconds or an HTTP date), or undefined.
+ * A number of any length is one: `judge` limits the wait.
+ */
 export function parseRetryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER);
   if (!/^[A-Za-z]{3,9},/.test(text)) return undefined;
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);

@@ -4,13 +4,14 @@ import { dayMs } from '../domain/duration.js';
 import { oldestReadableMs } from '../domain/event.js';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import { deleteOldBacklog } from '../storage/deliveries.js';
+import { deleteOldBacklog, releaseHeld } from '../storage/deliveries.js';
 import { deleteEventKeys } from '../storage/events.js';
 import { withMaintenanceLock } from '../storage/maintenance-lock.js';
 import { dropPartitions, makePartitionsAhead, type Partitioned } from '../storage/partitions.js';
 import { deleteRequestKeys } from '../storage/request-keys.js';
 
 const everyMs = 600_000;
+const heldAtOnce = 1_000;
 
 /** What has to be done now and then so that the store stays in shape, by one node at a time. */
 export class Maintenance {
@@ -38,6 +39,7 @@ export class Maintenance {
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
+    await this.#try('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
     await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestReadableMs(nowMs))));
     await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));

@@ -17,6 +17,9 @@ export interface Sender {
   now: () => number;
 }
 
+/** A response that is not compressed can be stored as text. */
+const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'];
+
 /** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
 export function attempt(
   sender: Sender,
@@ -33,7 +36,7 @@ export function attempt(
     key: target.key,
     previous: previous && previous.untilMs > nowMs ? previous.key : undefined,
   });
-  const headers = ['Content-Type', 'application/json', 'User-Agent', sender.userAgent];
+  const headers = [...fixedHeaders, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
   if (message.delivery) {
     headers.push('X-Service-Delivery', message.delivery.id);

@@ -68,11 +68,21 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
     throw failure ?? new errors.ConnectTimeoutError(`No time left to connect to ${target.hostname}`);
   }
 
+  // An exception out of undici's callback would be a rejection that nobody handles, and end the process. It
+  // costs that connection instead; whoever waits for it has a timeout.
   return (target, callback) => {
-    dialAll(target).then(
-      (socket) => callback(null, socket),
-      (error: Error) => callback(error, null),
-    );
+    dialAll(target)
+      .then(
+        (socket) => {
+          try {
+            callback(null, socket);
+          } catch {
+            socket.destroy();
+          }
+        },
+        (error: Error) => callback(error, null),
+      )
+      .catch(() => undefined);
   };
 }
 

@@ -1,40 +1,77 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
-import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
-import { Transport } from '../../src/sending/transport.js';
+import { describe, expect, test } from 'vitest';
+import { ok, startByteReceiver } from '../support/byte-receiver.js';
+import { post, startTransport, trustingConnect } from '../support/transport.js';
 
-const loopback = parseCidrs('127.0.0.0/8');
-const policy = createAddressPolicy(loopback.ok ? loopback.value : []);
-const transport = new Transport({ policy, timeoutMs: 10_000 });
-afterAll(() => transport.close());
+const transport = startTransport({ connect: trustingConnect() });
+const heads = {
+  '100 Continue': 'HTTP/1.1 100 Continue\r\n\r\n',
+  '100 with headers': 'HTTP/1.1 100 Continue\r\nContent-Length: 5\r\nVia: 1.1 proxy\r\n\r\n',
+  '102 Processing': 'HTTP/1.1 102 Processing\r\n\r\n',
+  '103 Early Hints': 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n',
+};
+const wires: [string, object | undefined][] = [
+  ['plain', undefined],
+  ['TLS', {}],
+];
 
-async function answerAfterHints(hints: number) {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => {
-      const early = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(hints);
-      socket.end(`${early}HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const outcome = await transport.post({
-    url: new URL(`http://127.0.0.1:${port}/`),
-    headers: [],
-    body: Buffer.from('{}'),
-    timeoutMs: 10_000,
-    mayStart: () => true,
-  });
-  server.close();
-  return outcome;
+/** Sends a request to a receiver that responds with these pieces, each once the one before has left. */
+async function outcomeOf(pieces: readonly string[], tls?: object) {
+  const { url, arrivals } = await startByteReceiver((socket) => {
+    socket.setNoDelay(true);
+    const [next, ...rest] = pieces;
+    const send = (piece: string | undefined, later: readonly string[]) => {
+      if (piece !== undefined) socket.write(piece, () => setImmediate(send, later[0], later.slice(1)));
+    };
+    send(next, rest);
+  }, tls);
+  return { outcome: await post(transport, url), arrivals };
 }
 
-test('a receiver may send a hint or two before its status', async () => {
-  expect(await answerAfterHints(2)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+describe.each(wires)('over %s, a receiver may send before its status', (_, tls) => {
+  test.each(Object.entries(heads))('%s', async (_, head) => {
+    for (const pieces of [[head + ok], [head, ok], [...head, ...ok], [head + head, head + ok]]) {
+      const { outcome, arrivals } = await outcomeOf(pieces, tls);
+      expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
+      expect(arrivals).toHaveLength(1);
+    }
+  });
+
+  test('one kind after the other', async () => {
+    const { outcome } = await outcomeOf([Object.values(heads).join('') + ok], tls);
+    expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
+  });
 });
 
-test('a receiver that sends hints without end is not listened to', async () => {
-  expect(await answerAfterHints(100)).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+test('what looks like 100 Continue in a response body stays as it is', async () => {
+  const body = heads['100 Continue'];
+  const head = `HTTP/1.1 500 Oops\r\nContent-Length: ${body.length}\r\n\r\n`;
+  for (const pieces of [[head + body], [head, body], [heads['100 Continue'] + head + body]]) {
+    const { outcome } = await outcomeOf(pieces);
+    expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 500, response: body });
+  }
+});
+
+test('the connection can be used again after 100 Continue', async () => {
+  const { url, arrivals } = await startByteReceiver((socket) => socket.write(heads['100 Continue'] + ok));
+  for (const _ of [1, 2, 3]) {
+    expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+    // undici gives a connection out again a turn after its response.
+    await new Promise((turned) => setImmediate(() => setImmediate(turned)));
+  }
+  expect(arrivals.map(({ connection }) => connection)).toEqual([1, 1, 1]);
+});
+
+test.each(Object.entries(heads))(
+  'a receiver that sends %s without end is not listened to',
+  async (_, head) => {
+    const { outcome } = await outcomeOf([head.repeat(100) + ok]);
+    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+  },
+);
+
+test.each(['000', '001', '099'])('%s is no status', async (status) => {
+  for (const length of [0, 2]) {
+    const { outcome } = await outcomeOf([`HTTP/1.1 ${status} Odd\r\nContent-Length: ${length}\r\n\r\nhi`]);
+    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+  }
 });

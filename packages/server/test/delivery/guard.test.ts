@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -129,8 +130,11 @@ describe('names', () => {
     const resolve: ResolveName = async () => {
       throw Object.assign(new Error('queryA ECONNREFUSED'), { code: 'ECONNREFUSED' });
     };
-    const attempt = open({ resolve, openSomething: () => Promise.reject(full) }, 'https://receiver.test');
+    const { connect, dialled } = recorder();
+    const openSomething = () => Promise.reject(full);
+    const attempt = open({ resolve, connect, openSomething }, 'https://receiver.test');
     await expect(attempt).rejects.toMatchObject({ code: 'EMFILE' });
+    expect(dialled).toEqual([]);
   });
 
   test('TLS speaks to the name of the URL, whatever a Host header made of it', async () => {
@@ -152,6 +156,19 @@ describe('names', () => {
     await expect(attempt).rejects.toMatchObject({ code: 'dns' });
     expect(dialled).toEqual([]);
   });
+});
+
+test('an exception of the caller costs the connection and not the process', async () => {
+  const socket = new Socket();
+  const { connect } = recorder(() => socket);
+  const closed = once(socket, 'close');
+  const guarded = createGuardedConnector({ policy: strict, timeoutMs: 10_000, connect });
+  const target = { protocol: 'https:', hostname: '8.8.8.8', host: '8.8.8.8', port: '' };
+  guarded(target, () => {
+    throw new Error('a bug of undici');
+  });
+  await closed;
+  expect(socket.destroyed).toBe(true);
 });
 
 describe('several addresses', () => {

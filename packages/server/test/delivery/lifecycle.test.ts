@@ -35,13 +35,17 @@ const failures = outcomes.filter((outcome) => !isDelivered(outcome) && statusOf(
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const schedules = fc.oneof(
   fc.constant(usualScheduleMs),
-  fc.array(fc.nat(5 * hourMs), { minLength: 4, maxLength: 4 }),
+  fc.array(fc.nat(20 * hourMs), { minLength: 1, maxLength: 19 }),
 );
 /** More outcomes than a delivery may ever use. */
 const lives = fc.record({
   schedule: schedules,
-  steps: fc.array(fc.tuple(fc.oneof(outcomes, failures), randoms), { minLength: 8, maxLength: 8 }),
+  steps: fc.array(fc.tuple(fc.oneof(outcomes, failures), randoms), { minLength: 22, maxLength: 22 }),
 });
+/** A schedule, and the number of an attempt that it has a wait after. */
+const waits = schedules.chain((schedule) =>
+  fc.tuple(fc.constant(schedule), fc.integer({ min: 1, max: schedule.length })),
+);
 
 const statusOf = (outcome: Outcome) => (outcome.kind === 'answered' ? outcome.httpStatus : undefined);
 
@@ -62,11 +66,17 @@ function live({ schedule, steps }: { schedule: number[]; steps: [Outcome, number
 }
 
 describe('a delivery', () => {
-  test('has never more than five attempts', () => {
-    fc.assert(fc.property(lives, (life) => live(life).length <= 5));
-    const [first] = fc.sample(failures, { numRuns: 1, seed: 1 });
-    const alwaysFailing = Array.from({ length: 8 }, (): [Outcome, number] => [first!, 0]);
-    expect(live({ schedule: usualScheduleMs, steps: alwaysFailing })).toHaveLength(5);
+  test('has one attempt more than its schedule has waits, and never more', () => {
+    fc.assert(fc.property(lives, (life) => live(life).length <= life.schedule.length + 1));
+    fc.assert(
+      fc.property(failures, schedules, randoms, (outcome, schedule, random) => {
+        const steps = Array.from({ length: 22 }, (): [Outcome, number] => [outcome, random]);
+        expect(live({ schedule, steps })).toHaveLength(schedule.length + 1);
+      }),
+    );
+    const [failure] = fc.sample(failures, { numRuns: 1, seed: 1 });
+    const steps = Array.from({ length: 8 }, (): [Outcome, number] => [failure!, 0]);
+    expect(live({ schedule: usualScheduleMs, steps })).toHaveLength(5);
   });
 
   test('ends with exactly one terminal verdict, its last', () => {
@@ -97,28 +107,28 @@ describe('a delivery', () => {
     );
   });
 
-  test('is exhausted by the fifth failure and by no earlier one', () => {
+  test('is exhausted by the failure of its last attempt and by no earlier one', () => {
     fc.assert(
       fc.property(lives, (life) =>
-        live(life).every(({ verdict }, index) => (verdict.kind === 'exhausted' ? index === 4 : true)),
+        live(life).every(({ verdict }, index) =>
+          verdict.kind === 'exhausted' ? index === life.schedule.length : true,
+        ),
       ),
     );
     fc.assert(
-      fc.property(failures, schedules, randoms, (outcome, schedule, random) => {
-        expect(judge(outcome, 5, schedule, random)).toEqual({ kind: 'exhausted' });
-        for (const attempt of [1, 2, 3, 4])
-          expect(judge(outcome, attempt, schedule, random).kind).toBe('retry');
+      fc.property(failures, waits, randoms, (outcome, [schedule, attempt], random) => {
+        expect(judge(outcome, attempt, schedule, random).kind).toBe('retry');
+        expect(judge(outcome, schedule.length + 1, schedule, random)).toEqual({ kind: 'exhausted' });
       }),
     );
   });
 
-  const attempts = fc.integer({ min: 1, max: 4 });
   const askingStatuses = [429, 503];
 
   test('waits as its schedule says and up to a fifth longer, whatever Retry-After a status but 429 and 503 has', () => {
     const unaskingFailures = failures.filter((outcome) => !askingStatuses.includes(statusOf(outcome) ?? 0));
     fc.assert(
-      fc.property(unaskingFailures, attempts, schedules, randoms, (outcome, attempt, schedule, random) => {
+      fc.property(unaskingFailures, waits, randoms, (outcome, [schedule, attempt], random) => {
         const verdict = judge(outcome, attempt, schedule, random);
         const baseMs = schedule[attempt - 1]!;
         const waitMs = verdict.kind === 'retry' ? verdict.waitMs : Number.NaN;
@@ -135,22 +145,18 @@ describe('a delivery', () => {
     expect(judge(outcome!, 4, usualScheduleMs, 0.999_999_999)).toEqual({ kind: 'retry', waitMs: 8_640_000 });
   });
 
-  test('waits at least as long as Retry-After of a 429 or 503 asks for, to 4 h at most, and never shorter for it', () => {
-    const asking = fc.tuple(fc.constantFrom(...askingStatuses), fc.nat(10 * hourMs));
+  test('waits as long as Retry-After of a 429 or 503 asks for, to 4 h or its longest wait, and never shorter for it', () => {
+    const asked = fc.oneof(fc.nat(30 * hourMs), fc.constant(Number.MAX_SAFE_INTEGER));
+    const asking = fc.tuple(fc.constantFrom(...askingStatuses), asked);
     fc.assert(
-      fc.property(
-        asking,
-        attempts,
-        schedules,
-        randoms,
-        ([httpStatus, retryAfterMs], attempt, schedule, random) => {
-          const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null };
-          const plain = judge({ ...outcome, retryAfterMs: undefined }, attempt, schedule, random);
-          const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
-          if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
-          expect(asked.waitMs).toBe(Math.max(plain.waitMs, Math.min(retryAfterMs, 4 * hourMs)));
-        },
-      ),
+      fc.property(asking, waits, randoms, ([httpStatus, retryAfterMs], [schedule, attempt], random) => {
+        const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null };
+        const plain = judge({ ...outcome, retryAfterMs: undefined }, attempt, schedule, random);
+        const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
+        if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
+        const longestMs = Math.max(4 * hourMs, ...schedule);
+        expect(asked.waitMs).toBe(Math.max(plain.waitMs, Math.min(retryAfterMs, longestMs)));
+      }),
     );
   });
 });
@@ -167,6 +173,22 @@ describe('Retry-After', () => {
     expect(parseRetryAfterMs(' 120 ', nowMs)).toBe(120_000);
   });
 
+  test('is a number however many digits it has, and still leads to a wait that ends', () => {
+    for (const digits of [11, 16, 400, 16_000]) {
+      const retryAfterMs = parseRetryAfterMs('9'.repeat(digits), nowMs);
+      expect(retryAfterMs).toBeGreaterThan(1_000 * hourMs);
+      const outcome = {
+        kind: 'answered',
+        httpStatus: 503,
+        durationMs: 1,
+        response: null,
+        retryAfterMs,
+      } as const;
+      expect(judge(outcome, 1, usualScheduleMs, 0)).toEqual({ kind: 'retry', waitMs: 4 * hourMs });
+      expect(judge(outcome, 1, [1_000, 12 * hourMs], 0)).toEqual({ kind: 'retry', waitMs: 12 * hourMs });
+    }
+  });
+
   test('is read as an HTTP date, and one that has passed asks for no wait', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1_000_000, max: 1_000_000 }), (seconds) => {
@@ -177,7 +199,7 @@ describe('Retry-After', () => {
   });
 
   test('asks for nothing where it says neither', () => {
-    const others = [undefined, '', 'soon', '-5', '1.5', '1e3', '0x10', '12345678901', 'Wed, the day after'];
+    const others = [undefined, '', 'soon', '-5', '1.5', '1e3', '0x10', '١٢', 'Wed, the day after'];
     for (const header of others) expect(parseRetryAfterMs(header, nowMs), header).toBeUndefined();
     fc.assert(
       fc.property(fc.string(), (header) => {

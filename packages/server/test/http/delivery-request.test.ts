@@ -51,6 +51,7 @@ describe('a delivery', () => {
     const event = await tenant.record();
     const { headers, body } = await receiver.deliveries.nth(1);
     expect(Object.keys(headers).sort()).toEqual([
+      'accept-encoding',
       'connection',
       'content-length',
       'content-type',
@@ -65,6 +66,7 @@ describe('a delivery', () => {
     ]);
     const [delivery] = await tenant.settled(webhook);
     expect(headers).toMatchObject({
+      'accept-encoding': 'identity',
       'content-type': 'application/json',
       'content-length': String(body.length),
       host: new URL(receiver.url).host,

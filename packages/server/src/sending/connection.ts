@@ -1,0 +1,102 @@
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { type buildConnector, Client, type Dispatcher } from 'undici';
+import { ContinueFilter } from './continue-filter.js';
+
+/** A request on its way through undici. */
+export interface ConnectionRequest extends Dispatcher.DispatchOptions {
+  /** The connection that took the request: undici does not tell its handlers. */
+  connection?: Connection;
+}
+
+/**
+ * One connection to an origin. When its socket is gone, the next request opens another one. Beside what
+ * undici's client does, a connection knows what became of the latest request on its socket.
+ */
+export class Connection extends Client {
+  #socket: Socket | undefined;
+  #requests = 0;
+  #bytesReadBefore = 0;
+  #firstError: Error | undefined;
+  #wantsCertificate = false;
+  readonly #filter = new ContinueFilter();
+
+  constructor(origin: URL, options: Client.Options & { connect: buildConnector.connector }) {
+    const { connect } = options;
+    super(origin, {
+      ...options,
+      connect: (target, callback) => {
+        this.#forget();
+        connect(target, (...result) => {
+          if (result[1]) this.#watch(result[1]);
+          callback(...result);
+        });
+      },
+    });
+    // undici reports an exception of a handler here. Without a listener it would end the process.
+    (this as EventEmitter).on('error', () => undefined);
+  }
+
+  override dispatch(request: ConnectionRequest, handler: Dispatcher.DispatchHandler): boolean {
+    request.connection = this;
+    return super.dispatch(request, handler);
+  }
+
+  /** Notes that a request is about to be written. */
+  begin(): void {
+    this.#requests += 1;
+    this.#bytesReadBefore = this.#socket?.bytesRead ?? 0;
+    this.#filter.open();
+  }
+
+  /** Whether the latest request went out on a socket that had served others, and not one byte came back. */
+  get wasStale(): boolean {
+    return this.#requests > 1 && !this.#hasHeard;
+  }
+
+  /**
+   * Whether the receiver asked for a client certificate and then never sent a byte. TLS 1.3 refuses a client
+   * after the handshake, and the reset that follows can overtake the alert that says so.
+   */
+  get wasRefused(): boolean {
+    return this.#wantsCertificate && this.#requests === 1 && !this.#hasHeard;
+  }
+
+  /** The error that broke the socket. What undici reports can be a later one: the end after a TLS alert. */
+  get firstError(): Error | undefined {
+    return this.#firstError;
+  }
+
+  get #hasHeard(): boolean {
+    return (this.#socket?.bytesRead ?? 0) > this.#bytesReadBefore;
+  }
+
+  #forget(): void {
+    this.#socket = undefined;
+    this.#requests = 0;
+    this.#firstError = undefined;
+    this.#wantsCertificate = false;
+  }
+
+  #watch(socket: Socket): void {
+    this.#socket = socket;
+    socket.once('error', (error) => {
+      this.#firstError = error;
+    });
+    this.#wantsCertificate = socket instanceof TLSSocket && wantsCertificate(socket);
+    const read = socket.read;
+    socket.read = (size) => {
+      const chunk = read.call(socket, size);
+      if (chunk !== null) this.#filter.pass(chunk);
+      return chunk;
+    };
+  }
+}
+
+/** A client learns the algorithms that it shares with the server only from a request for its certificate. */
+function wantsCertificate(socket: TLSSocket): boolean {
+  // Null once the socket is destroyed, whatever its type says.
+  const shared: string[] | null = socket.getSharedSigalgs();
+  return shared !== null && shared.length > 0;
+}

@@ -1,0 +1,141 @@
+import type { Dispatcher } from 'undici';
+import {
+  type AttemptError,
+  type FailureDetail,
+  type Outcome,
+  parseRetryAfterMs,
+  type Withheld,
+} from '../domain/delivery.js';
+import type { ConnectionRequest } from './connection.js';
+import { attemptError, failureDetail, isExhausted } from './failure.js';
+
+const bodyBytesMax = 64 * 1024;
+const keptBytesMax = 1024;
+const hintsMax = 5;
+
+type Controller = Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestStart']>>[0];
+
+/** One request and its response, as undici reports them. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #startedMs = performance.now();
+  readonly #request: ConnectionRequest;
+  readonly #mayStart: () => boolean;
+  readonly #resolve: (outcome: Outcome | Withheld) => void;
+  readonly #timer: NodeJS.Timeout;
+  #controller: Controller | undefined;
+  #sentAgain = false;
+  #ended = false;
+  #httpStatus: number | undefined;
+  #durationMs = 0;
+  #retryAfterMs: number | undefined;
+  #kept: Buffer[] = [];
+  #read = 0;
+  #hints = 0;
+
+  constructor(
+    request: ConnectionRequest,
+    timeoutMs: number,
+    mayStart: () => boolean,
+    resolve: (outcome: Outcome | Withheld) => void,
+  ) {
+    this.#request = request;
+    this.#mayStart = mayStart;
+    this.#resolve = resolve;
+    this.#timer = setTimeout(() => this.#end('timeout'), timeoutMs);
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(new Error('too late'));
+    else if (!this.#mayStart()) this.#withhold('recalled');
+    else this.#request.connection?.begin();
+  }
+
+  onResponseStart(
+    _controller: Controller,
+    httpStatus: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (httpStatus < 200) {
+      // Hints without end would keep us reading, at the cost of everybody else. Below 100 is no status at all.
+      this.#hints += 1;
+      if (this.#hints > hintsMax || httpStatus < 100) this.#end('protocol');
+      return;
+    }
+    this.#durationMs = this.#elapsedMs();
+    this.#httpStatus = httpStatus;
+    const retryAfter = headers['retry-after'];
+    this.#retryAfterMs = parseRetryAfterMs(
+      Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+      Date.now(),
+    );
+  }
+
+  onResponseData(_controller: Controller, chunk: Buffer): void {
+    const keptSoFar = Math.min(this.#read, keptBytesMax);
+    if (keptSoFar < keptBytesMax) this.#kept.push(Buffer.from(chunk.subarray(0, keptBytesMax - keptSoFar)));
+    this.#read += chunk.length;
+    if (this.#read >= bodyBytesMax) this.#end('reset');
+  }
+
+  onResponseEnd(): void {
+    this.#controller = undefined;
+    this.#end('protocol');
+  }
+
+  onResponseError(_controller: Controller | undefined, latest: Error): void {
+    if (this.#ended) return;
+    const { connection } = this.#request;
+    if (connection?.wasStale && !this.#sentAgain) {
+      // The receiver closed an idle socket while our request was on its way. That socket is gone, so the same
+      // connection now opens a fresh one; another idle connection could be just as dead.
+      this.#sentAgain = true;
+      connection.dispatch(this.#request, this);
+      return;
+    }
+    const error = connection?.firstError ?? latest;
+    const kind = attemptError(error);
+    if (isExhausted(error)) this.#withhold('exhausted');
+    else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
+  }
+
+  #withhold(reason: Withheld['reason']): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#resolve({ kind: 'withheld', reason });
+    this.#controller?.abort(new Error('withheld'));
+  }
+
+  /** Ends with the status that came, or else with `error`. */
+  #end(error: AttemptError, detail?: FailureDetail): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#resolve(
+      this.#httpStatus === undefined
+        ? { kind: 'unanswered', error, durationMs: this.#elapsedMs(), detail }
+        : {
+            kind: 'answered',
+            httpStatus: this.#httpStatus,
+            durationMs: this.#durationMs,
+            response: this.#read === 0 ? null : storableText(Buffer.concat(this.#kept)),
+            retryAfterMs: this.#retryAfterMs,
+          },
+    );
+    // An exchange that is not complete takes its connection with it.
+    this.#controller?.abort(new Error('done with'));
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedMs);
+  }
+}
+
+/** Returns bytes of any kind as text that PostgreSQL can hold; a character cut in half at the end is left out. */
+function storableText(bytes: Buffer): string {
+  return bytes
+    .toString('utf8')
+    .replace(/\uFFFD$/, '')
+    .replaceAll('\0', '\uFFFD');
+}

@@ -1,0 +1,65 @@
+import type { AttemptError, FailureDetail } from '../domain/delivery.js';
+import { BlockedAddressError, NameNotResolvedError } from './guard.js';
+
+/** Nothing that a receiver could be blamed for. */
+const exhaustedCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+const connectCodes = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'EHOSTDOWN',
+  'ENETDOWN',
+]);
+const timeoutCodes = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
+const tlsCode =
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERROR_IN_C|UNSUITABLE_|UNSPECIFIED)/;
+const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
+
+/** Whether this machine has no file or memory left for another connection. */
+export function isExhausted(error: Error): boolean {
+  return exhaustedCodes.has(codeOf(error));
+}
+
+/** Says why there was no status, in the words of the API. */
+export function attemptError(error: Error): AttemptError {
+  if (error instanceof BlockedAddressError) return 'blocked_address';
+  if (error instanceof NameNotResolvedError) return 'dns';
+  const code = codeOf(error);
+  if (timeoutCodes.has(code)) return 'timeout';
+  if (connectCodes.has(code)) return 'connect';
+  if (tlsCode.test(code) || /TLS|SSL/.test(error.message)) return 'tls';
+  if (protocolCode.test(code) || error.name === 'HTTPParserError') return 'protocol';
+  // How undici puts it when a receiver switches protocols, or continues, without being asked to.
+  if (/^bad (upgrade|response)$/.test(error.message)) return 'protocol';
+  if (error instanceof AggregateError && error.errors[0] instanceof Error)
+    return attemptError(error.errors[0]);
+  return 'reset';
+}
+
+/** What Node attaches to errors of TLS, beside the code. */
+interface TlsError extends NodeJS.ErrnoException {
+  reason?: string;
+  cert?: { subjectaltname?: string; valid_to?: string };
+}
+
+/** Keeps what the network or TLS said, for whoever explains the failure later. */
+export function failureDetail(error: Error): FailureDetail {
+  const { message, reason, cert } = error as TlsError;
+  return {
+    code: codeOf(error) || undefined,
+    // The message of OpenSSL carries addresses in memory and lines of source code; its reason is the sentence.
+    message: reason ?? message,
+    altNames: cert?.subjectaltname,
+    validTo: cert?.valid_to,
+  };
+}
+
+function codeOf(error: Error): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}
