@@ -140,6 +140,26 @@ export async function backlogSizes(
   return rows.map(({ size }) => size);
 }
 
+/** Returns all deliveries of an organization, whether they have rows yet or not. */
+export async function deliveriesOf(
+  database: Queryable,
+  organizationId: string,
+): Promise<{ id: string; event_id: string; webhook_id: string }[]> {
+  const { rows } = await database.query<{ id: string; event_id: string; webhook_id: string }>({
+    text: `
+  select id, event_id, webhook_id from posthorn.deliveries where organization_id = $1
+   union all
+  select posthorn.numbered('WDLV-', o.head, o.zero + o.ordinal), posthorn.numbered('EVT-', o.head, o.event_zero + o.ordinal),
+         w.id
+    from posthorn.webhooks w
+   cross join posthorn.open_shares(w.organization_id, w.id, null) o
+   where w.organization_id = $1
+   order by 1`,
+    values: [organizationId],
+  });
+  return rows;
+}
+
 /** Returns the deliveries of a webhook that have no row yet, in the order of their ids. */
 export async function openDeliveries(
   database: Queryable,
