@@ -10,6 +10,7 @@ import { auditEntry } from './support/audit.js';
 import { freshDatabase } from './support/database.js';
 import { startTestService } from './support/service.js';
 import { newTenant, type Tenant } from './support/tenant.js';
+import { weekName, weekOf } from './support/weeks.js';
 
 const silent = pino({ level: 'silent' });
 const clients: pg.Client[] = [];
@@ -29,7 +30,8 @@ async function partitionsOf(database: Database): Promise<Record<string, string[]
   return days;
 }
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10).replaceAll('-', '');
-const week = (fromMs: number) => Array.from({ length: 8 }, (_, ahead) => dayOf(fromMs + ahead * dayMs));
+/** The week of this time and the two after it, which are made ahead. */
+const weeks = (fromMs: number) => [0, 7, 14].map((ahead) => weekName(fromMs + ahead * dayMs));
 const firstOfMonth = (ms: number) => `${dayOf(ms).slice(0, 6)}01`;
 
 describe('by one node at a time', () => {
@@ -45,7 +47,7 @@ describe('by one node at a time', () => {
     expect((await partitionsOf(database)).events).toEqual([]);
     await other.query('commit');
     await maintenance.run();
-    expect((await partitionsOf(database)).events).toEqual(week(Date.now()));
+    expect((await partitionsOf(database)).events).toEqual(weeks(Date.now()));
   });
 
   test('the lock is given back after each run', async () => {
@@ -53,7 +55,7 @@ describe('by one node at a time', () => {
     for (let turn = 0; turn < 2; turn++) {
       const nowMs = Date.now() + turn * 30 * dayMs;
       await new Maintenance(database, silent, () => nowMs).run();
-      expect((await partitionsOf(database)).events?.at(-1)).toBe(week(nowMs).at(-1));
+      expect((await partitionsOf(database)).events?.at(-1)).toBe(weeks(nowMs).at(-1));
     }
   });
 
@@ -73,16 +75,21 @@ test('a missed week heals itself: the first run makes what is missing and drops 
   let nowMs = Date.now();
   const maintenance = new Maintenance(database, silent, () => nowMs);
   await maintenance.run();
-  const before = week(nowMs);
-  nowMs += 15 * dayMs;
+  const before = weeks(nowMs);
+  const endOfSecondMs = weekOf(nowMs) + 14 * dayMs;
+  nowMs += 28 * dayMs;
   await maintenance.run();
-  expect((await partitionsOf(database)).events).toEqual([...before, ...week(nowMs)]);
-  nowMs += 90 * dayMs;
+  const after = weeks(nowMs);
+  expect((await partitionsOf(database)).events).toEqual([...before, ...after]);
+  // The second week has one millisecond left that is not older than 90 days.
+  nowMs = endOfSecondMs - 1 + 90 * dayMs;
   await maintenance.run();
   const { events, deliveries } = await partitionsOf(database);
-  // What ended more than 90 days ago is gone; what is younger than that is not.
-  expect(events).toEqual([...week(nowMs - 90 * dayMs), ...week(nowMs)]);
+  expect(events).toEqual([...before.slice(1), ...after, ...weeks(nowMs)]);
   expect(deliveries).toEqual(events);
+  nowMs += 1;
+  await maintenance.run();
+  expect((await partitionsOf(database)).events).toEqual([...before.slice(2), ...after, ...weeks(nowMs)]);
 });
 
 describe('as the clock moves on', () => {
@@ -107,13 +114,15 @@ describe('as the clock moves on', () => {
     await writeAudit(service.database, [auditEntry({ organization_id: tenant.organization })]);
   });
 
-  test('by 91 days the stream is empty at once and stored no more after one run, and the log is there', async () => {
+  test('by 97 days the stream is empty at once and stored no more after one run, and the log is there', async () => {
     expect([await events(), await entries()]).toEqual([1, 1]);
     service.clock.offsetMs = 91 * dayMs;
     expect([await events(), await entries()]).toEqual([0, 1]);
+    // All of its week is old then.
+    service.clock.offsetMs = 97 * dayMs;
     await maintain();
     const stored = await partitionsOf(service.database);
-    expect(stored.events).not.toContain(dayOf(startMs));
+    expect(stored.events).not.toContain(weekName(startMs));
     expect(stored.deliveries).toEqual(stored.events);
     expect(stored.audit_log).toContain(firstOfMonth(startMs));
     expect([await events(), await entries()]).toEqual([0, 1]);

@@ -1,156 +1,90 @@
-import { pino } from 'pino';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Claimer } from '../../src/delivery/claimer.js';
-import type { Database, Statement } from '../../src/storage/database.js';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { queueRedelivery } from '../../src/storage/delivery-history.js';
 import { NotificationListener } from '../../src/storage/listener.js';
-import { announcedShares, type LeftShare, recordBatch } from '../../src/storage/recording.js';
-import { subscribe, withNode } from '../support/bundles.js';
+import { recordBatch } from '../../src/storage/recording.js';
 import { batch, event } from '../support/client.js';
+import { eventsOf, recordFor, roomOf, subscribe, withNode } from '../support/deliveries.js';
 import { recordText } from '../support/recording.js';
 import { eventually } from '../support/tenant.js';
 
-/** What is announced from now on. */
+/** Returns what was announced since the last call. A last word of the test's own shows that nothing else is to come. */
 async function listening(connectionString: string) {
-  const heard: (readonly LeftShare[])[] = [];
+  const heard: string[] = [];
   const listener = new NotificationListener({ connectionString }, 'posthorn_deliveries', (payload) =>
-    heard.push(announcedShares(payload)),
+    heard.push(payload),
   );
   onTestFinished(() => listener.stop());
   await listener.start();
   heard.splice(0);
-  return (count: number) =>
-    eventually(
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return async () => {
+    await client.query("select pg_notify('posthorn_deliveries', 'that is all')");
+    await eventually(
       async () => heard,
-      (all) => all.length === count,
+      (all) => all.at(-1) === 'that is all',
     );
+    return heard.splice(0).slice(0, -1);
+  };
 }
 
-describe('a recording announces', () => {
-  test('whose deliveries no node has: the webhooks by name, once', async () => {
-    const { database, node, url } = await withNode();
+describe('nodes are woken', () => {
+  test('by a recording without a node, once, whomever it is for', async () => {
+    const { database, url } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     const heard = await listening(url);
-    await recordBatch(database, batch([event(), event()]), { node, saturated: ['WHK-1'] });
-    await recordText(database, JSON.stringify(Array.from({ length: 5 }, () => event())));
-    expect(await heard(2)).toEqual([
-      [{ webhook_id: 'WHK-1', bundled: false }],
-      [
-        { webhook_id: 'WHK-1', bundled: true },
-        { webhook_id: 'WHK-2', bundled: true },
-      ],
-    ]);
+    await recordText(database, JSON.stringify(eventsOf('ORG-acme', 5)));
+    expect(await heard()).toEqual(['']);
   });
 
-  test('nothing where a node has them all', async () => {
+  test('by a redelivery', async () => {
     const { database, node, url } = await withNode();
+    const { events, leased } = await recordFor(database, node, 1);
     const heard = await listening(url);
-    await recordBatch(database, batch([event()]), { node, saturated: [] });
-    await recordText(database, JSON.stringify([event()]));
-    expect(await heard(1)).toEqual([[{ webhook_id: 'WHK-1', bundled: false }]]);
+    const { organization_id, webhook_id } = leased[0]!;
+    const { id: event_id, created_at: event_created_at } = events[0]!;
+    const key = { organization_id, webhook_id, id: 'WDLV-again', created_at: new Date() };
+    expect(await queueRedelivery(database, { ...key, event_id, event_created_at })).toBe(true);
+    expect(await heard()).toEqual(['']);
   });
 
-  test('no name where they are too many for a notification', async () => {
+  test('by many recordings in a row only now and then: commits that notify wait for each other', async () => {
     const { database, url } = await withNode();
-    for (let n = 100; n < 300; n += 1) await subscribe(database, { id: `WHK-${n}${'0'.repeat(33)}` });
     const heard = await listening(url);
-    await recordText(database, JSON.stringify([event()]));
-    expect(await heard(1)).toEqual([[]]);
+    const startedMs = performance.now();
+    for (let n = 0; n < 200; n += 1) await recordFor(database, null, 1);
+    const tookMs = performance.now() - startedMs;
+    const { length } = await heard();
+    expect(length).toBeGreaterThan(0);
+    expect(length).toBeLessThanOrEqual(Math.floor(tookMs / 50) + 1);
   });
-});
 
-/** A claimer, and how often it asked the database. */
-async function claimer(onAnnounced: (shares: readonly LeftShare[]) => boolean) {
-  const { database, node } = await withNode();
-  let claims = 0;
-  const counted = {
-    query: (statement: Statement) => {
-      if (statement.name === 'claim deliveries') claims += 1;
-      return database.query(statement);
-    },
-  } as Database;
-  const nothing = () => undefined;
-  const made = new Claimer(counted, pino({ level: 'silent' }), {
-    ...{
-      node: () => node,
-      room: () => 10_000,
-      onAnnounced,
-      onDue: nothing,
-      onBundled: nothing,
-      onLeft: nothing,
-    },
-    standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
-  });
-  onTestFinished(() => made.stop());
-  return { claimer: made, claims: () => claims };
-}
-
-/** A claimer that finds no room for anybody, and when it was told of whom. */
-function idle() {
-  const heard: [number, string[]][] = [];
-  const nothing = () => undefined;
-  const made = new Claimer({} as Database, pino({ level: 'silent' }), {
-    ...{ node: nothing, room: () => 0, onDue: nothing, onBundled: nothing, onLeft: nothing },
-    standing: () => ({ busy: [], busyWithDue: [], answering: [] }),
-    onAnnounced: (shares) => {
-      heard.push([Date.now() - 1_000_000, shares.map(({ webhook_id: id }) => id)]);
-      return false;
-    },
-  });
-  return { claimer: made, heard };
-}
-
-const claimed = (claims: () => number) =>
-  eventually(
-    async () => claims(),
-    (count) => count > 0,
-  );
-
-describe('a node that hears of new deliveries', () => {
-  test('does not look for them where their webhooks have enough to do here', async () => {
-    const heard: (readonly LeftShare[])[] = [];
-    const { claimer: one, claims } = await claimer((shares) => {
-      heard.push(shares);
-      return false;
+  test('also after the clock was set back', async () => {
+    const { database, url } = await withNode();
+    const heard = await listening(url);
+    await database.query({
+      text: "select setval('posthorn.last_announcement', posthorn.epoch_ms(clock_timestamp()) + 3600000)",
     });
-    one.announce([{ webhook_id: 'WHK-busy', bundled: true }]);
-    one.expectRetry('WHK-busy', Date.now(), 0);
-    await eventually(
-      async () => heard.length,
-      (count) => count === 2,
-    );
-    await one.stop();
-    expect(claims()).toBe(0);
-    expect(heard).toEqual([true, false].map((bundled) => [{ webhook_id: 'WHK-busy', bundled }]));
-  });
-
-  test('looks for retries together: late by no more than a part of their wait, and not before the poll would', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'Date'], now: 1_000_000 });
-    onTestFinished(() => void vi.useRealTimers());
-    const { claimer: one, heard } = idle();
-    for (const [webhook, atMs, lateMs] of [
-      ['WHK-1', 1_001, 0],
-      ['WHK-2', 5_001, 250],
-      ['WHK-3', 5_119, 250],
-      ['WHK-4', 60_000, 3_000],
-    ] as const)
-      one.expectRetry(webhook, 1_000_000 + atMs, lateMs);
-    vi.advanceTimersByTime(100_000);
-    expect(heard).toEqual([
-      [1_020, ['WHK-1']],
-      [5_120, ['WHK-2', 'WHK-3']],
-    ]);
+    await recordFor(database, null, 1);
+    expect(await heard()).toEqual(['']);
   });
 
   test.each([
-    [
-      'a webhook of theirs has room',
-      (one: Claimer) => one.announce([{ webhook_id: 'WHK-idle', bundled: true }]),
-    ],
-    ['no webhook is named', (one: Claimer) => one.announce([])],
-    ['a retry is due that has room', (one: Claimer) => one.expectRetry('WHK-idle', Date.now(), 0)],
-  ])('looks for them where %s', async (_, tell) => {
-    const { claimer: one, claims } = await claimer(() => true);
-    tell(one);
-    expect(await claimed(claims)).toBe(1);
+    ['has room for everything', {}],
+    ['leaves some of it, which it knows', { each: 2 }],
+  ])('not by a recording of a node that %s', async (_, room) => {
+    const { database, node, url } = await withNode();
+    const heard = await listening(url);
+    await recordBatch(database, batch(eventsOf('ORG-acme', 5)), roomOf(node, room));
+    expect(await heard()).toEqual([]);
+  });
+
+  test('not by a recording that nobody gets', async () => {
+    const { database, url } = await withNode();
+    const heard = await listening(url);
+    await recordText(database, JSON.stringify([event({ organization_id: 'ORG-nobody' })]));
+    expect(await heard()).toEqual([]);
   });
 });

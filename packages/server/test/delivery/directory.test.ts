@@ -59,7 +59,7 @@ afterEach(() => {
 });
 
 describe('what a node knows of a webhook', () => {
-  test('is that it is deleted only where the database says so, not where the answer came too late', async () => {
+  test('is that nothing may be sent only if the database says so, not if its response came too late', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const late = directory.get('ORG-acme', 'WHK-1');
@@ -72,9 +72,12 @@ describe('what a node knows of a webhook', () => {
     (await nextLookUp())(webhook('WHK-1'));
     expect(await inTime).toMatchObject({ kind: 'active' });
 
-    const gone = directory.get('ORG-acme', 'WHK-2');
-    (await nextLookUp())();
-    expect(await gone).toEqual({ kind: 'deleted', target: undefined });
+    const idle = ['WHK-2', 'WHK-3', 'WHK-4'].map((id) => directory.get('ORG-acme', id));
+    (await nextLookUp())(
+      webhook('WHK-3', { status: 'disabled', disabled_reason: 'manual' }),
+      webhook('WHK-4', { status: 'unverified' }),
+    );
+    for (const standing of idle) expect(await standing).toEqual({ kind: 'idle', target: undefined });
   });
 
   test('is the same for all who ask while a look-up for others is under way', async () => {
@@ -88,7 +91,7 @@ describe('what a node knows of a webhook', () => {
     for (const standing of later) expect(await standing).toMatchObject({ kind: 'active' });
   });
 
-  test('is no longer that its secret cannot be opened once that was encrypted anew', async () => {
+  test('is no longer that its secret cannot be opened once that was encrypted again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const lost = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
@@ -113,6 +116,46 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-1')).toBeUndefined();
   });
 
+  test('is as fresh as a recording that saw the webhook in the same revision, and active', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const all = ['WHK-1', 'WHK-2', 'WHK-3'].map((id) => directory.get('ORG-acme', id));
+    (await nextLookUp())(
+      webhook('WHK-1'),
+      webhook('WHK-2'),
+      webhook('WHK-3', { status: 'disabled', disabled_reason: 'manual' }),
+    );
+    await Promise.all(all);
+    vi.advanceTimersByTime(900);
+    const askedAtMs = performance.now();
+    const matched = (webhook_id: string, revision: number) => ({ webhook_id, revision, is_left: false });
+    directory.confirm([matched('WHK-1', 1), matched('WHK-2', 2), matched('WHK-3', 1)], askedAtMs);
+    vi.advanceTimersByTime(900);
+    expect(directory.peek('WHK-1')).toMatchObject({ kind: 'active' });
+    expect(directory.peek('WHK-2')).toBeUndefined();
+    expect(directory.peek('WHK-3')).toBeUndefined();
+    vi.advanceTimersByTime(100);
+    expect(directory.peek('WHK-1')).toBeUndefined();
+  });
+
+  test('is read again before it is too old to act on, for all webhooks in use together', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const inUse = ['WHK-1', 'WHK-2'].map((id) => ({ organization_id: 'ORG-acme', id }));
+    const known = Promise.all(inUse.map(({ id }) => directory.get('ORG-acme', id)));
+    (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'));
+    await known;
+    // Fresh enough: nothing is asked.
+    await directory.refresh(inUse);
+    vi.advanceTimersByTime(600);
+    const refreshed = directory.refresh(inUse);
+    (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2', { revision: 2, url: 'https://new.test/' }));
+    await refreshed;
+    vi.advanceTimersByTime(900);
+    expect(directory.peek('WHK-1')).toMatchObject({ kind: 'active' });
+    expect(directory.peek('WHK-2')?.target?.url.href).toBe('https://new.test/');
+  });
+
   test('is not what a look-up saw that began before the webhook was deleted here', async () => {
     const { directory, nextLookUp } = openDirectory();
     const reading = directory.get('ORG-acme', 'WHK-1');
@@ -123,7 +166,7 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-1')).toBeUndefined();
   });
 
-  test('is not lost for the others where one of them has a secret that cannot be opened', async () => {
+  test('is not lost for the others if one of them has a secret that cannot be opened', async () => {
     const { directory, nextLookUp } = openDirectory();
     const both = Promise.all(['WHK-1', 'WHK-2'].map((id) => directory.get('ORG-acme', id)));
     const secret = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');

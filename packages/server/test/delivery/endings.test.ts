@@ -1,11 +1,5 @@
-import { pino } from 'pino';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { WebhookDirectory } from '../../src/delivery/directory.js';
-import { Endings } from '../../src/delivery/endings.js';
-import type { Database } from '../../src/storage/database.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { changeWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
-import { subscribe } from '../support/bundles.js';
-import { freshDatabase } from '../support/database.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -33,7 +27,7 @@ async function stored({ service, organization }: Tenant) {
 const areOver = (rows: readonly { status: string }[]) =>
   rows.length > 0 && rows.every(({ status }) => status !== 'pending');
 
-describe.each(['disabled', 'deleted'] as const)('where a webhook is %s by another node', (way) => {
+describe.each(['disabled', 'deleted'] as const)('when a webhook is %s by another node', (way) => {
   const { how, ends } = ways[way];
 
   test('an attempt that fails just then has no further one, and its delivery ends soon', async () => {
@@ -91,64 +85,4 @@ test('what waited for a webhook when it was disabled is not sent when it is acti
   const { status } = await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
   expect(status).toBe('active');
   expect(await stored(owner)).toEqual(Array(3).fill(ways.disabled.ends));
-});
-
-test('ending what waits for one webhook costs no more where there are many deliveries of others', async () => {
-  const prepared = async (ofOthers: number) => {
-    const { database, drop } = await freshDatabase();
-    onTestFinished(drop);
-    await database.query({
-      text: "select posthorn.ensure_partition('deliveries', (now() at time zone 'UTC')::date)",
-    });
-    await subscribe(database);
-    await database.query({
-      text: `
-  insert into posthorn.deliveries (organization_id, webhook_id, created_at, id, event_id, event_type,
-                                   event_created_at, due_at, status)
-  select 'ORG-acme', case when n <= 1000 then 'WHK-1' else 'WHK-other' end, now(), 'X-' || n, 'X-' || n,
-         'invoice.paid', now(), now(), case when n <= 1000 then 'pending' else 'success' end
-    from generate_series(1, 1000 + $1::int) n`,
-      values: [ofOthers],
-    });
-    await database.query({ text: 'analyze posthorn.deliveries' });
-    const key = { organization_id: 'ORG-acme', id: 'WHK-1' };
-    await changeWebhook(database, key, { status: 'disabled', disabled_reason: 'manual' });
-    const { rows } = await database.query<{ 'QUERY PLAN': string }>({
-      text: `
-  explain (analyze, buffers, costs off, timing off, summary off)
-  select posthorn.end_waiting('ORG-acme', 'WHK-1', 1000)`,
-    });
-    const plan = rows.map((row) => row['QUERY PLAN']).join(' ');
-    const [, hit, , read = 0] = /shared hit=(\d+)( read=(\d+))?/.exec(plan) ?? [];
-    return Number(hit) + Number(read);
-  };
-  const [few, many] = [await prepared(1_000), await prepared(100_000)];
-  expect(few).toBeGreaterThan(1_000);
-  expect(many).toBeLessThan(1.2 * few);
-});
-
-test('however often attempts fail, how an active webhook stands is asked once in a while; of one that may have ended, at once', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const active = new Set(['WHK-1', 'WHK-2']);
-  const asked: string[] = [];
-  const directory = {
-    peek: (id: string) => (active.has(id) ? { kind: 'active' } : undefined),
-    renew: async ({ id }: { id: string }) => void asked.push(id),
-  } as unknown as WebhookDirectory;
-  const endings = new Endings({} as Database, directory, pino({ level: 'silent' }));
-  const retried = (...ids: string[]) =>
-    endings.retried(ids.map((id) => ({ organization_id: 'ORG-acme', id })));
-  for (let times = 0; times < 10; times += 1) retried('WHK-1', 'WHK-2');
-  retried('WHK-3');
-  expect(asked).toEqual(['WHK-3']);
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(asked).toEqual(['WHK-3', 'WHK-1', 'WHK-2']);
-  retried('WHK-1');
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(asked).toEqual(['WHK-3', 'WHK-1', 'WHK-2', 'WHK-1']);
-  retried('WHK-1');
-  await endings.stop();
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(asked).toHaveLength(4);
 });

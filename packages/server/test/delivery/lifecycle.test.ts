@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HealthBook } from '../../src/delivery/health.js';
 import {
   attemptErrors,
   isDelivered,
@@ -9,6 +8,7 @@ import {
   parseRetryAfterMs,
   type Verdict,
 } from '../../src/domain/delivery.js';
+import { type HealthReport, joinReports, reportWith } from '../../src/domain/health.js';
 import { isGivenUp } from '../../src/domain/webhook.js';
 
 const hourMs = 3_600_000;
@@ -220,21 +220,26 @@ describe('the health of a webhook', () => {
   };
   const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
   const at = (ms: number) => new Date(ms);
+  const webhook = { organization_id: 'ORG-a', webhook_id: 'WHK-a' };
+  /** Attempts in the order in which they ended, by the time at which they began. */
+  const attempts = fc.uniqueArray(fc.record({ startedMs: fc.nat(1_000), succeeds: fc.boolean() }), {
+    minLength: 1,
+    selector: ({ startedMs }) => startedMs,
+  });
+  const reportOf = (all: readonly { startedMs: number; succeeds: boolean }[]) =>
+    all.reduce<HealthReport | undefined>(
+      (report, { startedMs, succeeds }) =>
+        reportWith(report, webhook, succeeds ? success : failure, at(startedMs)),
+      undefined,
+    );
 
-  test('tells the latest attempt, whichever ended last, and the failures since the last success', () => {
-    const notes = fc.uniqueArray(fc.record({ startedMs: fc.nat(1_000), succeeds: fc.boolean() }), {
-      minLength: 1,
-      selector: ({ startedMs }) => startedMs,
-    });
+  test('is that of the latest attempt, whichever ended last, with the failures since the last success', () => {
     fc.assert(
-      fc.property(notes, (all) => {
-        const book = new HealthBook();
-        for (const { startedMs, succeeds } of all)
-          book.note('ORG-a', 'WHK-a', succeeds ? success : failure, at(startedMs));
+      fc.property(attempts, (all) => {
         const latest = all.reduce((one, other) => (other.startedMs > one.startedMs ? other : one));
         const ended = all.map(({ succeeds }) => succeeds);
         const since = all.slice(ended.lastIndexOf(true) + 1);
-        const [report] = book.take();
+        const report = reportOf(all);
         expect(report).toMatchObject({
           last_at: at(latest.startedMs),
           last_status: latest.succeeds ? 'success' : 'failed',
@@ -246,22 +251,14 @@ describe('the health of a webhook', () => {
     );
   });
 
-  test('is reported once, webhook by webhook', () => {
-    const book = new HealthBook();
-    book.note('ORG-a', 'WHK-a', failure, at(1));
-    book.note('ORG-a', 'WHK-a', failure, at(2));
-    book.note('ORG-b', 'WHK-b', success, at(3));
-    expect(book.take()).toEqual([
-      {
-        ...{ organization_id: 'ORG-a', webhook_id: 'WHK-a', last_at: at(2), last_status: 'failed' },
-        ...{ succeeded: false, first_failure_at: at(1), last_failure_at: at(2) },
-      },
-      {
-        ...{ organization_id: 'ORG-b', webhook_id: 'WHK-b', last_at: at(3), last_status: 'success' },
-        ...{ succeeded: true, first_failure_at: null, last_failure_at: null },
-      },
-    ]);
-    expect(book.take()).toEqual([]);
+  test('is the same, however attempts are spread over reports', () => {
+    fc.assert(
+      fc.property(attempts, fc.nat(), (all, cut) => {
+        const [earlier, later] = [all.slice(0, cut % all.length), all.slice(cut % all.length)];
+        const [first, second] = [reportOf(earlier), reportOf(later)];
+        expect(first ? joinReports(first, second!) : second).toEqual(reportOf(all));
+      }),
+    );
   });
 
   test('is given up on after 5 days of nothing but failures, if they are at least 12 h apart', () => {
@@ -272,12 +269,12 @@ describe('the health of a webhook', () => {
     });
     fc.assert(
       fc.property(instants, ({ sinceMs, spanMs, ageMs }) => {
-        const givenUp = isGivenUp(at(sinceMs), at(sinceMs + spanMs), sinceMs + ageMs);
+        const givenUp = isGivenUp(sinceMs, sinceMs + spanMs, sinceMs + ageMs);
         expect(givenUp).toBe(ageMs >= 5 * dayMs && spanMs >= 12 * hourMs);
       }),
     );
-    expect(isGivenUp(at(0), at(12 * hourMs), 5 * dayMs)).toBe(true);
-    expect(isGivenUp(at(0), at(12 * hourMs), 5 * dayMs - 1)).toBe(false);
-    expect(isGivenUp(at(0), at(12 * hourMs - 1), 5 * dayMs)).toBe(false);
+    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs)).toBe(true);
+    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs - 1)).toBe(false);
+    expect(isGivenUp(0, 12 * hourMs - 1, 5 * dayMs)).toBe(false);
   });
 });

@@ -3,9 +3,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { deliveryFailed } from '../../src/domain/own-event.js';
 import type { Database } from '../../src/storage/database.js';
-import { batchOf, recordBatch } from '../../src/storage/recording.js';
+import { registerNode } from '../../src/storage/nodes.js';
+import { batchOf, type NewBatch, recordBatch } from '../../src/storage/recording.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
+import { roomOf, settleFor, subscribe, succeeded } from '../support/deliveries.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -18,14 +20,15 @@ describe('webhooks on * that fail', () => {
     service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5ms,5ms,5ms,5ms' });
   });
 
-  /** Resolves once no delivery of the organization is unfinished; answers its events, oldest first. */
+  /** Resolves with the events of the organization, oldest first, once none of its deliveries is unfinished. */
   async function atRest(owner: Tenant): Promise<Body[]> {
     await eventually(
       async () => {
         const { rows } = await service.database.query<{ count: number }>({
           text: `
   select (select count(*) from posthorn.deliveries where organization_id = $1 and status = 'pending')
-       + (select count(*) from posthorn.bundles where organization_id = $1) as count`,
+       + (select count(*) from posthorn.handoffs where organization_ids @> array[$1])
+       + (select count(*) from posthorn.backlog where organization_id = $1) as count`,
           values: [owner.organization],
         });
         return rows[0]?.count;
@@ -84,16 +87,11 @@ describe('webhooks on * that fail', () => {
 
 describe('any set of webhooks, whichever of them fail', () => {
   let database: Database;
+  let node: number;
   beforeAll(async () => {
     ({ database } = await freshDatabase());
+    node = await registerNode(database, 600_000);
   });
-
-  interface Subscriber {
-    id: string;
-    workspace_id: string | null;
-    event_types: readonly string[];
-    fails: boolean;
-  }
 
   const subscribers = fc.array(
     fc.record({
@@ -111,35 +109,6 @@ describe('any set of webhooks, whichever of them fail', () => {
     { minLength: 1, maxLength: 8 },
   );
 
-  async function subscribe(organization: string, all: readonly Subscriber[]): Promise<void> {
-    await database.query({
-      text: `
-  insert into posthorn.webhooks (organization_id, id, workspace_id, url, status, event_types, created_at, secret)
-  select $1, w.id, w.workspace_id, 'https://receiver.test/', 'active', w.event_types, now(), ''
-    from json_to_recordset($2) as w (id text, workspace_id text, event_types text[])`,
-      values: [organization, JSON.stringify(all)],
-    });
-  }
-
-  interface Due {
-    id: string;
-    webhook_id: string;
-    event_id: string;
-    event_type: string;
-  }
-
-  /** Ends every unfinished delivery as if all its attempts were made; answers them. */
-  async function finish(organization: string): Promise<Due[]> {
-    const { rows } = await database.query<Due>({
-      text: `
-  update posthorn.deliveries set status = 'success'
-   where organization_id = $1 and status = 'pending'
-  returning id, webhook_id, event_id, event_type`,
-      values: [organization],
-    });
-    return rows;
-  }
-
   test('comes to rest: failing deliveries lead to others that lead to none', async () => {
     let run = 0;
     const roundsSeen = new Set<number>();
@@ -148,25 +117,27 @@ describe('any set of webhooks, whichever of them fail', () => {
       const organization = `ORG-${run}`;
       const all = drawn.map((one) => ({ ...one, id: newId('WHK', Date.now()) }));
       const byId = new Map(all.map((one) => [one.id, one]));
-      await subscribe(organization, all);
-      const first = event({ organization_id: organization });
-      await recordBatch(database, batch([first]));
+      for (const one of all) await subscribe(database, { ...one, organization_id: organization });
+      const record = async (events: NewBatch) => (await recordBatch(database, events, roomOf(node))).leased;
 
       let rounds = 0;
-      for (let due = await finish(organization); due.length > 0; due = await finish(organization)) {
+      let due = await record(batch([event({ organization_id: organization })]));
+      while (due.length > 0) {
         rounds += 1;
         expect(rounds, 'rounds of deliveries').toBeLessThanOrEqual(2);
+        // As if all attempts were made.
+        await settleFor(database, node, due.map(succeeded));
         const failed = due.filter(({ webhook_id: id }) => byId.get(id)?.fails);
-        const events = failed.map(({ id, webhook_id, event_id, event_type }) =>
+        const events = failed.map(({ delivery_id, webhook_id, event_id, type }) =>
           deliveryFailed(
             { ...byId.get(webhook_id)!, organization_id: organization },
             {
-              ...{ delivery_id: id, event_id, event_type, attempts: 5, http_status: 500, error: null },
+              ...{ delivery_id, event_id, event_type: type, attempts: 5, http_status: 500, error: null },
               last_attempt_at: new Date().toISOString(),
             },
           ),
         );
-        if (events.length > 0) await recordBatch(database, batchOf(events));
+        due = events.length > 0 ? await record(batchOf(events)) : [];
       }
       roundsSeen.add(rounds);
 

@@ -9,6 +9,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { Transport, type TransportOptions } from '../../src/sending/transport.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
+import { WebhookChanges } from '../../src/webhook-changes.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { startReceiver } from '../support/receiver.js';
@@ -32,18 +33,18 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];
+  const directory = new WebhookDirectory(database, secrets);
+  const logger = pino({ level: 'silent' });
   const engine = new DeliveryEngine({
-    database,
+    ...{ database, directory, logger, alone: true },
     target: { connectionString: databaseUrl },
-    alone: true,
-    directory: new WebhookDirectory(database, secrets),
     sender: { transport, userAgent: 'Posthorn/test', now: Date.now },
-    logger: pino({ level: 'silent' }),
     retryScheduleMs: [60_000, 60_000, 60_000, 60_000],
     timeoutMs: 10_000,
     random: () => 0,
     onRecorded: () => undefined,
-    onAttempt: (_, verdict) => attempts.push(verdict),
+    onDisabled: () => undefined,
+    onAttempt: (_delivery, _outcome, { kind }) => attempts.push(kind),
   });
   await engine.start();
   onTestFinished(async () => {
@@ -51,7 +52,7 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     await transport.close();
   });
   const record = async () => {
-    engine.accept(await recordBatch(database, batch([event()]), engine.placement()));
+    engine.accept(await recordBatch(database, batch([event()]), engine.room()));
   };
   const stored = async () => {
     const { rows } = await database.query<{ status: string; attempts: number; error: string | null }>({
@@ -59,8 +60,12 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     });
     return rows[0];
   };
-  return { database, engine, attempts, record, stored };
+  const changes = new WebhookChanges({ database, directory, logger, alone: true, node: () => engine.node });
+  return { database, changes, attempts, record, stored };
 }
+
+const isOver = (delivery: { status: string } | undefined) =>
+  delivery !== undefined && delivery.status !== 'pending';
 
 /** A look-up that is under way until the test lets it end. */
 function gate() {
@@ -81,37 +86,37 @@ describe('an attempt whose connection takes its time', () => {
   } as const;
 
   test.each(['deleted', 'disabled'] as const)(
-    'sends nothing where the webhook was %s meanwhile',
+    'sends nothing if the webhook was %s meanwhile',
     async (how) => {
       const receiver = await startReceiver();
       const slow = gate();
       const url = receiver.url.replace('127.0.0.1', 'receiver.example');
-      const { database, engine, attempts, record, stored } = await startEngine(url, {
+      const { database, changes, attempts, record, stored } = await startEngine(url, {
         resolve: slow.resolve,
       });
       await record();
       await slow.asked;
       if (how === 'deleted') await deleteWebhook(database, webhook);
       else await disableWebhook(database, webhook, 'manual');
-      await engine.forgetEverywhere(webhook);
+      await changes.forgetEverywhere(webhook);
       slow.open();
-      expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual(ends[how]);
+      expect(await eventually(stored, isOver)).toEqual(ends[how]);
       expect([receiver.deliveries.count, attempts]).toEqual([0, []]);
     },
   );
 
-  test('goes to the new address where the webhook was given one meanwhile', async () => {
+  test('goes to the new address if the webhook was given one meanwhile', async () => {
     const [before, after] = [await startReceiver(), await startReceiver()];
     const slow = gate();
     const url = before.url.replace('127.0.0.1', 'receiver.example');
-    const { database, engine, record, stored } = await startEngine(url, { resolve: slow.resolve });
+    const { database, changes, record, stored } = await startEngine(url, { resolve: slow.resolve });
     await record();
     await slow.asked;
     await changeWebhook(database, webhook, { url: after.url });
-    await engine.forgetEverywhere(webhook);
+    await changes.forgetEverywhere(webhook);
     slow.open();
     await after.deliveries.nth(1);
-    expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toMatchObject({
+    expect(await eventually(stored, isOver)).toMatchObject({
       status: 'success',
       attempts: 1,
     });
@@ -132,7 +137,7 @@ test('a machine that can open no further connection makes no attempt, and goes o
     },
   });
   await record();
-  expect(await eventually(stored, (delivery) => delivery?.status !== 'pending')).toEqual({
+  expect(await eventually(stored, isOver)).toEqual({
     status: 'success',
     attempts: 1,
     error: null,

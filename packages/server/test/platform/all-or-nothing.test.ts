@@ -3,6 +3,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vi
 import type { NewEvent } from '../../src/domain/event.js';
 import { recordEvents } from '../../src/platform/record-events.js';
 import { ask, event } from '../support/client.js';
+import { deliveriesOf } from '../support/deliveries.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -61,7 +62,11 @@ async function left() {
     (await service.database.query<Record<string, string>>({ text, values: [tenant.organization] })).rows;
   return {
     events: await read('select id from posthorn.events where organization_id = $1'),
-    deliveries: await read('select event_id, webhook_id from posthorn.deliveries where organization_id = $1'),
+    deliveries: (await deliveriesOf(service.database, tenant.organization)).map(
+      ({ event_id, webhook_id }) => ({
+        ...{ event_id, webhook_id },
+      }),
+    ),
     keys: await read('select key, event_id from posthorn.event_keys where organization_id = $1'),
   };
 }
@@ -77,7 +82,7 @@ describe.each([
   ['SQL', bySql],
   ['TypeScript', byTypeScript],
 ])('an event recorded by %s in a transaction of the caller', (_way, record) => {
-  test('leaves no event, no delivery and no key where that is rolled back, and its key is free', async () => {
+  test('leaves no event, no delivery and no key if that is rolled back, and its key is free', async () => {
     const lost = await inTransaction(first, 'rollback', record);
     expect(await left()).toEqual(nothing);
     const kept = await inTransaction(second, 'commit', record);
@@ -85,7 +90,7 @@ describe.each([
     expect(await left()).toEqual(exactly(kept));
   });
 
-  test('leaves nothing where the connection is lost before the commit', async () => {
+  test('leaves nothing if the connection is lost before the commit', async () => {
     const lost = new pg.Client({ connectionString: service.databaseUrl });
     lost.on('error', () => undefined);
     await lost.connect();
@@ -96,7 +101,7 @@ describe.each([
     expect(await left()).toEqual(nothing);
   });
 
-  test('is there once, with one delivery, where two connections commit one key at once', async () => {
+  test('is there once, with one delivery, if two connections commit one key at once', async () => {
     const [one, other] = await Promise.all([
       inTransaction(first, 'commit', record),
       inTransaction(second, 'commit', record),
@@ -107,12 +112,12 @@ describe.each([
 });
 
 describe('an event recorded by the listener', () => {
-  test('leaves no event, no delivery and no key where its deliveries cannot be stored, and its key is free', async () => {
+  test('leaves no event, no delivery and no key if its deliveries cannot be stored, and its key is free', async () => {
     await first.query(`
       create function refuse_delivery() returns trigger language plpgsql as
         $$ begin raise exception 'refused'; end $$;
-      create trigger refused before insert on posthorn.deliveries for each row
-        when (new.organization_id = '${tenant.organization}') execute function refuse_delivery()`);
+      create trigger refused before insert on posthorn.handoffs for each row
+        when ('${tenant.organization}' = any (new.organization_ids)) execute function refuse_delivery()`);
     onTestFinished(async () => {
       await first.query('drop function if exists refuse_delivery() cascade');
     });
@@ -123,7 +128,7 @@ describe('an event recorded by the listener', () => {
     expect(await left()).toEqual(exactly(kept));
   });
 
-  test('is there once, with one delivery, where two requests bring one key at once', async () => {
+  test('is there once, with one delivery, if two requests bring one key at once', async () => {
     const [one, other] = await Promise.all([byListener(), byListener()]);
     expect(other).toBe(one);
     expect(await left()).toEqual(exactly(one));
@@ -131,7 +136,7 @@ describe('an event recorded by the listener', () => {
 });
 
 describe('one key brought in all three ways', () => {
-  test('at once records one event, and every way answers its id', async () => {
+  test('at once records one event, and every way returns its id', async () => {
     const ids = await Promise.all([
       inTransaction(first, 'commit', bySql),
       inTransaction(second, 'commit', byTypeScript),
@@ -142,7 +147,7 @@ describe('one key brought in all three ways', () => {
   });
 
   test.each([
-    ['commit', 'answers its event once it commits'],
+    ['commit', 'returns its event once it commits'],
     ['rollback', 'records its own once that is rolled back'],
   ] as const)('while a transaction of SQL holds it waits there, and (%s) %s', async (end, _outcome) => {
     await first.query('begin');

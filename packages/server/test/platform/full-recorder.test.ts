@@ -7,8 +7,8 @@ import { createEventChecker } from '../../src/domain/new-event.js';
 import { createPayloadValidator } from '../../src/domain/payload.js';
 import { createPlatformListener } from '../../src/platform/listener.js';
 import { Recorder } from '../../src/platform/recorder.js';
-import { noRoom } from '../../src/storage/room.js';
 import type { Database } from '../../src/storage/database.js';
+import { noRoom } from '../../src/storage/room.js';
 import { Metrics } from '../../src/web/metrics.js';
 import { ask, batch, event } from '../support/client.js';
 
@@ -20,7 +20,7 @@ let recorder: Recorder;
 beforeAll(async () => {
   const database = { query: () => new Promise(() => undefined) } as unknown as Database;
   const parts = { database, room: () => noRoom, onRecorded: () => undefined };
-  recorder = new Recorder(database, parts.placement, parts.onRecorded);
+  recorder = new Recorder(database, parts.room, parts.onRecorded);
   const catalogue = createCatalogue();
   app = await createPlatformListener({
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },

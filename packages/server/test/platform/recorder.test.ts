@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Recorder } from '../../src/platform/recorder.js';
 import type { Database } from '../../src/storage/database.js';
+import { noRoom } from '../../src/storage/room.js';
 import { batch, event } from '../support/client.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
@@ -22,7 +23,7 @@ function recorder() {
     });
   const it = new Recorder(
     { query, onLeaseInDoubt } as unknown as Database,
-    () => ({ node: null, saturated: [] }),
+    () => noRoom,
     () => undefined,
   );
   const record = (events: number) => it.record(batch(Array.from({ length: events }, () => event())));
@@ -59,7 +60,7 @@ describe('a request to record', () => {
     expect([...two!, ...three!].map(({ id }) => id.at(-1))).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  test('is not recorded again, nor its deliveries kept, where it is our fault that the answer is not understood', async () => {
+  test('is not recorded again, nor its deliveries kept, if it is our fault that the response is not understood', async () => {
     const { record, transactions, onLeaseInDoubt, sizes } = recorder();
     const first = record(1);
     const others = [record(2), record(3)];

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
-import { subscribe } from '../support/bundles.js';
 import { freshDatabase } from '../support/database.js';
+import { subscribe } from '../support/deliveries.js';
 
 const hourMs = 3_600_000;
 const { database } = await freshDatabase();
@@ -76,7 +76,7 @@ describe('an hour that is over', () => {
     expect(await hourOf(5)).toMatchObject({ success: 1, failed: 0 });
   });
 
-  test('is counted anew as long as something of it is to be delivered', async () => {
+  test('is counted again as long as something of it is to be delivered', async () => {
     await add(5, 'success');
     await add(5, 'pending');
     expect(await read()).toMatchObject({ success: 1, pending: 1 });
@@ -87,13 +87,15 @@ describe('an hour that is over', () => {
     expect(await read()).toMatchObject({ success: 1, failed: 1, pending: 0, oldest_undelivered_at: null });
   });
 
-  test('is counted anew as long as a transaction is open that recorded then', async () => {
+  test('is counted again as long as a transaction of its organization is open that recorded then', async () => {
     await add(5, 'success');
     await database.transaction(async (client) => {
       // As posthorn.announce_recording did then.
       await client.query({
-        text: 'select pg_advisory_xact_lock_shared((331::bigint << 44) | $1::bigint)',
-        values: [now.getTime() - 6 * hourMs],
+        text: `
+  select pg_advisory_xact_lock_shared(
+           (83::bigint << 56) | (posthorn.horizon_bucket($1)::bigint << 44) | $2::bigint)`,
+        values: [webhook.organization_id, now.getTime() - 6 * hourMs],
       });
       expect(await hourOf(5)).toMatchObject({ success: 1 });
     });
@@ -101,7 +103,7 @@ describe('an hour that is over', () => {
     expect(await hourOf(5)).toMatchObject({ success: 2 });
   });
 
-  test('is forgotten when it is older than what is told', async () => {
+  test('is forgotten when it is older than what is shown', async () => {
     await add(40, 'success');
     expect((await read()).success).toBe(1);
     const later = new Date(now.getTime() + 9 * hourMs);
@@ -109,7 +111,7 @@ describe('an hour that is over', () => {
   });
 });
 
-test('the present hour is counted anew each time', async () => {
+test('the present hour is counted again each time', async () => {
   await add(0, 'success');
   expect(await hourOf(0)).toMatchObject({ success: 1 });
   await add(0, 'success');

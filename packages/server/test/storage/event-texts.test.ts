@@ -31,8 +31,9 @@ beforeAll(async () => {
   for (; number < 60; number += 1) {
     await client.query(
       `insert into posthorn.events
-              (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload)
-       values ('ORG-acme', $1, $2, 'invoice.paid', $3, $4, $5, $6, $7, $8)`,
+              (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload,
+               bytes)
+       values ('ORG-acme', $1, $2, 'invoice.paid', $3, $4, $5, $6, $7, $8, 0)`,
       [
         `2026-11-15T${at(times)}Z`,
         `EVT-${String(number).padStart(26, '0')}`,

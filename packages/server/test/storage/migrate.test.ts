@@ -1,10 +1,20 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { IncompatibleDatabase, isMigrated, migrate } from '../../src/storage/migrate.js';
 import { freshDatabase } from '../support/database.js';
 
-const files = (await readdir(new URL('../../migrations/', import.meta.url))).sort();
+const schema = new URL('../../schema/', import.meta.url);
+const revision = Number(await readFile(new URL('revision', schema), 'utf8'));
+/** In the order in which an empty database gets them. */
+const files = (
+  await Promise.all(
+    ['baseline', 'migrations', 'functions'].map(async (folder) => {
+      const names = await readdir(new URL(`${folder}/`, schema)).catch(() => []);
+      return names.sort().map((name) => `${folder}/${name}`);
+    }),
+  )
+).flat();
 
 let url: string;
 let database: Database;
@@ -17,28 +27,61 @@ async function column<T>(text: string): Promise<T[]> {
   return rows.map(({ value }) => value);
 }
 
-const applied = () => column<string>('select name as value from posthorn.migrations order by number');
+const applied = () => column<string>('select name as value from posthorn.schema_files');
+const log = () => column<string>('select s::text as value from posthorn.schema_files s order by name');
 const tables = () =>
   column<string>("select tablename as value from pg_tables where schemaname = 'posthorn' order by 1");
+const textOf = (name: string) =>
+  column<string>(`
+  select p.prosrc as value from pg_proc p
+   where p.pronamespace = 'posthorn'::regnamespace and p.proname = '${name}'`);
 
-test('migrations are numbered from 1 without a gap', () => {
-  expect(files.map((name) => Number(name.slice(0, 4)))).toEqual(files.map((_, index) => index + 1));
-});
-
-test('an empty database gets every migration, in order', async () => {
+test('an empty database gets the baseline, the migrations and the functions, each once', async () => {
   expect(await isMigrated(database)).toBe(false);
   expect(await migrate(database)).toEqual(files);
-  expect(await applied()).toEqual(files);
+  expect((await applied()).sort()).toEqual([...files].sort());
   expect(await isMigrated(database)).toBe(true);
 });
 
 test('migrating again applies nothing', async () => {
   await migrate(database);
-  const before = await column('select (number, name, applied_at)::text as value from posthorn.migrations');
+  const before = await log();
   expect(await migrate(database)).toEqual([]);
-  expect(await column('select (number, name, applied_at)::text as value from posthorn.migrations')).toEqual(
-    before,
-  );
+  expect(await log()).toEqual(before);
+});
+
+test('a function whose text has changed is replaced, and nothing else is applied', async () => {
+  await migrate(database);
+  const current = await textOf('ulid_head');
+  await database.query({
+    text: `
+  create or replace function posthorn.ulid_head(at_ms bigint, high bigint) returns text
+  language sql immutable strict parallel safe as $$ select 'of the version before' $$`,
+  });
+  await database.query({
+    text: "update posthorn.schema_files set checksum = 'other' where name = 'functions/ulid_head.sql'",
+  });
+  expect(await migrate(database)).toEqual(['functions/ulid_head.sql']);
+  expect(await textOf('ulid_head')).toEqual(current);
+  expect(await migrate(database)).toEqual([]);
+});
+
+test('a file of the baseline that was applied with another text is not applied again', async () => {
+  await migrate(database);
+  await database.query({
+    text: "update posthorn.schema_files set checksum = 'other' where name like 'baseline/%'",
+  });
+  expect(await migrate(database)).toEqual([]);
+});
+
+test('a file that is missing is applied', async () => {
+  await migrate(database);
+  await database.query({ text: 'drop table posthorn.tokens, posthorn.request_keys' });
+  await database.query({
+    text: "delete from posthorn.schema_files where name = 'baseline/4_access.sql'",
+  });
+  expect(await migrate(database)).toEqual(['baseline/4_access.sql']);
+  expect(await tables()).toContain('tokens');
 });
 
 describe('several nodes that migrate at once', () => {
@@ -48,47 +91,61 @@ describe('several nodes that migrate at once', () => {
   });
   afterEach(() => Promise.all(nodes.map((node) => node.close())));
 
-  test('apply each migration once', async () => {
-    const answers = await Promise.all(nodes.map((node) => migrate(node)));
-    expect(answers.flat().sort()).toEqual(files);
-    expect(answers.filter((names) => names.length > 0)).toHaveLength(1);
-    expect(await applied()).toEqual(files);
+  test('apply each file once', async () => {
+    const applications = await Promise.all(nodes.map((node) => migrate(node)));
+    expect(applications.flat()).toEqual(files);
+    expect(applications.filter((names) => names.length > 0)).toHaveLength(1);
+    expect((await applied()).sort()).toEqual([...files].sort());
   });
 });
 
-test('a database newer than the code is refused and left untouched', async () => {
-  await database.query({
-    text: `create schema posthorn`,
+describe('a database newer than the code', () => {
+  beforeEach(async () => {
+    await migrate(database);
+    await database.query({
+      text: `
+  insert into posthorn.schema_files (name, checksum, revision)
+  values ('migrations/9001_the_future.sql', '', 9001)`,
+    });
   });
-  await database.query({
-    text: `create table posthorn.migrations (number int primary key, name text not null, applied_at timestamptz)`,
-  });
-  await database.query({ text: `insert into posthorn.migrations values (9001, '9001_the_future.sql')` });
 
+  test('is refused and left untouched', async () => {
+    const before = await log();
+    const refusal = migrate(database);
+    await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
+    await expect(refusal).rejects.toThrow(
+      `The database has schema revision 9001; this version of Posthorn knows ${revision}. ` +
+        'Nothing in it was changed. Start the newer version that migrated it.',
+    );
+    expect(await log()).toEqual(before);
+  });
+
+  test('is good enough for nodes that run already', async () => {
+    expect(await isMigrated(database)).toBe(true);
+  });
+});
+
+test('a database of a version that was never released is refused in one line and left untouched', async () => {
+  await database.query({
+    text: `
+  create schema posthorn;
+  create table posthorn.migrations (number int primary key, name text not null, applied_at timestamptz);
+  insert into posthorn.migrations values (1, '0001_events.sql')`,
+  });
   const refusal = migrate(database);
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
   await expect(refusal).rejects.toThrow(
-    `The database is at migration 9001, this version of Posthorn knows ${files.length}. ` +
-      'It was left untouched; start the newer version that migrated it.',
+    /^[^\n]*never released and cannot be upgraded[^\n]*DATABASE_URL[^\n]*$/,
   );
   expect(await tables()).toEqual(['migrations']);
-  expect(await applied()).toEqual(['9001_the_future.sql']);
   expect(await isMigrated(database)).toBe(false);
 });
 
-test('a migration that fails leaves nothing of those before it', async () => {
+test('a file that fails leaves nothing of those before it', async () => {
   await database.query({ text: 'create schema posthorn' });
   await database.query({ text: 'create table posthorn.tokens ()' });
   await expect(migrate(database)).rejects.toThrow('"tokens" already exists');
   expect(await tables()).toEqual(['tokens']);
-});
-
-test('a database that lacks one migration is not taken for migrated, and gets that one', async () => {
-  await migrate(database);
-  await database.query({ text: 'drop table posthorn.tokens' });
-  await database.query({ text: 'delete from posthorn.migrations where number = 2' });
-  expect(await isMigrated(database)).toBe(false);
-  expect(await migrate(database)).toEqual(['0002_tokens.sql']);
 });
 
 test('a PostgreSQL that is too old is refused by its version before anything else is asked of it', async () => {

@@ -6,12 +6,12 @@ import { type EventFilter, eventPageStatement, eventTextStatement } from '../../
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
 import { freshDatabase } from '../support/database.js';
 import { expectOrderedScan, rootOf } from '../support/plans.js';
+import { weekName, weekOf } from '../support/weeks.js';
 
 const events = 200_000;
-const days = 4;
+const weeks = 4;
 const limit = 25;
-const todayMs = Math.floor(Date.now() / dayMs) * dayMs;
-const startMs = todayMs - (days - 1) * dayMs;
+const startMs = weekOf(Date.now()) - (weeks - 1) * 7 * dayMs;
 
 /** Each filter, and the index that is made for it. */
 const filters: [string, Partial<EventFilter>, string][] = [
@@ -32,28 +32,28 @@ beforeAll(async () => {
   await client.connect();
   // With what the embedded server writes to its log, a table made and filled in one transaction is cheap.
   await client.query('begin');
-  for (let day = 0; day < days; day++) {
-    const date = new Date(startMs + day * dayMs).toISOString().slice(0, 10);
-    await client.query('select posthorn.ensure_partition($1, $2)', ['events', date]);
+  for (let week = 0; week < weeks; week++) {
+    const startsMs = startMs + week * 7 * dayMs;
+    await client.query('select posthorn.ensure_partition($1, $2)', ['events', new Date(startsMs)]);
     // No statistics until the test wants them.
-    const partition = `posthorn.events_${date.replaceAll('-', '')}`;
+    const partition = `posthorn.events_${weekName(startsMs)}`;
     await client.query(`alter table ${partition} set (autovacuum_enabled = false)`);
   }
   // Six of ten events belong to ORG-0, the others to four smaller organizations.
   await client.query(
     `insert into posthorn.events
-            (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload)
+            (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type, subject_id, payload, bytes)
      select 'ORG-' || case when g % 10 < 6 then 0 else g % 10 end, at, 'EVT-' || lpad(g::text, 26, '0'),
             'type.' || (g * 7919 % 23), case when g % 5 > 0 then 'WS-' || (g * 31 % 7) end,
             'user', 'USR-' || (g * 104729 % 211),
-            'kind_' || (g * 17 % 8), 'SUB-' || (g * 7907 % 20011), '{"n":1}'
+            'kind_' || (g * 17 % 8), 'SUB-' || (g * 7907 % 20011), '{"n":1}', 7
        from (select g, to_timestamp(($1::float8 + g * $3::float8) / 1000) as at
                from generate_series(0::bigint, $2::bigint - 1) g) e`,
-    [startMs, events, (days * dayMs) / events],
+    [startMs, events, (weeks * 7 * dayMs) / events],
   );
   await client.query('commit');
-  // The days to come are there too, empty, as in a running service.
-  await makePartitionsAhead(database, todayMs);
+  // The weeks to come are there too, empty, as in a running service.
+  await makePartitionsAhead(database, Date.now());
 });
 afterAll(() => client.end());
 
@@ -89,10 +89,10 @@ describe('with statistics', () => {
 async function expectOrderedScans(filter: Partial<EventFilter>, index: string): Promise<void> {
   const ranges = [
     { fromMs: Date.now() - 90 * dayMs },
-    { fromMs: startMs + dayMs / 2 },
-    { fromMs: startMs + dayMs / 2, toMs: startMs + 3 * dayMs },
+    { fromMs: startMs + 3 * dayMs },
+    { fromMs: startMs + 3 * dayMs, toMs: startMs + 21 * dayMs },
   ];
-  const places = [undefined, { atMs: startMs + 2 * dayMs + 5, id: 'EVT-0' }];
+  const places = [undefined, { atMs: startMs + 14 * dayMs + 5, id: 'EVT-0' }];
   for (const organization_id of ['ORG-0', 'ORG-7', 'ORG-none']) {
     for (const order of ['asc', 'desc'] as const) {
       for (const range of ranges) {

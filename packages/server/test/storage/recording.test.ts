@@ -8,6 +8,7 @@ import { recordEvents } from '../../src/storage/recording.js';
 import { event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { recordText } from '../support/recording.js';
+import { weekName } from '../support/weeks.js';
 
 let database: Database;
 let first: pg.Client;
@@ -64,14 +65,14 @@ async function untilItWaits(client: pg.Client): Promise<void> {
 }
 
 describe('posthorn.record_event in a transaction of the caller', () => {
-  test('leaves nothing where it is rolled back', async () => {
+  test('leaves nothing if it is rolled back', async () => {
     await first.query('begin');
     await recordEvent(first);
     await first.query('rollback');
     expect(await stored()).toEqual([]);
   });
 
-  test('leaves exactly one event where it is committed, and not before', async () => {
+  test('leaves exactly one event once it is committed, and not before', async () => {
     await first.query('begin');
     const id = await recordEvent(first);
     expect(await stored()).toEqual([]);
@@ -103,21 +104,21 @@ describe('posthorn.record_event in a transaction of the caller', () => {
 });
 
 describe('recordEvents(client, events)', () => {
-  test('leaves nothing where the transaction of the client is rolled back', async () => {
+  test('leaves nothing if the transaction of the client is rolled back', async () => {
     await first.query('begin');
     expect(await recordEvents(first, [newEvent(), newEvent()])).toHaveLength(2);
     await first.query('rollback');
     expect(await stored()).toEqual([]);
   });
 
-  test('leaves the events it answered where the transaction is committed', async () => {
+  test('leaves the events it returned once the transaction is committed', async () => {
     await first.query('begin');
     const recorded = await recordEvents(first, [newEvent(), newEvent()]);
     await first.query('commit');
     expect((await stored()).map(({ id, created_at }) => ({ id, created_at }))).toEqual(recorded);
   });
 
-  test('answers nothing to nothing', async () => {
+  test('returns nothing for nothing', async () => {
     expect(await recordEvents(first, [])).toEqual([]);
   });
 });
@@ -180,7 +181,7 @@ describe('an idempotency key', () => {
     expect(await recordEvents(first, [newEvent({ idempotency_key: 'ü'.repeat(255) })])).toHaveLength(1);
   });
 
-  test('that was used before answers the first event and records nothing', async () => {
+  test('that was used before returns the first event and records nothing', async () => {
     const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
     const again = await recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
     expect(again).toEqual([before]);
@@ -202,7 +203,7 @@ describe('an idempotency key', () => {
     expect((await stored())[1]!.payload).toBe('{"n":1}');
   });
 
-  test('in use by an open transaction is waited for, and answers its event once it commits', async () => {
+  test('in use by an open transaction is waited for, and returns its event once it commits', async () => {
     await first.query('begin');
     const [before] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
     const waiting = recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
@@ -268,7 +269,7 @@ describe('an idempotency key', () => {
   });
 });
 
-describe("a day's partition that is missing", () => {
+describe("a week's partition that is missing", () => {
   const partitions = async () => {
     const { rows } = await first.query(
       `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
@@ -281,11 +282,10 @@ describe("a day's partition that is missing", () => {
     for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
     const [recorded] = await recordEvents(first, [newEvent()]);
     expect(await storedIds()).toEqual([recorded!.id]);
-    const day = recorded!.created_at.toISOString().slice(0, 10).replaceAll('-', '');
-    expect(await partitions()).toEqual([`events_${day}`]);
+    expect(await partitions()).toEqual([`events_${weekName(recorded!.created_at.getTime())}`]);
   });
 
-  test('is made once where several record at the same time', async () => {
+  test('is made once if several record at the same time', async () => {
     for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => recordText(database, JSON.stringify([newEvent()]))),

@@ -4,6 +4,7 @@ import type { Database } from '../../src/storage/database.js';
 import { dropPartitions, makePartitionsAhead } from '../../src/storage/partitions.js';
 import { recordEvents } from '../../src/storage/recording.js';
 import { freshDatabase } from '../support/database.js';
+import { weekName, weekOf } from '../support/weeks.js';
 
 let database: Database;
 beforeEach(async () => {
@@ -18,19 +19,41 @@ const partitions = async (parent = 'events') => {
   });
   return rows.map(({ name }) => name);
 };
-const partitionOf = (ms: number) => `events_${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}`;
+const partitionOf = (ms: number) => `events_${weekName(ms)}`;
 
-test('a day is dropped once all of it is older than 90 days, and not before', async () => {
-  const nowMs = Date.now();
-  await makePartitionsAhead(database, nowMs);
-  const today = partitionOf(nowMs);
-  expect(await partitions()).toContain(today);
-  const endOfToday = (Math.floor(nowMs / dayMs) + 1) * dayMs;
-  await dropPartitions(database, 'events', new Date(endOfToday - 1), new Date());
-  expect(await partitions()).toContain(today);
-  const dropped = await dropPartitions(database, 'events', new Date(endOfToday), new Date());
-  expect(dropped).toContain(today);
-  expect(await partitions()).not.toContain(today);
+test.each(['events', 'deliveries'] as const)(
+  'a week of %s is dropped once all of it is older than what is kept, and not before',
+  async (parent) => {
+    const nowMs = Date.now();
+    await makePartitionsAhead(database, nowMs);
+    const thisWeek = `${parent}_${weekName(nowMs)}`;
+    const endsMs = weekOf(nowMs) + 7 * dayMs;
+    expect(await partitions(parent)).toContain(thisWeek);
+    expect(await dropPartitions(database, parent, new Date(endsMs - 1), new Date())).toEqual([]);
+    expect(await dropPartitions(database, parent, new Date(endsMs), new Date())).toEqual([thisWeek]);
+    expect(await partitions(parent)).not.toContain(thisWeek);
+  },
+);
+
+test('a week goes from Monday to Sunday, UTC, and has its partition a week before it begins', async () => {
+  await makePartitionsAhead(database, Date.parse('2026-11-15T23:59:59.999Z'));
+  expect(await partitions()).toEqual(['events_20261109', 'events_20261116', 'events_20261123']);
+  for (const [at, partition] of [
+    ['2026-11-15T23:59:59.999Z', 'events_20261109'],
+    ['2026-11-16T00:00:00.000Z', 'events_20261116'],
+    ['2026-11-22T23:59:59.999Z', 'events_20261116'],
+    ['2026-11-23T00:00:00.000Z', 'events_20261123'],
+  ]) {
+    const { rows } = await database.query<{ partition: string }>({
+      text: `
+  insert into posthorn.events (organization_id, created_at, id, type, actor_type, actor_id, subject_type, subject_id,
+                               payload, bytes)
+  values ('ORG-acme', $1, 'EVT-1', 'invoice.paid', 'user', 'USR-1', 'invoice', 'INV-1', '{}', 2)
+  returning (select c.relname from pg_class c where c.oid = tableoid) as partition`,
+      values: [at],
+    });
+    expect(rows).toEqual([{ partition }]);
+  }
 });
 
 test('recording makes a partition that is missing', async () => {
@@ -62,7 +85,7 @@ describe('the audit log has a partition for each month', () => {
     expect(await partitions('audit_log')).toEqual(['audit_log_20270201']);
   });
 
-  test('which is dropped before that where its last entry is old already', async () => {
+  test('which is dropped before that if its last entry is old already', async () => {
     const insert = `
   insert into posthorn.audit_log
          (organization_id, created_at, id, position, actor_type, actor_id, action, target_type, target_id, changes, hash)

@@ -5,6 +5,7 @@ import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
 import { type Answer, ask } from './client.js';
+import { deliveriesOf } from './deliveries.js';
 import { platformToken, type TestService } from './service.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -104,11 +105,10 @@ export class Platform {
     const { rows } = await this.service.database.query({
       text: `
   select (select count(*) from posthorn.events where organization_id = $1) as events,
-         (select count(*) from posthorn.deliveries where organization_id = $1) as deliveries,
          (select count(*) from posthorn.audit_log where organization_id = $1) as entries,
          (select json_agg(r order by id) from posthorn.resources r where organization_id = $1) as resources`,
       values: [this.organization],
     });
-    return rows[0];
+    return { ...rows[0], deliveries: await deliveriesOf(this.service.database, this.organization) };
   }
 }

@@ -89,12 +89,17 @@ export class Tenant {
     await this.service.database.query({ text: "select pg_notify('posthorn_deliveries', '')" });
   }
 
-  /** The deliveries there are of an event, whoever can see them: matching is settled with the event. */
+  /** Returns the webhooks that an event goes to, whether its deliveries have rows yet or not. */
   async webhooksOf(recorded: { id: string }): Promise<string[]> {
     const { rows } = await this.service.database.query<{ webhook_id: string }>({
       text: `
-  select webhook_id from posthorn.deliveries
-   where organization_id = $1 and event_id = $2 order by webhook_id`,
+  select webhook_id from posthorn.deliveries where organization_id = $1 and event_id = $2
+   union
+  select w.id
+    from posthorn.webhooks w
+   cross join posthorn.open_shares(w.organization_id, w.id, substr($2, 5, 16)) o
+   where w.organization_id = $1 and o.event_zero + o.ordinal = posthorn.number_of($2)
+   order by 1`,
       values: [this.organization, recorded.id],
     });
     return rows.map(({ webhook_id }) => webhook_id);

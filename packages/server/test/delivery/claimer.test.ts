@@ -1,0 +1,205 @@
+import { pino } from 'pino';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { Claimer, type ClaimerOptions } from '../../src/delivery/claimer.js';
+import { Lanes, type Turn } from '../../src/delivery/lanes.js';
+import { limits } from '../../src/delivery/limits.js';
+import type { Database, Statement } from '../../src/storage/database.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { recordBatch } from '../../src/storage/recording.js';
+import { batch } from '../support/client.js';
+import {
+  eventsOf,
+  failedOnce,
+  idsOf,
+  recordFor,
+  settleFor,
+  subscribe,
+  withNode,
+} from '../support/deliveries.js';
+import { setLimits, withoutPolls } from '../support/limits.js';
+import { eventually } from '../support/tenant.js';
+
+beforeEach(withoutPolls);
+
+/** Returns a claimer of a node that has this in memory, stopped after the test. */
+function startClaimer(database: Database, lanes: Lanes, options: Pick<ClaimerOptions, 'node' | 'onClaimed'>) {
+  const claimer = new Claimer({ database, logger: pino({ level: 'silent' }), lanes, ...options });
+  onTestFinished(() => claimer.stop());
+  return claimer;
+}
+
+/** A node whose receivers respond after a moment. */
+function nodeOn(database: Database, node: number) {
+  const attempted: LeasedDelivery[] = [];
+  const lanes = new Lanes();
+  const pump = () => {
+    for (let turn = lanes.next(); turn; turn = lanes.next()) void attempt(turn);
+  };
+  const attempt = async (turn: Turn) => {
+    attempted.push(turn.delivery);
+    await new Promise((responded) => setTimeout(responded, 1));
+    const { wantsMore } = lanes.ended(turn, { kind: 'delivered', tookMs: 1 });
+    if (wantsMore) claimer.wake(limits.wakeMs);
+    pump();
+  };
+  const claimer = startClaimer(database, lanes, {
+    node: () => node,
+    onClaimed: (deliveries) => {
+      lanes.add(deliveries);
+      pump();
+    },
+  });
+  const all = async (count: number) => {
+    await eventually(
+      async () => attempted.length,
+      (attempts) => attempts === count,
+    );
+    expect(new Set(idsOf(attempted)).size).toBe(count);
+  };
+  return { claimer, lanes, attempted, all };
+}
+
+/** A database that counts claims, and what it was asked for with each. */
+function counting(database: Database, isRefused = (_total: number) => false) {
+  const totals: number[] = [];
+  const counted = {
+    query: (statement: Statement) => {
+      if (statement.name !== 'claim') return database.query(statement);
+      const total = Number(statement.values?.[4]);
+      totals.push(total);
+      if (isRefused(total)) return Promise.reject(new Error('too much to read'));
+      return database.query(statement);
+    },
+  } as Database;
+  return { database: counted, totals };
+}
+
+describe('without waiting for a poll, a node claims', () => {
+  test('all of many webhooks that have a few each', async () => {
+    const { database, node } = await withNode();
+    const [webhooks, each] = [250, 4];
+    for (let n = 0; n < webhooks; n += 1) {
+      await subscribe(database, { organization_id: `ORG-${n}`, id: `WHK-x${n}` });
+      await recordBatch(database, batch(eventsOf(`ORG-${n}`, each)));
+    }
+    const { claimer, all } = nodeOn(database, node);
+    claimer.wake();
+    await all(webhooks * each);
+  });
+
+  test('a backlog to its end, recording after recording', async () => {
+    const { database, node } = await withNode();
+    for (let n = 0; n < 12; n += 1) await recordFor(database, null, 1_000);
+    const { claimer, all } = nodeOn(database, node);
+    claimer.wake();
+    await all(12_000);
+  });
+
+  test('retries when they are due, also beside a backlog', async () => {
+    const { database, node } = await withNode();
+    await subscribe(database, { organization_id: 'ORG-b', id: 'WHK-b' });
+    const { leased } = await recordFor(database, node, 100);
+    await settleFor(
+      database,
+      node,
+      leased.map((one, index) => failedOnce(one, index * 5)),
+    );
+    await recordBatch(database, batch(eventsOf('ORG-b', 1_500)));
+    const { claimer, all } = nodeOn(database, node);
+    claimer.wake();
+    await all(1_600);
+  });
+
+  test('what waits for another webhook beside many that have more than they can send', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 100);
+    const lanes = new Lanes();
+    const greedy = Array.from({ length: 40 }, (_, index) => `WHK-greedy-${index}`);
+    const of = (id: string) => leased.map((one) => ({ ...one, organization_id: id, webhook_id: id }));
+    for (const id of greedy) {
+      lanes.add(of(id));
+      for (let turn = lanes.next(); turn; turn = lanes.next())
+        lanes.ended(turn, { kind: 'delivered', tookMs: 1 });
+    }
+    for (let round = 0; round < 100; round += 1) {
+      const { webhooks, each, total } = lanes.roomToRecord(node);
+      if (total >= 100) for (const id of greedy) if ((webhooks.get(id) ?? each) >= 100) lanes.add(of(id));
+    }
+    expect(lanes.queued).toBeGreaterThan(10_000);
+    await recordFor(database, null, 50);
+    const claimed = await new Promise<readonly LeasedDelivery[]>((onClaimed) => {
+      startClaimer(database, lanes, { node: () => node, onClaimed }).wake();
+    });
+    expect(claimed.map((one) => one.webhook_id)).toEqual(Array(50).fill('WHK-1'));
+  });
+});
+
+describe('a claimer', () => {
+  test('claims once for all who wake it until it does, as early as the first of them asks', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    const { database: counted, totals } = counting(database);
+    const { claimer, all } = nodeOn(counted, node);
+    claimer.wake(3_600_000);
+    for (let n = 0; n < 20; n += 1) claimer.wake(n % 3);
+    await all(4);
+    await claimer.stop();
+    expect(totals).toHaveLength(1);
+  });
+
+  test.each([
+    ['memory is full', { queued: 0 }],
+    ['it has no name', {}],
+  ])('asks for nothing while its node has no room because %s', async (_, full) => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    const { database: counted, totals } = counting(database);
+    const lanes = new Lanes();
+    setLimits(full);
+    const claimer = startClaimer(counted, lanes, {
+      node: () => ('queued' in full ? node : undefined),
+      onClaimed: () => undefined,
+    });
+    claimer.wake();
+    // Timers run in the order of their time.
+    await new Promise((passed) => setTimeout(passed, 5));
+    await claimer.stop();
+    expect(totals).toEqual([]);
+  });
+
+  test('that cannot read what it asked for asks for less, until it can, and then for more again', async () => {
+    setLimits({ pollMs: 1 });
+    const { database, node } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, null, 1_000);
+    const { database: counted, totals } = counting(database, (total) => total > 1_000);
+    const { claimer, all } = nodeOn(counted, node);
+    claimer.wake();
+    await all(3_000);
+    const [largest = 0] = totals;
+    expect(totals.slice(0, 4)).toEqual([1, 2, 4, 8].map((part) => Math.floor(largest / part)));
+    expect(totals.some((total, index) => total > (totals[index - 1] ?? total))).toBe(true);
+  });
+
+  test('leaves what was claimed under a name that was given up meanwhile to the release', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    const claimed: LeasedDelivery[] = [];
+    let name: number | undefined = node;
+    const { database: counted, totals } = counting(database);
+    const claimer = startClaimer(counted, new Lanes(), {
+      node: () => {
+        const now = name;
+        name = undefined;
+        return now;
+      },
+      onClaimed: (deliveries) => void claimed.push(...deliveries),
+    });
+    claimer.wake();
+    await eventually(
+      async () => totals.length,
+      (claims) => claims === 1,
+    );
+    await claimer.stop();
+    expect(claimed).toEqual([]);
+  });
+});

@@ -1,0 +1,271 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Queryable } from '../../src/storage/database.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { registerNode, releaseLeases, renewNode, retireNodes } from '../../src/storage/nodes.js';
+import { recordBatch } from '../../src/storage/recording.js';
+import { batch, event } from '../support/client.js';
+import { freshDatabase } from '../support/database.js';
+import {
+  backlogSizes,
+  bury,
+  claimFor,
+  deliveryRows,
+  failedOnce,
+  handoffSizes,
+  idsOf,
+  many,
+  recordFor,
+  roomOf,
+  settleFor,
+  settleUnheard,
+  subscribe,
+  succeeded,
+  withNode,
+} from '../support/deliveries.js';
+import { eventually } from '../support/tenant.js';
+
+describe('when a node is taken for dead', () => {
+  test('what it had settled stays as it is, and the rest of a hand-off is for others', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 6);
+    await settleFor(database, node, [succeeded(leased[0]!), failedOnce(leased[1]!, 3_600_000)]);
+    const before = await deliveryRows(database);
+    expect(await bury(database, [node])).toBe(4);
+    expect(await deliveryRows(database)).toEqual(before);
+    expect([await handoffSizes(database), await backlogSizes(database, 'waiting')]).toEqual([[], [4]]);
+
+    const alive = await registerNode(database, 60_000);
+    const { deliveries } = await claimFor(database, alive);
+    expect(idsOf(deliveries)).toEqual(idsOf(leased.slice(2)));
+    expect(deliveries.map(({ payload }) => payload)).toEqual(leased.slice(2).map(({ payload }) => payload));
+  });
+
+  test('what it had claimed is for others: retries, and of the backlog what is not settled', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 2);
+    await settleFor(database, node, [failedOnce(leased[0]!, 0), succeeded(leased[1]!)]);
+    await recordFor(database, null, 6);
+    const { deliveries } = await claimFor(database, node);
+    expect(deliveries).toHaveLength(7);
+    const [retry, ...first] = [...deliveries].sort((a, b) => b.attempts - a.attempts);
+    await settleFor(database, node, first.slice(0, 2).map(succeeded));
+    expect(await bury(database, [node])).toBe(5);
+    const { deliveries: again } = await claimFor(database, await registerNode(database, 60_000));
+    expect(idsOf(again).sort()).toEqual(idsOf([retry!, ...first.slice(2)]).sort());
+    expect(again.find(({ delivery_id: id }) => id === retry!.delivery_id)?.attempts).toBe(1);
+  });
+
+  test('a hand-off or a part of the backlog that it had settled to the end leaves nothing', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 4);
+    const { deliveries } = await claimFor(database, node);
+    const { leased } = await recordFor(database, node, 4);
+    // Without the node hearing of it: what is settled still counts as open.
+    await settleUnheard(database, node, deliveries.slice(0, 3).map(succeeded));
+    await settleUnheard(database, node, leased.slice(0, 3).map(succeeded));
+    await settleUnheard(database, node, [succeeded(deliveries[3]!), succeeded(leased[3]!)]);
+    expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[4], [4]]);
+    expect(await bury(database, [node])).toBe(0);
+    expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    expect(await deliveryRows(database)).toHaveLength(8);
+  });
+
+  test('none of its outcomes is written any more', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 4);
+    await retireNodes(database, [node]);
+    // Not declared dead yet: its attempts still count.
+    expect(await settleFor(database, node, [succeeded(leased[0]!)])).toEqual([leased[0]!.delivery_id]);
+    expect(await releaseLeases(database, many)).toBe(3);
+    const before = await deliveryRows(database);
+    expect(await settleFor(database, node, leased.slice(1).map(succeeded))).toEqual([]);
+    expect(await deliveryRows(database)).toEqual(before);
+    expect(await backlogSizes(database, 'waiting')).toEqual([3]);
+  });
+
+  test('it learns of it when it says that it is alive', async () => {
+    const { database, node } = await withNode();
+    expect(await renewNode(database, node, 60_000)).toBe(true);
+    await bury(database, [node]);
+    expect(await renewNode(database, node, 60_000)).toBe(false);
+  });
+
+  test('what it records afterwards, or a node that never was, is released too; others keep theirs', async () => {
+    const { database, node: dead } = await withNode();
+    const alive = await registerNode(database, 60_000);
+    await bury(database, [dead]);
+    const never = 4_711;
+    const lost = [await recordFor(database, dead, 4), await recordFor(database, never, 5)];
+    await recordFor(database, alive, 6);
+    expect(await settleFor(database, dead, lost[0]!.leased.map(succeeded))).toEqual([]);
+    expect(await releaseLeases(database, many)).toBe(9);
+    expect(await handoffSizes(database)).toEqual([6]);
+    const { deliveries } = await claimFor(database, alive);
+    expect(idsOf(deliveries).sort()).toEqual(lost.flatMap(({ leased }) => idsOf(leased)).sort());
+    expect(await releaseLeases(database, many)).toBe(0);
+  });
+
+  test('what waits, or is held for a webhook that is not verified, is not taken for what it left', async () => {
+    const { database } = await withNode();
+    await recordFor(database, null, 4);
+    await recordFor(database, null, 5);
+    await database.query({
+      text: 'update posthorn.backlog set leased_by = 0 where cardinality(ordinals) = 5',
+    });
+    expect(await bury(database, 'all')).toBe(0);
+    expect([await backlogSizes(database, 'waiting'), await backlogSizes(database, 'held')]).toEqual([
+      [4],
+      [5],
+    ]);
+  });
+
+  test('all of very much is released, each time as much as a statement has time for', async () => {
+    const { database, node } = await withNode();
+    for (let n = 2; n <= 10; n += 1) await subscribe(database, { id: `WHK-${n}` });
+    const recorded: LeasedDelivery[] = [];
+    for (let n = 0; n < 5; n += 1) recorded.push(...(await recordFor(database, node, 1_000)).leased);
+    await retireNodes(database, [node]);
+    const released: number[] = [];
+    do released.push(await releaseLeases(database, 20_000));
+    while (released.at(-1)! > 0);
+    expect(released).toEqual([20_000, 20_000, 10_000, 0]);
+    const { deliveries } = await claimFor(database, await registerNode(database, 60_000), {
+      bytesMax: 100 * many,
+    });
+    expect(idsOf(deliveries).sort()).toEqual(idsOf(recorded).sort());
+  });
+});
+
+describe('settling while the node is taken for dead', () => {
+  async function prepared() {
+    const { database, url, node } = await withNode();
+    const { leased } = await recordFor(database, node, 6);
+    await retireNodes(database, [node]);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query('begin');
+    const aside: Queryable = { query: (statement) => client.query(statement) };
+    const isWaiting = (name: string) =>
+      eventually(
+        async () => {
+          const { rows } = await database.query<{ waiting: number }>({
+            text: `
+  select count(*) as waiting from pg_stat_activity
+   where datname = current_database() and wait_event_type = 'Lock' and query like '%posthorn.' || $1 || '(%'`,
+            values: [name],
+          });
+          return rows[0]!.waiting;
+        },
+        (waiting) => waiting === 1,
+      );
+    const everyOne = async () => {
+      const { deliveries } = await claimFor(database, await registerNode(database, 60_000));
+      const rows = await deliveryRows(database);
+      const ids = [...idsOf(deliveries), ...rows.map(({ id }) => id)].sort();
+      return { ids, settled: rows.filter(({ status }) => status === 'success').length };
+    };
+    return { database, node, leased, client, aside, isWaiting, everyOne };
+  }
+
+  test.each([
+    ['commit', 3],
+    ['rollback', 6],
+  ])('is passed over by a release until its %s; then nothing is lost or doubled', async (end, released) => {
+    const { database, node, leased, client, aside, everyOne } = await prepared();
+    expect(await settleFor(aside, node, leased.slice(0, 3).map(succeeded))).toHaveLength(3);
+    expect(await releaseLeases(database, many)).toBe(0);
+    await client.query(end);
+    expect(await releaseLeases(database, many)).toBe(released);
+    expect(await handoffSizes(database)).toEqual([]);
+    expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled: 6 - released });
+  });
+
+  test.each([
+    ['commit', 0],
+    ['rollback', 6],
+  ])('waits for the %s of a release that came first, and knows then who has them', async (end, settled) => {
+    const { database, node, leased, client, aside, isWaiting, everyOne } = await prepared();
+    // The plain client does not parse numbers.
+    expect(Number(await releaseLeases(aside, many))).toBe(6);
+    const settling = settleFor(database, node, leased.map(succeeded));
+    await isWaiting('settle');
+    await client.query(end);
+    expect(await settling).toHaveLength(settled);
+    expect(await handoffSizes(database)).toEqual([]);
+    expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled });
+  });
+});
+
+describe('whatever is recorded, claimed and settled, in whatever order', () => {
+  const portion = fc.record({ size: fc.integer({ min: 1, max: 7 }), isLost: fc.boolean() });
+  const story = fc.record({
+    webhooks: fc.array(fc.constantFrom(['*'], ['invoice.*'], ['task.created']), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    batches: fc.array(
+      fc.record({
+        types: fc.array(fc.constantFrom('invoice.paid', 'task.created'), { minLength: 1, maxLength: 9 }),
+        /** How much of it is handed over; the rest waits. */
+        room: fc.integer({ min: 0, max: 12 }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+    /** How much each claim may take for each webhook. */
+    claims: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }),
+    order: fc.infiniteStream(fc.nat()),
+    /** How many are settled with one statement, and whether its response is lost. */
+    portions: fc.array(portion, { maxLength: 12 }),
+  });
+
+  test('a node may die at any point: every delivery is one row in the end, attempted once, and nothing stays behind', async () => {
+    const { database } = await freshDatabase();
+    let run = 0;
+    const property = fc.asyncProperty(story, async ({ webhooks, batches, claims, order, portions }) => {
+      run += 1;
+      const organization_id = `ORG-${run}`;
+      for (const [n, event_types] of webhooks.entries())
+        await subscribe(database, { organization_id, id: `WHK-${run}-${n}`, event_types });
+      const node = await registerNode(database, 60_000);
+      const held: LeasedDelivery[] = [];
+      let count = 0;
+      for (const { types, room } of batches) {
+        const events = batch(types.map((type) => event({ type, organization_id })));
+        held.push(...(await recordBatch(database, events, roomOf(node, { total: room }))).leased);
+        for (const type of types)
+          count += webhooks.filter(
+            ([pattern]) => pattern === '*' || pattern === type || pattern === `${type.split('.')[0]}.*`,
+          ).length;
+      }
+      for (const each of claims) held.push(...(await claimFor(database, node, { each })).deliveries);
+      const left = held
+        .map((one) => ({ one, at: order.next().value }))
+        .sort((a, b) => a.at - b.at)
+        .map(({ one }) => one);
+      const settled: string[] = [];
+      for (const { size, isLost } of portions) {
+        const outcomes = left.splice(0, size).map(succeeded);
+        if (isLost) await settleUnheard(database, node, outcomes);
+        await settleFor(database, node, outcomes);
+        settled.push(...idsOf(outcomes.map(({ delivery }) => delivery)));
+      }
+
+      expect(await bury(database, [node])).toBe(left.length);
+      const heir = await registerNode(database, 60_000);
+      const { deliveries, more } = await claimFor(database, heir);
+      expect(more.size).toBe(0);
+      expect([...settled, ...idsOf(deliveries)]).toHaveLength(count);
+      expect(idsOf(deliveries)).toEqual(expect.arrayContaining(idsOf(left)));
+      await settleFor(database, heir, deliveries.map(succeeded));
+
+      const rows = (await deliveryRows(database)).filter((row) => row.organization_id === organization_id);
+      expect(rows.map(({ id }) => id)).toEqual([...settled, ...idsOf(deliveries)].sort());
+      expect(rows.every(({ status, attempts }) => status === 'success' && attempts === 1)).toBe(true);
+      expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    });
+    await fc.assert(property, { numRuns: 25 });
+  });
+});

@@ -1,0 +1,275 @@
+import { pino } from 'pino';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { HealthBook } from '../../src/delivery/health.js';
+import { limits } from '../../src/delivery/limits.js';
+import { Settler, type Written } from '../../src/delivery/settler.js';
+import type { Outcome } from '../../src/domain/delivery.js';
+import { dayMs } from '../../src/domain/duration.js';
+import type { HealthReport } from '../../src/domain/health.js';
+import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
+import { noRoom } from '../../src/storage/room.js';
+import { settle } from '../../src/storage/settlements.js';
+import { clearFailures, deleteWebhook } from '../../src/storage/webhooks.js';
+import {
+  bury,
+  deliveryRows,
+  failedOnce,
+  leasedDelivery,
+  recordFor,
+  subscribe,
+  withNode,
+} from '../support/deliveries.js';
+
+const hourMs = 3_600_000;
+const success: Outcome = {
+  ...{ kind: 'answered', httpStatus: 204, durationMs: 1, response: null, retryAfterMs: undefined },
+};
+const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
+const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms);
+
+interface HealthRow {
+  last_delivery_at: Date | null;
+  last_delivery_status: string | null;
+  failing_since: Date | null;
+  last_failure_at: Date | null;
+}
+
+async function healthOf(database: Queryable, id = 'WHK-1'): Promise<HealthRow | undefined> {
+  const { rows } = await database.query<HealthRow>({
+    text: `
+  select last_delivery_at, last_delivery_status, failing_since, last_failure_at
+    from posthorn.webhook_health where webhook_id = $1`,
+    values: [id],
+  });
+  return rows[0];
+}
+
+describe('what a node reports of a webhook', () => {
+  /** A book in which so many webhooks are noted, and were reported at 0 ms as failed. */
+  function reported(webhooks: number): HealthBook {
+    const book = new HealthBook();
+    for (let n = 0; n < webhooks; n += 1)
+      book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, at(n));
+    expect(book.take(limits.healthOutcomes, 0)).toHaveLength(webhooks);
+    return book;
+  }
+  const idsOf = (reports: readonly HealthReport[]) => reports.map(({ webhook_id: id }) => id);
+
+  test('goes with few outcomes at once, so that a webhook shows an attempt as soon as its deliveries do', () => {
+    const book = reported(2);
+    book.note(leasedDelivery({ webhook_id: 'WHK-0' }), failure, at(10));
+    expect(idsOf(book.take(limits.healthOutcomes - 1, 1))).toEqual(['WHK-0']);
+    expect(book.isEmpty).toBe(true);
+  });
+
+  test('goes with many outcomes once a second, but at once if the webhook begins to fail or to succeed', () => {
+    const book = reported(3);
+    for (const [id, outcome] of [
+      ['WHK-0', failure],
+      ['WHK-1', success],
+      ['WHK-2', failure],
+    ] as const)
+      book.note(leasedDelivery({ webhook_id: id }), outcome, at(10));
+    expect(idsOf(book.take(limits.healthOutcomes, 1))).toEqual(['WHK-1']);
+    expect(book.isEmpty).toBe(false);
+    expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs - 1))).toEqual([]);
+    expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs))).toEqual(['WHK-0', 'WHK-2']);
+  });
+
+  test('comes in the order of the ids: two nodes cannot wait for each other', () => {
+    const book = new HealthBook();
+    for (const n of [4, 1, 3, 0, 2]) book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), success, at(n));
+    expect(idsOf(book.take(1, 0))).toEqual(['WHK-0', 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']);
+  });
+
+  test('is reported again if it could not be written, together with what came later', () => {
+    const book = new HealthBook();
+    const noted = (...outcomes: (readonly [Outcome, number])[]) => {
+      for (const [outcome, ms] of outcomes)
+        book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, at(ms));
+    };
+    noted([success, 1], [failure, 2]);
+    book.putBack(book.take(1, 0));
+    expect(book.take(1, 0)).toMatchObject([
+      { last_at: at(2), succeeded: true, first_failure_at: at(2), last_failure_at: at(2) },
+    ]);
+    noted([success, 1], [failure, 2]);
+    const lost = book.take(1, 0);
+    noted([failure, 3]);
+    book.putBack(lost);
+    expect(book.take(1, 0)).toMatchObject([
+      { last_at: at(3), succeeded: true, first_failure_at: at(2), last_failure_at: at(3) },
+    ]);
+    noted([failure, 4]);
+    const older = book.take(1, 0);
+    noted([success, 5]);
+    book.putBack(older);
+    expect(book.take(1, 0)).toMatchObject([
+      { last_at: at(5), last_status: 'success', succeeded: true, first_failure_at: null },
+    ]);
+  });
+});
+
+describe('the health of a webhook in the database', () => {
+  async function prepared() {
+    const { database, node } = await withNode();
+    const write = (...outcomes: (readonly [Outcome, number])[]) => {
+      const book = new HealthBook();
+      for (const [outcome, ms] of outcomes)
+        book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, at(ms));
+      const options = { listed: false, failingSinceMs: at(-dayMs).getTime() };
+      return settle(database, node, [], book.take(1, 0), options);
+    };
+    return { database, node, write };
+  }
+
+  test('is null before the first attempt, then that of the latest, whichever was written last', async () => {
+    const { database, write } = await prepared();
+    expect(await healthOf(database)).toEqual({
+      ...{ last_delivery_at: null, last_delivery_status: null, failing_since: null, last_failure_at: null },
+    });
+    await write([success, 10]);
+    expect(await healthOf(database)).toMatchObject({
+      last_delivery_at: at(10),
+      last_delivery_status: 'success',
+    });
+    await write([failure, 5]);
+    expect(await healthOf(database)).toMatchObject({
+      last_delivery_at: at(10),
+      last_delivery_status: 'success',
+    });
+    await write([failure, 11]);
+    expect(await healthOf(database)).toMatchObject({
+      last_delivery_at: at(11),
+      last_delivery_status: 'failed',
+    });
+  });
+
+  test('counts failures from the first after the last success, over many reports', async () => {
+    const { database, write } = await prepared();
+    await write([failure, 1], [failure, 2]);
+    await write([failure, 3]);
+    expect(await healthOf(database)).toMatchObject({ failing_since: at(1), last_failure_at: at(3) });
+    await write([success, 4], [failure, 5]);
+    expect(await healthOf(database)).toMatchObject({ failing_since: at(5), last_failure_at: at(5) });
+    await write([failure, 6], [success, 7]);
+    expect(await healthOf(database)).toMatchObject({ failing_since: null, last_failure_at: null });
+  });
+
+  test('counts failures from zero once the webhook is verified', async () => {
+    const { database, write } = await prepared();
+    await write([failure, 1]);
+    await clearFailures(database, { organization_id: 'ORG-acme', id: 'WHK-1' });
+    await write([failure, 5]);
+    expect(await healthOf(database)).toMatchObject({ failing_since: at(5), last_failure_at: at(5) });
+  });
+
+  test('names those who have only failed since then or longer', async () => {
+    const { write } = await prepared();
+    expect((await write([failure, 1 - dayMs])).failing).toEqual([]);
+    expect((await write([failure, -dayMs])).failing).toEqual([]);
+    expect((await write([success, 2 - dayMs])).failing).toEqual([]);
+    await write([failure, -2 * dayMs]);
+    const { failing } = await write([failure, 7]);
+    expect(failing).toEqual([
+      {
+        ...{ organization_id: 'ORG-acme', id: 'WHK-1' },
+        ...{ failing_since_ms: at(-2 * dayMs).getTime(), last_failure_ms: at(7).getTime() },
+      },
+    ]);
+  });
+
+  test('is not written by a node that was taken for dead, nor for a webhook that was deleted', async () => {
+    const { database, node, write } = await prepared();
+    await subscribe(database, { id: 'WHK-2' });
+    await bury(database, [node]);
+    await write([failure, 1]);
+    expect(await healthOf(database)).toMatchObject({ last_delivery_at: null });
+    await deleteWebhook(database, { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined });
+    expect(await healthOf(database)).toBeUndefined();
+    await expect(write([failure, 1])).resolves.toMatchObject({ failing: [] });
+    expect(await healthOf(database, 'WHK-2')).toBeDefined();
+  });
+});
+
+describe('a settler', () => {
+  /** Refuses to write as often as it is told to. */
+  class RefusingDatabase extends Database {
+    refusals = 0;
+
+    override query<Row extends object>(statement: Statement) {
+      if (statement.name === 'settle' && this.refusals > 0) {
+        this.refusals -= 1;
+        return Promise.reject(new Error('refused'));
+      }
+      return super.query<Row>(statement);
+    }
+  }
+
+  async function prepared() {
+    const { database, url, node } = await withNode();
+    const refusing = new RefusingDatabase({ connectionString: url });
+    onTestFinished(() => refusing.close());
+    const written: Written[] = [];
+    const settler = new Settler({
+      ...{ database: refusing, logger: pino({ level: 'silent' }), now: () => at(0).getTime() },
+      ...{ room: () => noRoom, onWritten: (one) => void written.push(one) },
+    });
+    const fail = async (ms: number) => {
+      const { leased } = await recordFor(database, node, 1);
+      settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), failure, at(ms));
+      settler.add({ node, settlement: failedOnce(leased[0]!, hourMs) });
+      await settler.drain(performance.now() + 20_000);
+    };
+    return { database, refusing, node, settler, written, fail };
+  }
+
+  test('writes the health of a webhook in the transaction that writes the outcome', async () => {
+    const { database, fail } = await prepared();
+    await fail(0);
+    const { rows } = await database.query<{ together: boolean }>({
+      text: `
+  select d.xmin = h.xmin as together
+    from posthorn.deliveries d
+    join posthorn.webhook_health h on h.webhook_id = d.webhook_id`,
+    });
+    expect(rows).toEqual([{ together: true }]);
+  });
+
+  test('writes the health last noted before it stops', async () => {
+    const { database, settler, fail } = await prepared();
+    await fail(-1);
+    settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
+    await settler.drain(performance.now() + 20_000);
+    expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'success' });
+  });
+
+  test('gives up a webhook that has only failed for 5 days, once the failure that decides it is written', async () => {
+    const { database, refusing, written, fail } = await prepared();
+    await fail(-5 * dayMs);
+    expect(written.flatMap(({ disabled }) => disabled)).toEqual([]);
+    refusing.refusals = 2;
+    await fail(0);
+    expect(refusing.refusals).toBe(0);
+    const { rows } = await database.query({
+      text: `
+  select w.status, w.disabled_reason,
+         (select count(*) from posthorn.events e where e.type = 'webhook.disabled') as recorded
+    from posthorn.webhooks w`,
+    });
+    expect(rows).toEqual([{ status: 'disabled', disabled_reason: 'failing', recorded: 1 }]);
+    expect(written.at(-1)?.disabled).toMatchObject([{ id: 'WHK-1' }]);
+    expect((await deliveryRows(database)).map(({ status, error }) => [status, error])).toEqual(
+      Array(2).fill(['failed', 'disabled']),
+    );
+  });
+
+  test('does not give up a webhook whose failures are less than 12 hours apart', async () => {
+    const { written, fail } = await prepared();
+    await fail(-6 * dayMs);
+    await fail(-6 * dayMs + 11 * hourMs);
+    expect(written.flatMap(({ disabled }) => disabled)).toEqual([]);
+    await fail(-6 * dayMs + 12 * hourMs);
+    expect(written.flatMap(({ disabled }) => disabled)).toHaveLength(1);
+  });
+});

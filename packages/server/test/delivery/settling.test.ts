@@ -1,0 +1,285 @@
+import { pino } from 'pino';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/settler.js';
+import { webhookDisabled } from '../../src/domain/own-event.js';
+import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
+import { readDelivery } from '../../src/storage/delivery-history.js';
+import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import { registerNode } from '../../src/storage/nodes.js';
+import { noRoom } from '../../src/storage/room.js';
+import {
+  backlogSizes,
+  bury,
+  claimFor,
+  deliveryRows,
+  failedOnce,
+  handoffSizes,
+  recordFor,
+  settleFor,
+  settleUnheard,
+  succeeded,
+  withNode,
+} from '../support/deliveries.js';
+import { eventually } from '../support/tenant.js';
+
+/** Fails as often as it is told to, in the moment it is told to. */
+class FalteringDatabase extends Database {
+  beforeCommit = 0;
+  /** The name under which nothing can be written, once. */
+  node: number | undefined;
+
+  override query<Row extends object>(statement: Statement) {
+    if (this.node !== undefined && statement.values?.[0] === this.node) {
+      this.node = undefined;
+      throw new Error('no connection');
+    }
+    return super.query<Row>(statement);
+  }
+
+  override transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T> {
+    return super.transaction(async (client) => {
+      const result = await work(client);
+      if (this.beforeCommit > 0) {
+        this.beforeCommit -= 1;
+        throw new Error('no commit');
+      }
+      return result;
+    });
+  }
+}
+
+async function withSettler(options: Partial<SettlerOptions> = {}) {
+  const { database, url, node } = await withNode();
+  const faltering = new FalteringDatabase({ connectionString: url });
+  onTestFinished(() => faltering.close());
+  const settler = new Settler({
+    ...{ database: faltering, logger: pino({ level: 'silent' }), now: Date.now },
+    ...{ room: () => noRoom, onWritten: () => undefined },
+    ...options,
+  });
+  const write = async (entries: readonly Entry[]) => {
+    for (const entry of entries) settler.add(entry);
+    await settler.drain(performance.now() + 20_000);
+  };
+  return { database, faltering, node, settler, write };
+}
+
+const entryOf = (node: number) => (delivery: LeasedDelivery) => ({ node, settlement: succeeded(delivery) });
+
+describe('the settler', () => {
+  test('does not let one outcome that the database refuses keep the others from being written', async () => {
+    const { database, node, settler } = await withSettler();
+    const { leased } = await recordFor(database, node, 10);
+    const entries = leased.map(entryOf(node));
+    const { settlement } = entries[4]!;
+    settlement.attempts = 21;
+    for (const entry of entries) settler.add(entry);
+    await eventually(
+      () => deliveryRows(database),
+      (rows) => rows.length === 9,
+    );
+    expect(await handoffSizes(database)).toEqual([10]);
+    settlement.attempts = 1;
+    await settler.drain(performance.now() + 20_000);
+    expect(await deliveryRows(database)).toHaveLength(10);
+    expect(await handoffSizes(database)).toEqual([]);
+  });
+
+  test('keeps count of a hand-off although a transaction with outcomes of it was rolled back', async () => {
+    const { database, faltering, node, write } = await withSettler();
+    const { leased } = await recordFor(database, node, 6);
+    const entries = leased.map((delivery): Entry => entryOf(node)(delivery));
+    const about = { id: 'WHK-2', organization_id: 'ORG-acme', workspace_id: null };
+    entries[0]!.event = { ...webhookDisabled(about, 'gone'), undelivered: true };
+    faltering.beforeCommit = 2;
+    await write(entries.slice(0, 3));
+    expect(faltering.beforeCommit).toBe(0);
+    expect(await deliveryRows(database)).toHaveLength(3);
+    expect(await handoffSizes(database)).toEqual([6]);
+    await write(entries.slice(3));
+    expect(await deliveryRows(database)).toHaveLength(6);
+    expect(await handoffSizes(database)).toEqual([]);
+  });
+
+  test('keeps count of a hand-off although outcomes under another name failed', async () => {
+    const { database, faltering, node, write } = await withSettler();
+    const other = await registerNode(database, 60_000);
+    const { leased: ours } = await recordFor(database, node, 10);
+    const { leased: theirs } = await recordFor(database, other, 4);
+    faltering.node = other;
+    await write([...ours.slice(0, 3).map(entryOf(node)), ...theirs.map(entryOf(other))]);
+    expect(faltering.node).toBeUndefined();
+    expect(await handoffSizes(database)).toEqual([10]);
+    // Counted twice, these would seem to be the last.
+    await write(ours.slice(3, 7).map(entryOf(node)));
+    expect(await handoffSizes(database)).toEqual([10]);
+    await write(ours.slice(7).map(entryOf(node)));
+    expect(await handoffSizes(database)).toEqual([]);
+    expect(await deliveryRows(database)).toHaveLength(14);
+  });
+
+  test('is behind while thousands of outcomes are not written yet', async () => {
+    const { database, node, settler } = await withSettler();
+    const { leased } = await recordFor(database, node, 3_000);
+    for (const delivery of leased.slice(1)) settler.add(entryOf(node)(delivery));
+    expect(settler.isBehind).toBe(false);
+    settler.add(entryOf(node)(leased[0]!));
+    expect(settler.isBehind).toBe(true);
+    await settler.drain(performance.now() + 20_000);
+    expect(settler.isBehind).toBe(false);
+  });
+
+  test('writes outcomes of what was handed over, of the backlog and of retries together, in one statement', async () => {
+    const statements: (string | undefined)[] = [];
+    const { database, faltering, node, write } = await withSettler();
+    const { leased: first } = await recordFor(database, node, 1);
+    await settleFor(
+      database,
+      node,
+      first.map((one) => failedOnce(one, 0)),
+    );
+    await recordFor(database, null, 3);
+    const { deliveries } = await claimFor(database, node);
+    const { leased } = await recordFor(database, node, 3);
+    const query = faltering.query.bind(faltering);
+    faltering.query = <Row extends object>(statement: Statement) => {
+      statements.push(statement.name);
+      return query<Row>(statement);
+    };
+    await write([...leased, ...deliveries].map(entryOf(node)));
+    expect(statements).toEqual(['settle']);
+    expect((await deliveryRows(database)).map(({ status }) => status)).toEqual(Array(7).fill('success'));
+    expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+  });
+});
+
+describe('outcomes whose response was lost', () => {
+  test('are written again without counting twice, together with those that were not written', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 6);
+    const firstFour = leased.slice(0, 4).map(succeeded);
+    await settleUnheard(database, node, firstFour);
+    const before = await deliveryRows(database);
+    const more = [...firstFour.map((one) => ({ ...one, http_status: 204 })), succeeded(leased[4]!)];
+    expect(await settleFor(database, node, more)).toEqual([leased[4]!.delivery_id]);
+    expect(await deliveryRows(database)).toEqual(expect.arrayContaining(before));
+    expect(await handoffSizes(database)).toEqual([6]);
+    await settleFor(database, node, [succeeded(leased[5]!)]);
+    expect(await deliveryRows(database)).toHaveLength(6);
+    expect(await handoffSizes(database)).toEqual([]);
+  });
+
+  test('of a retry do not count as another attempt', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 1);
+    await settleFor(database, node, [failedOnce(leased[0]!, 0)]);
+    const { deliveries } = await claimFor(database, node);
+    await settleUnheard(database, node, [failedOnce(deliveries[0]!, 3_600_000)]);
+    const before = await deliveryRows(database);
+    expect(before).toMatchObject([{ attempts: 2, status: 'pending' }]);
+    expect(await settleFor(database, node, [failedOnce(deliveries[0]!, 0)])).toEqual([]);
+    expect(await deliveryRows(database)).toEqual(before);
+  });
+});
+
+describe('an outcome', () => {
+  const outcome = (delivery: LeasedDelivery, status: 'success' | 'failed') => ({
+    ...succeeded(delivery),
+    status,
+  });
+  const statuses = async (database: Queryable) => (await deliveryRows(database)).map(({ status }) => status);
+
+  test('of a retry is written only while the lease is that of the node whose attempt it was, and only once', async () => {
+    const { database, node: dead } = await withNode();
+    const { leased } = await recordFor(database, dead, 1);
+    await settleFor(database, dead, [failedOnce(leased[0]!, 0)]);
+    const { deliveries } = await claimFor(database, dead);
+    const delivery = deliveries[0]!;
+    expect(await bury(database, [dead])).toBe(1);
+    const alive = await registerNode(database, 60_000);
+    expect((await claimFor(database, alive)).deliveries).toEqual([delivery]);
+
+    expect(await settleFor(database, dead, [outcome(delivery, 'failed')])).toEqual([]);
+    expect(await statuses(database)).toEqual(['pending']);
+    expect(await settleFor(database, alive, [outcome(delivery, 'success')])).toEqual([delivery.delivery_id]);
+    expect(await statuses(database)).toEqual(['success']);
+    // Whatever comes later cannot undo what has ended.
+    expect(await settleFor(database, alive, [outcome(delivery, 'failed')])).toEqual([]);
+    expect(await statuses(database)).toEqual(['success']);
+  });
+
+  test('of a retry whose week retention has dropped does not keep the others from being written', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 2);
+    await settleFor(
+      database,
+      node,
+      leased.map((one) => failedOnce(one, 0)),
+    );
+    const { deliveries } = await claimFor(database, node);
+    const [one, other] = deliveries.map((delivery) => outcome(delivery, 'success'));
+    one!.delivery = { ...one!.delivery, delivery_created_at: new Date('2020-01-01T00:00:00.000Z') };
+    expect(await settleFor(database, node, [one!, other!])).toEqual([other!.delivery.delivery_id]);
+    expect((await statuses(database)).sort()).toEqual(['pending', 'success']);
+  });
+
+  test.each(['handed over', 'waiting'] as const)(
+    'of what was %s in a week that retention has dropped does not keep the others from being written, and ends it',
+    async (how) => {
+      const { database, node } = await withNode();
+      const { leased } = await recordFor(database, how === 'waiting' ? null : node, 2);
+      const [one] = how === 'waiting' ? (await claimFor(database, node)).deliveries : leased;
+      const dropped = new Date('2020-01-01T00:00:00.000Z');
+      for (const table of ['handoffs', 'backlog'])
+        await database.query({ text: `update posthorn.${table} set created_at = $1`, values: [dropped] });
+      const { group } = one!;
+      const old = {
+        ...{ ...one!, delivery_created_at: dropped, event_created_at: dropped, payload: null },
+        group: { ...group!, open: 1, part: group!.part && { ...group!.part, created_at: dropped } },
+      };
+      const { leased: others } = await recordFor(database, node, 1);
+      const cancelled = { delivery: old, status: 'cancelled', attempts: 0 } as const;
+      const written = await settleFor(database, node, [cancelled, ...others.map(succeeded)]);
+      expect(written).toEqual(expect.arrayContaining(others.map((other) => other.delivery_id)));
+      expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    },
+  );
+
+  test('that no attempt was made leaves a delivery as it was, and it waits for any node', async () => {
+    const { database, node } = await withNode();
+    await recordFor(database, null, 1);
+    const { leased } = await recordFor(database, node, 1);
+    const { deliveries } = await claimFor(database, node);
+    const untried = [...leased, ...deliveries].map((delivery) => ({
+      ...({ delivery, status: 'pending', attempts: 0, wait_ms: 0 } as const),
+    }));
+    expect(await settleFor(database, node, untried)).toHaveLength(2);
+    expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    const other = await registerNode(database, 60_000);
+    const { deliveries: again } = await claimFor(database, other);
+    expect(again.map((one) => [one.event_id, one.attempts, one.payload]).sort()).toEqual(
+      [...leased, ...deliveries].map((one) => [one.event_id, 0, one.payload]).sort(),
+    );
+  });
+});
+
+test('while a hand-off is partly settled each delivery shows once, as it stands', async () => {
+  const { database, node } = await withNode();
+  const { leased } = await recordFor(database, node, 6);
+  const webhook = { organization_id: 'ORG-acme', webhook_id: 'WHK-1' };
+  const cancelled = { delivery: leased[2]!, status: 'cancelled', attempts: 0 } as const;
+  await settleFor(database, node, [succeeded(leased[0]!), failedOnce(leased[1]!, 3_600_000), cancelled]);
+  expect(await handoffSizes(database)).toEqual([6]);
+  const now = new Date(Date.now() + 1_000);
+  const counter = new DeliveryCounter(database);
+  expect(await counter.read(webhook, new Date(now.getTime() - 3_600_000), now)).toMatchObject({
+    ...{ success: 1, failed: 0, pending: 1 + 3 },
+    oldest_undelivered_at: leased[0]!.delivery_created_at,
+  });
+  const shown = [];
+  for (const { delivery_id: id, delivery_created_at: at } of leased) {
+    shown.push((await readDelivery(database, { ...webhook, id, createdMs: at.getTime() }))?.status);
+  }
+  expect(shown).toEqual(['success', 'pending', undefined, 'pending', 'pending', 'pending']);
+});

@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest';
+import type { Database, Queryable } from '../../src/storage/database.js';
+import {
+  alignWaiting,
+  deleteOldBacklog,
+  readLongestWaitSeconds,
+  releaseHeld,
+} from '../../src/storage/deliveries.js';
+import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
+import {
+  backlogSizes,
+  claimFor,
+  deliveryRows,
+  failedOnce,
+  handoffSizes,
+  idsOf,
+  openDeliveries,
+  recordFor,
+  settleFor,
+  subscribe,
+  succeeded,
+  withNode,
+} from '../support/deliveries.js';
+
+const dayMs = 86_400_000;
+const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
+const disabled = { status: 'disabled', disabled_reason: 'manual' } as const;
+
+/** A webhook that has two retries and three recordings waiting. Returns the ids of all of them. */
+async function prepared() {
+  const { database, node } = await withNode();
+  await subscribe(database, { id: 'WHK-2' });
+  const { leased } = await recordFor(database, node, 2);
+  await settleFor(
+    database,
+    node,
+    leased.map((one) => failedOnce(one, 0)),
+  );
+  for (const size of [4, 1, 3]) await recordFor(database, null, size);
+  const retries = leased.filter(({ webhook_id: id }) => id === 'WHK-1');
+  const waiting = (await openDeliveries(database)).map(({ id }) => id);
+  const outcomes = async () => {
+    const rows = (await deliveryRows(database)).filter(({ webhook_id: id }) => id === 'WHK-1');
+    return rows.map(({ id, status, error, attempts }) => ({ id, status, error, attempts }));
+  };
+  const othersStay = async () => {
+    expect(await openDeliveries(database, { id: 'WHK-2' })).toHaveLength(8);
+    expect((await claimFor(database, node)).deliveries.map((one) => one.webhook_id)).toEqual(
+      Array(2 + 8).fill('WHK-2'),
+    );
+  };
+  return { database, node, retries: idsOf(retries), waiting, outcomes, othersStay };
+}
+
+/** Aligns until nothing changes any more, a few at a time. */
+async function align(database: Queryable): Promise<void> {
+  while ((await alignWaiting(database, webhook, 2)) > 0);
+}
+
+describe('what waits for a webhook', () => {
+  test('ends failed with error disabled when the webhook is disabled, without an attempt, and others keep theirs', async () => {
+    const { database, retries, waiting, outcomes, othersStay } = await prepared();
+    await changeWebhook(database, webhook, disabled);
+    await align(database);
+    const ended = { status: 'failed', error: 'disabled' };
+    expect(await outcomes()).toEqual(
+      [
+        ...retries.map((id) => ({ id, ...ended, attempts: 1 })),
+        ...waiting.map((id) => ({ id, ...ended, attempts: 0 })),
+      ].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    );
+    expect(await openDeliveries(database)).toEqual([]);
+    await othersStay();
+  });
+
+  test('shows the event it was for when it ended, and keeps the outcome of its last attempt apart', async () => {
+    const { database, retries, waiting } = await prepared();
+    const events = new Map((await openDeliveries(database)).map(({ id, event_id }) => [id, event_id]));
+    await changeWebhook(database, webhook, disabled);
+    await align(database);
+    const { rows } = await database.query<{ id: string; event_id: string; earlier: unknown; found: boolean }>(
+      {
+        text: `
+  select d.id, d.event_id, d.earlier_attempts as earlier, e.type is not distinct from d.event_type as found
+    from posthorn.deliveries d
+    left join posthorn.events e
+      on e.organization_id = d.organization_id and e.created_at = d.event_created_at and e.id = d.event_id
+   where d.webhook_id = 'WHK-1'`,
+      },
+    );
+    expect(rows.every(({ found }) => found)).toBe(true);
+    for (const { id, event_id, earlier } of rows) {
+      if (waiting.includes(id)) expect([event_id, earlier]).toEqual([events.get(id), null]);
+      else expect([retries.includes(id), earlier]).toMatchObject([true, [{ attempt: 1, http_status: 500 }]]);
+    }
+  });
+
+  test('is cancelled or gone when the webhook is deleted, and others keep theirs', async () => {
+    const { database, retries, outcomes, othersStay } = await prepared();
+    await deleteWebhook(database, webhook);
+    await align(database);
+    const cancelled = { status: 'cancelled', error: null, attempts: 1 };
+    expect(await outcomes()).toEqual(retries.sort().map((id) => ({ id, ...cancelled })));
+    expect(await openDeliveries(database)).toEqual([]);
+    await othersStay();
+  });
+
+  test('goes on waiting while the webhook is active', async () => {
+    const { database, node, retries, waiting } = await prepared();
+    expect(await alignWaiting(database, webhook, 1_000)).toBe(0);
+    const { deliveries } = await claimFor(database, node);
+    const claimed = deliveries.filter((one) => one.webhook_id === 'WHK-1');
+    expect(idsOf(claimed).sort()).toEqual([...retries, ...waiting].sort());
+  });
+
+  test('is held while the webhook is not verified, shows as pending, and waits again once it is', async () => {
+    const { database, node, retries, waiting, othersStay } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await align(database);
+    expect(await backlogSizes(database, 'held')).toEqual([4, 1, 3]);
+    expect((await openDeliveries(database)).map(({ id }) => id)).toEqual(waiting);
+    await othersStay();
+    await changeWebhook(database, webhook, { status: 'active' });
+    expect((await claimFor(database, node)).deliveries).toEqual([]);
+    await align(database);
+    const { deliveries } = await claimFor(database, node);
+    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
+  });
+
+  test('is held by a claim that finds it, and costs the claims after it nothing', async () => {
+    const { database, node } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await claimFor(database, node);
+    expect(await backlogSizes(database, 'held')).toEqual([4, 1, 3]);
+    expect((await deliveryRows(database)).filter(({ leased_by }) => leased_by === 0)).toHaveLength(2);
+  });
+
+  test.each([
+    ['disabled', () => disabled, { status: 'failed', error: 'disabled' }],
+    ['verified', () => ({ status: 'active' }) as const, undefined],
+  ])('and was held is let go once the webhook is %s, even if nobody said so', async (_, change, ended) => {
+    const { database, node, retries, waiting, outcomes } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await align(database);
+    expect(await releaseHeld(database, 1_000)).toBe(0);
+    await changeWebhook(database, webhook, change());
+    while ((await releaseHeld(database, 2)) > 0);
+    const all = [...retries, ...waiting].sort();
+    if (ended) {
+      const ofWaiting = (await outcomes()).map(({ id, status, error }) => ({ id, status, error }));
+      expect(ofWaiting).toEqual(all.map((id) => ({ id, ...ended })));
+      return;
+    }
+    const { deliveries } = await claimFor(database, node, { webhooks: new Map([['WHK-2', 0]]) });
+    expect(idsOf(deliveries).sort()).toEqual(all);
+  });
+
+  test('and is claimed just then is left to the node that claims it', async () => {
+    const { database, node, outcomes } = await prepared();
+    await database.transaction(async (client) => {
+      const { deliveries } = await claimFor(client, node, { webhooks: new Map([['WHK-2', 0]]), each: 6 });
+      expect(deliveries).toHaveLength(6);
+      await changeWebhook(database, webhook, disabled);
+      await align(database);
+    });
+    // What is left of a recording that was split just then ends with the next look at it.
+    await align(database);
+    const ended = (await outcomes()).filter(({ status }) => status === 'failed');
+    expect(ended.length).toBe(2 + 8 - 6);
+    expect(await backlogSizes(database, 'leased')).toEqual([4]);
+  });
+
+  test('and is given back to a webhook that was disabled or deleted meanwhile does not wait', async () => {
+    for (const [end, status] of [
+      [(database: Database) => changeWebhook(database, webhook, disabled), 'failed'],
+      [(database: Database) => deleteWebhook(database, webhook), 'cancelled'],
+    ] as const) {
+      const { database, node } = await withNode();
+      const { leased } = await recordFor(database, node, 3);
+      await end(database);
+      await settleFor(database, node, [failedOnce(leased[0]!, 60_000), failedOnce(leased[1]!, 0)]);
+      expect((await deliveryRows(database)).map((row) => [row.status, row.attempts])).toEqual(
+        Array(2).fill([status, 1]),
+      );
+      expect(await settleFor(database, node, [succeeded(leased[2]!)])).toHaveLength(1);
+    }
+  });
+
+  test('ends at a cost that does not grow with the deliveries of others', async () => {
+    const pagesWith = async (ofOthers: number) => {
+      const { database, node } = await withNode();
+      await recordFor(database, node, 1);
+      await database.query({
+        text: `
+  insert into posthorn.deliveries (organization_id, webhook_id, created_at, id, event_id, event_type,
+                                   event_created_at, due_at, status)
+  select 'ORG-acme', case when n <= 1000 then 'WHK-1' else 'WHK-other' end, now(), 'X-' || n, 'X-' || n,
+         'invoice.paid', now(), now(), case when n <= 1000 then 'pending' else 'success' end
+    from generate_series(1, 1000 + $1::int) n`,
+        values: [ofOthers],
+      });
+      await database.query({ text: 'analyze posthorn.deliveries' });
+      await changeWebhook(database, webhook, disabled);
+      const { rows } = await database.query<{ 'QUERY PLAN': string }>({
+        text: `
+  explain (analyze, buffers, costs off, timing off, summary off)
+  select posthorn.align_waiting('ORG-acme', 'WHK-1', 1000)`,
+      });
+      const plan = rows.map((row) => row['QUERY PLAN']).join(' ');
+      const [, hit, , read = 0] = /shared hit=(\d+)( read=(\d+))?/.exec(plan) ?? [];
+      return Number(hit) + Number(read);
+    };
+    const [few, large] = [await pagesWith(1_000), await pagesWith(100_000)];
+    expect(few).toBeGreaterThan(1_000);
+    expect(large).toBeLessThan(1.2 * few);
+  });
+
+  test('in the backlog ends without a look at any event but its own', async () => {
+    const { database, node } = await withNode();
+    for (let n = 0; n < 3; n += 1) await recordFor(database, node, 1_000);
+    await recordFor(database, null, 100);
+    await changeWebhook(database, webhook, disabled);
+    const read = await database.transaction(async (client) => {
+      expect(await alignWaiting(client, webhook, 1_000)).toBe(1);
+      const { rows } = await client.query<{ read: number }>({
+        text: `
+  select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint as read
+    from pg_stat_xact_user_tables
+   where relname like 'events\\_%'`,
+      });
+      return rows[0]!.read;
+    });
+    expect(read).toBe(100);
+  });
+});
+
+describe('how long the oldest delivery has waited', () => {
+  test('counts the backlog and retries that are due, but not what is held or not due yet', async () => {
+    const { database, node } = await withNode();
+    expect(await readLongestWaitSeconds(database)).toBe(0);
+    const { leased } = await recordFor(database, node, 1);
+    await settleFor(database, node, [failedOnce(leased[0]!, 3_600_000)]);
+    expect(await readLongestWaitSeconds(database)).toBe(0);
+    await database.query({ text: "update posthorn.deliveries set due_at = now() - interval '30 minutes'" });
+    expect(Math.round((await readLongestWaitSeconds(database)) / 60)).toBe(30);
+    await recordFor(database, null, 4);
+    await database.query({ text: "update posthorn.backlog set created_at = created_at - interval '1 hour'" });
+    expect(Math.round((await readLongestWaitSeconds(database)) / 60)).toBe(60);
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await align(database);
+    expect(await readLongestWaitSeconds(database)).toBe(0);
+  });
+});
+
+test('what has waited in the backlog until its events are no longer kept is deleted; what a node has is not', async () => {
+  const { database, node } = await withNode();
+  for (const size of [4, 3, 2]) await recordFor(database, null, size);
+  await claimFor(database, node, { each: 4 });
+  await database.query({ text: 'update posthorn.backlog set leased_by = 0 where cardinality(ordinals) = 2' });
+  await recordFor(database, node, 5);
+  await deleteOldBacklog(database, new Date(Date.now() - dayMs));
+  expect(await backlogSizes(database)).toEqual([4, 3, 2]);
+  await deleteOldBacklog(database, new Date(Date.now() + dayMs));
+  expect([await backlogSizes(database), await handoffSizes(database)]).toEqual([[4], [5]]);
+});
