@@ -145,7 +145,8 @@ describe('a delivery', () => {
     ]);
     const times = delivery.attempt_log.map(({ attempted_at: at }: Body) => at);
     expect(times).toEqual([...times].sort());
-    expect(receiver.deliveries.count).toBe(3);
+    // An attempt that dies on a reused connection is sent again at once, under the same number.
+    expect([...new Set(receiver.deliveries.all.map(attemptOf))]).toEqual([1, 2, 3]);
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
   });
 

@@ -87,7 +87,8 @@ describe('POST /v1/webhooks/{id}/test', () => {
       const answer = await test(tenant, webhook);
       expect(answer.status).toBe(200);
       expect(answer.body.data).toMatchObject({ status: 'failed', http_status: status, error });
-      expect(receiver.deliveries.count).toBe(1);
+      // The one that breaks off on the connection of its verification gets the same event once more.
+      expect(new Set(receiver.deliveries.all.map(({ envelope }) => envelope.id)).size).toBe(1);
       expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
     },
   );

@@ -75,6 +75,7 @@ describe('the verification request', () => {
     const { receiver } = await createWith(200);
     const { headers, envelope, body } = receiver.verifications.last;
     expect(Object.keys(headers).sort()).toEqual([
+      'accept-encoding',
       'connection',
       'content-length',
       'content-type',

@@ -5,7 +5,7 @@ import { type PostOptions, Transport, type TransportOptions } from '../../src/se
 import { afterFile } from './cleanup.js';
 
 const loopback = parseCidrs('127.0.0.0/8');
-export const loopbackPolicy = createAddressPolicy(loopback.ok ? loopback.value : []);
+const loopbackPolicy = createAddressPolicy(loopback.ok ? loopback.value : []);
 
 export const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}.pem`, import.meta.url));
 
