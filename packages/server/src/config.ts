@@ -213,7 +213,7 @@ export function readConfig(
   return config as Config;
 }
 
-/** What the examples of the API reference take from the shell of whoever tries them. */
+/** Names that clients use for an address and a token. They are not settings, and not misspelt ones either. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
 /** One line for each variable that is named like a setting and is none: most likely one that is misspelt. */

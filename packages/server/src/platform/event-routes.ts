@@ -45,7 +45,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
     {
       schema: {
         operationId: 'recordEvents',
-        tags: ['Recording'],
+        tags: ['Events'],
         summary: 'Record events',
         description:
           'One event, an array of at most 1,000, or one a line as `application/x-ndjson`. Answered once they are ' +

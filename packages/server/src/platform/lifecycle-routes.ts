@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import type { EventTypeName } from '../domain/catalogue.js';
 import { eventJson } from '../domain/event.js';
-import { type Lifecycle, refusalOf, statusesOf } from '../domain/lifecycle.js';
+import { type Lifecycle, refusalOf } from '../domain/lifecycle.js';
 import { creationSample, moveSample, sampleId } from '../domain/lifecycle-sample.js';
 import { lifecycles } from '../domain/lifecycles.js';
 import { Problem } from '../domain/problem.js';
@@ -17,8 +17,9 @@ import {
 } from '../domain/resource-schema.js';
 import type { Database } from '../storage/database.js';
 import { readResource } from '../storage/resources.js';
-import type { MoveRow, Tag, TagGroup } from '../web/api-document.js';
+import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
+import { table } from '../web/markdown.js';
 import {
   type CreationRequest,
   create,
@@ -29,19 +30,10 @@ import {
 } from './lifecycle.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-/** A tag for each resource, with its table of moves. */
+/** One tag for each resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
-export const lifecycleTagGroup: TagGroup = {
-  name: 'Lifecycles',
-  description:
-    'Resources with a status. A move writes the status, the event and the audit entry in one transaction. A move ' +
-    'that the status does not allow is answered 409 and leaves nothing behind.\n\n' +
-    'Guide: `docs/lifecycles.md` in the repository, with a diagram of each.',
-  tags: lifecycleTags.map(({ name }) => name),
-};
-
-/** Creates, moves and reads each resource of the table: every path is there by itself, for the reference. */
+/** Adds the routes that create, move and read each resource of the table. */
 export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): void {
   const mover = new Mover(options);
   for (const [path, lifecycle] of Object.entries(lifecycles)) {
@@ -198,15 +190,23 @@ function paramsOf(lifecycle: Lifecycle) {
 
 function tagOf(lifecycle: Lifecycle): Tag {
   const { prefix, creation, moves } = lifecycle;
-  const statuses = statusesOf(lifecycle).map((status) => `\`${status}\``);
-  const rows = Object.entries(moves).map(([name, { takes, event }]): MoveRow => {
-    return { move: name, takes, event, operationId: moveOperation(lifecycle, name) };
-  });
+  const rows = Object.entries(moves).map(([name, { takes, event }]) => [
+    `\`${name}\``,
+    listed(Object.keys(takes)),
+    Object.entries(takes).every(([from, to]) => from === to) ? 'unchanged' : listed(Object.values(takes)),
+    `\`${event}\``,
+  ]);
   return {
     name: tagName(lifecycle),
-    description: `Ids are \`${prefix}-*\`. Statuses: ${statuses.join(', ')}; a new one is \`${creation.to}\`.`,
-    'x-moves': rows,
+    description: `IDs start with \`${prefix}-\`. The first status is \`${creation.to}\`.\n\n${table(
+      ['Move', 'From', 'To', 'Event'],
+      rows,
+    )}`,
   };
+}
+
+function listed(statuses: readonly string[]): string {
+  return [...new Set(statuses)].map((status) => `\`${status}\``).join(', ');
 }
 
 /** `service_line` as `Service lines` */

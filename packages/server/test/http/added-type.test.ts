@@ -53,13 +53,6 @@ describe('a type that was added to the catalogue', () => {
     expect(at(document, data.$defs.parcel.properties.whole.$ref)).toBe(data);
   });
 
-  it('is on the reference page, with its fields', async () => {
-    const { text } = await ask(`${service.publicUrl}/docs`);
-    const section = text.split('id="event-parcel.sent"')[1]?.split('</details>')[0];
-    expect(section).toContain(added.description);
-    for (const told of ['weight_g', 'What the scale showed.', 'label']) expect(section).toContain(told);
-  });
-
   it('is recorded, held to its schema, and suggested to whoever misspells it', async () => {
     const post = (fields: Record<string, unknown>) =>
       ask(`${service.platformUrl}/platform/events`, {
