@@ -16,6 +16,8 @@ Scalar.createApiReference('#reference', {
   persistAuth: false,
   // The one model is the error, which has a guide of its own.
   hideModels: true,
+  // Fields in the order that the responses have.
+  orderSchemaPropertiesBy: 'preserve',
   customCss: `
     /* Columns as wide as what is in them, not all the same. */
     .scalar-app .markdown table { table-layout: auto; }

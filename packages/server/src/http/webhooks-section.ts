@@ -50,7 +50,8 @@ export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
         post: {
           operationId: `receive_${type.replaceAll('.', '_')}`,
           tags: [receivedTag],
-          summary: description,
+          summary: type,
+          description,
           security: [],
           parameters: deliveryHeaders,
           requestBody: {

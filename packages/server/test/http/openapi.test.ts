@@ -59,9 +59,9 @@ describe.each([
   });
 
   describe.each(named(operations))('%s', (_name, operation) => {
-    it('has a summary, and a description of each parameter and field', () => {
-      expect(operation.summary).toMatch(/\S/);
-      const undescribed = operation.parameters.filter(({ description = '' }) => !/\S/.test(description));
+    it('has a short summary, and a description of each parameter and field', () => {
+      expect(operation.summary).toMatch(/^[A-Z][^.?]{4,45}$/);
+      const undescribed = operation.parameters.filter(({ description = '' }) => !sentences.test(description));
       expect(undescribed.map(({ name }) => name)).toEqual([]);
       const contents = [operation.body, ...Object.values(operation.responses).map(({ content }) => content)];
       const schemas = contents.flatMap((content) => Object.values(content ?? {}).map(({ schema }) => schema));
@@ -159,13 +159,15 @@ describe.each([
   });
 });
 
-/** Paths of fields whose description is missing. */
+const sentences = /^\S.*\.$/s;
+
+/** Paths of fields that are not described in sentences. */
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has every shape
 function undescribedFields(schema: any, path = ''): string[] {
   const inside = [schema?.items, ...(schema?.anyOf ?? [])].filter(Boolean);
   const fields = Object.entries(schema?.properties ?? {}).flatMap(([name, field]) => {
     const below = path === '' ? name : `${path}.${name}`;
-    const isDescribed = /\S/.test((field as { description?: string }).description ?? '');
+    const isDescribed = sentences.test((field as { description?: string }).description ?? '');
     return [...(isDescribed ? [] : [below]), ...undescribedFields(field, below)];
   });
   return [...fields, ...inside.flatMap((each) => undescribedFields(each, path))];
