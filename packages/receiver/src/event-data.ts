@@ -3,76 +3,76 @@
 
 /** What `data` holds in an envelope about an event, by its type. */
 export interface EventData {
-  /** A service line moved to active status. */
+  /** A service line became active. */
   'service_line.activated': {
     /** Status before the change. */
     previous_status: string;
     /** Status after the change. */
     new_status: string;
-    /** How the work of the line is carried out, such as `managed`. */
+    /** How the work is carried out, such as `managed`. */
     execution_model: string;
-    /** The product line it is sold under. */
+    /** Product line of the service. */
     product_line: string;
   };
-  /** Work on a service line stopped for the time being. */
+  /** Work on a service line was paused. */
   'service_line.paused': {
-    /** `LIN-*` of the service line. */
+    /** Service line ID (`LIN-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why it was paused. */
+    /** Reason. */
     reason?: string;
-    /** When work is expected to go on; null where nobody knows. */
+    /** Time when work is expected to resume. Null if unknown. */
     resume_expected_at?: string | null;
   };
-  /** A service line ended for good. */
+  /** A service line was closed for good. */
   'service_line.closed': {
-    /** `LIN-*` of the service line. */
+    /** Service line ID (`LIN-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why it was closed. */
+    /** Reason. */
     reason?: string;
-    /** `INV-*` of the last invoice; null where none is due. */
+    /** Invoice ID (`INV-*`) of the last invoice. Null if there is none. */
     final_invoice_id?: string | null;
   };
-  /** A service line changed status in a way that has no type of its own, such as resuming. */
+  /** The status of a service line changed in a way that has no event type of its own. For example, work resumed. */
   'service_line.status_changed': {
-    /** `LIN-*` of the service line. */
+    /** Service line ID (`LIN-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why it changed. */
+    /** Reason. */
     reason?: string;
   };
-  /** An invoice moved from draft to open and is now owed. */
+  /** An invoice was finalized: it moved from draft to open. */
   'invoice.finalized': {
-    /** `INV-*` of the invoice. */
+    /** Invoice ID (`INV-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The number printed on the invoice. */
+    /** Number on the invoice. */
     number?: string;
-    /** Total owed, in minor units of the currency. */
+    /** Total amount, in minor units of the currency. */
     amount_minor?: number;
-    /** ISO 4217 code, such as `EUR`. */
+    /** ISO 4217 currency code, such as `EUR`. */
     currency?: string;
-    /** When payment is due. */
+    /** Due date. */
     due_at?: string;
   };
   /** An open invoice was paid in full. */
   'invoice.paid': {
-    /** `INV-*` of the invoice. */
+    /** Invoice ID (`INV-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
@@ -80,366 +80,366 @@ export interface EventData {
     new_status?: string;
     /** Amount received, in minor units of the currency. */
     amount_minor?: number;
-    /** ISO 4217 code, such as `EUR`. */
+    /** ISO 4217 currency code, such as `EUR`. */
     currency?: string;
-    /** How it was paid, such as `sepa_debit`. */
+    /** Payment method, such as `sepa_debit`. */
     payment_method?: string;
-    /** When the payment was received. */
+    /** Time when the payment was received. */
     paid_at?: string;
   };
-  /** A payment of an open invoice was tried and did not go through; the invoice stays open. */
+  /** A payment for an open invoice failed. The invoice stays open. */
   'invoice.payment_failed': {
-    /** `INV-*` of the invoice. */
+    /** Invoice ID (`INV-*`). */
     id?: string;
-    /** Amount that was tried, in minor units of the currency. */
+    /** Amount, in minor units of the currency. */
     amount_minor?: number;
-    /** ISO 4217 code, such as `EUR`. */
+    /** ISO 4217 currency code, such as `EUR`. */
     currency?: string;
-    /** How payment was tried. */
+    /** Payment method. */
     payment_method?: string;
-    /** The payment provider's reason, for machines. */
+    /** The payment provider's error code. */
     failure_code?: string;
-    /** The same reason, for people. */
+    /** Reason, for people. */
     failure_reason?: string;
-    /** Which try this was, the first being 1. */
+    /** Number of the payment attempt, starting at 1. */
     attempt?: number;
-    /** When it is tried again; null where it is not. */
+    /** Time of the next attempt. Null if there is none. */
     next_attempt_at?: string | null;
   };
-  /** An invoice was cancelled and is no longer owed. */
+  /** An invoice was voided and no longer has to be paid. */
   'invoice.voided': {
-    /** `INV-*` of the invoice. */
+    /** Invoice ID (`INV-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Amount no longer owed, in minor units of the currency. */
+    /** Amount that no longer has to be paid, in minor units of the currency. */
     amount_minor?: number;
-    /** ISO 4217 code, such as `EUR`. */
+    /** ISO 4217 currency code, such as `EUR`. */
     currency?: string;
-    /** Why it was voided. */
+    /** Reason. */
     reason?: string;
   };
-  /** An incident was created. */
+  /** An incident was opened. */
   'incident.opened': {
-    /** `INC-*` of the incident. */
+    /** Incident ID (`INC-*`). */
     id: string;
-    /** `LIN-*` of the service line hit. */
+    /** ID of the affected service line (`LIN-*`). */
     service_line_id: string;
-    /** `p` and a digit, `p0` being the gravest. */
+    /** Severity, from `p0` (most severe) to `p9`. */
     severity: string;
-    /** What is wrong, in one line. */
+    /** Title. */
     title: string;
   };
-  /** The cause of an incident is gone and its effects are repaired. */
+  /** An incident was resolved. */
   'incident.resolved': {
-    /** `INC-*` of the incident. */
+    /** Incident ID (`INC-*`). */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Severity at the end, such as `p1`. */
+    /** Final severity, such as `p1`. */
     severity?: string;
-    /** What ended it. */
+    /** How the incident was resolved. */
     resolution?: string;
-    /** From opening to resolution, in milliseconds. */
+    /** Time from opening to resolution, in milliseconds. */
     duration_ms?: number;
   };
-  /** An open incident turned out to be graver or milder than thought. */
+  /** The severity of an open incident changed. */
   'incident.severity_changed': {
-    /** `INC-*` of the incident. */
+    /** Incident ID (`INC-*`). */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
     /** Severity before the change, such as `p2`. */
     previous_severity?: string;
     /** Severity after the change, such as `p1`. */
     new_severity?: string;
-    /** Why it was judged anew. */
+    /** Reason. */
     reason?: string;
   };
-  /** An agent began a run. */
+  /** An agent started a run. */
   'agent.run.started': {
-    /** `RUN-*` of the run. */
+    /** Run ID (`RUN-*`). */
     id?: string;
-    /** `AGT-*` of the agent that runs. */
+    /** Agent ID (`AGT-*`). */
     agent_id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The task worked on; null where the run serves none. */
+    /** Task ID. Null if the run does not belong to a task. */
     task_id?: string | null;
-    /** What set it off, such as `schedule`. */
+    /** What started the run, such as `schedule`. */
     trigger?: string;
   };
-  /** A run came to its end and has an outcome. */
+  /** A run completed. */
   'agent.run.completed': {
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id: string;
-    /** How long the run took, in milliseconds. */
+    /** Duration in milliseconds. */
     duration_ms: number;
-    /** Tokens the run consumed. */
+    /** Number of tokens used. */
     tokens_used: number;
-    /** What came of it, such as `success`. */
+    /** Outcome, such as `success`. */
     outcome: string;
   };
-  /** A run broke off before it had an outcome. */
+  /** A run failed before it completed. */
   'agent.run.failed': {
-    /** `RUN-*` of the run. */
+    /** Run ID (`RUN-*`). */
     id?: string;
-    /** `AGT-*` of the agent that ran. */
+    /** Agent ID (`AGT-*`). */
     agent_id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** How long it ran, in milliseconds. */
+    /** Duration in milliseconds. */
     duration_ms?: number;
-    /** Tokens consumed until then. */
+    /** Number of tokens used. */
     tokens_used?: number;
-    /** What broke it off, for machines. */
+    /** Error code. */
     error_code?: string;
-    /** What broke it off, for people. */
+    /** Error message. */
     error_message?: string;
-    /** Whether the same run may succeed when tried again. */
+    /** Whether it makes sense to try again. */
     retryable?: boolean;
   };
-  /** An agent did, or tried, something that a policy forbids. */
+  /** An agent did, or tried to do, something that a policy forbids. */
   'agent.policy_violated': {
-    /** `AGT-*` of the agent. */
+    /** Agent ID (`AGT-*`). */
     id?: string;
-    /** `RUN-*` it happened in; null outside any run. */
+    /** Run ID (`RUN-*`). Null if it happened outside a run. */
     run_id?: string | null;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The policy violated. */
+    /** Policy that was violated. */
     policy?: string;
     /** What the agent did or tried to do. */
     action?: string;
-    /** Whether the action was kept from taking effect. */
+    /** Whether the action was blocked. */
     blocked?: boolean;
   };
-  /** Somebody was asked to join the organization. */
+  /** A user was invited to the organization. */
   'user.invited': {
-    /** `USR-*` of the invited user. */
+    /** User ID (`USR-*`). */
     id?: string;
-    /** Address the invitation went to. */
+    /** Email address of the invitation. */
     email?: string;
-    /** Role the user will have. */
+    /** Role of the user. */
     role?: string;
-    /** `USR-*` of whoever invited. */
+    /** ID of the user who sent the invitation (`USR-*`). */
     invited_by?: string;
-    /** Until when the invitation stands; null for no end. */
+    /** Time when the invitation expires. Null if it does not. */
     expires_at?: string | null;
   };
-  /** A user was given another role. */
+  /** The role of a user changed. */
   'user.role_changed': {
-    /** `USR-*` of the user. */
+    /** User ID (`USR-*`). */
     id?: string;
     /** Role before the change. */
     previous_role?: string;
     /** Role after the change. */
     new_role?: string;
-    /** `USR-*` of whoever changed it. */
+    /** ID of the user who changed the role (`USR-*`). */
     changed_by?: string;
   };
-  /** A user lost access to the organization. */
+  /** A user was deactivated and has no more access to the organization. */
   'user.deactivated': {
-    /** `USR-*` of the user. */
+    /** User ID (`USR-*`). */
     id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why access ended. */
+    /** Reason. */
     reason?: string;
-    /** `USR-*` of whoever ended it. */
+    /** ID of the user who deactivated the user (`USR-*`). */
     deactivated_by?: string;
   };
-  /** An outside system was linked and can be synchronised. */
+  /** An external system was connected. */
   'integration.connected': {
-    /** Identifier of the integration. */
+    /** Integration ID. */
     id?: string;
-    /** The outside system, such as `zendesk`. */
+    /** External system, such as `zendesk`. */
     provider?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What the platform may do there. */
+    /** Permissions of the platform in the external system. */
     scopes?: string[];
   };
-  /** Synchronising with an outside system broke off. */
+  /** Synchronisation with an external system failed. */
   'integration.sync_failed': {
-    /** Identifier of the integration. */
+    /** Integration ID. */
     id?: string;
-    /** The outside system. */
+    /** External system. */
     provider?: string;
-    /** What broke it off, for machines. */
+    /** Error code. */
     error_code?: string;
-    /** What broke it off, for people. */
+    /** Error message. */
     error_message?: string;
-    /** Records that were synchronised before it broke off. */
+    /** Number of records that were synchronised before the failure. */
     records_synced?: number;
-    /** End of the latest complete synchronisation; null before the first. */
+    /** End of the latest complete synchronisation. Null before the first. */
     last_success_at?: string | null;
-    /** When it is tried again; null where it is not. */
+    /** Time of the next attempt. Null if there is none. */
     next_attempt_at?: string | null;
   };
-  /** The link to an outside system ended. */
+  /** An external system was disconnected. */
   'integration.disconnected': {
-    /** Identifier of the integration. */
+    /** Integration ID. */
     id?: string;
-    /** The outside system. */
+    /** External system. */
     provider?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why the link ended. */
+    /** Reason. */
     reason?: string;
   };
-  /** Work under way cannot go on until something else happens. */
+  /** Work in progress is blocked. */
   'execution.blocked': {
-    /** Identifier of the execution. */
+    /** Execution ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The task carried out; null where there is none. */
+    /** Task ID. Null if there is none. */
     task_id?: string | null;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What it waits for. */
+    /** What has to happen first. */
     reason?: string;
   };
-  /** Blocked work goes on. */
+  /** Blocked work resumed. */
   'execution.resumed': {
-    /** Identifier of the execution. */
+    /** Execution ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The task carried out; null where there is none. */
+    /** Task ID. Null if there is none. */
     task_id?: string | null;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What removed the block. */
+    /** What ended the block. */
     resolution?: string;
-    /** How long it was blocked, in milliseconds. */
+    /** Duration of the block in milliseconds. */
     blocked_ms?: number;
   };
   /** Utilisation crossed a threshold. */
   'capacity.utilisation_warning': {
-    /** Identifier of the capacity. */
+    /** Capacity ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Share of the capacity in use, 1 being all of it; more than 1 is overload. */
+    /** Share of the capacity in use. 1 is full use, and more is overload. */
     utilisation?: number;
-    /** The share that was crossed. */
+    /** Threshold that was crossed. */
     threshold?: number;
-    /** The time over which utilisation was measured, in milliseconds. */
+    /** Period of the measurement in milliseconds. */
     window_ms?: number;
   };
-  /** More work is foreseen than there is capacity for. */
+  /** More work is planned than there is capacity for. */
   'capacity.gap_detected': {
-    /** Identifier of the capacity. */
+    /** Capacity ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** The skill that runs short. */
+    /** Skill that is missing. */
     skill?: string;
-    /** Hours of work foreseen. */
+    /** Planned hours of work. */
     required_hours?: number;
-    /** Hours at hand. */
+    /** Available hours of work. */
     available_hours?: number;
-    /** Start of the time it is about. */
+    /** Start of the period. */
     starts_at?: string;
-    /** End of the time it is about. */
+    /** End of the period. */
     ends_at?: string;
   };
-  /** A task came into being. */
+  /** A task was created. */
   'task.created': {
-    /** Identifier of the task. */
+    /** Task ID. */
     id?: string;
-    /** What is to be done, in one line. */
+    /** Title. */
     title?: string;
-    /** The status it starts in. */
+    /** First status. */
     status?: string;
-    /** How urgent it is, such as `high`. */
+    /** Priority, such as `high`. */
     priority?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** `USR-*` or `AGT-*` it falls to; null while it falls to nobody. */
+    /** ID of the assignee (`USR-*` or `AGT-*`). Null if there is none. */
     assignee_id?: string | null;
-    /** When it should be done; null for no date. */
+    /** Due date. Null if there is none. */
     due_at?: string | null;
   };
-  /** A task moved on, or back. */
+  /** The status of a task changed. */
   'task.status_changed': {
-    /** Identifier of the task. */
+    /** Task ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
     /** Status before the change. */
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Why it changed. */
+    /** Reason. */
     reason?: string;
   };
-  /** A task fell to somebody, or to somebody else than before. */
+  /** A task was assigned to a user or an agent. */
   'task.assigned': {
-    /** Identifier of the task. */
+    /** Task ID. */
     id?: string;
-    /** `LIN-*` of the service line concerned. */
+    /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Kind of the assignee, such as `agent`. */
+    /** Type of the assignee, such as `agent`. */
     assignee_type?: string;
-    /** `USR-*` or `AGT-*` it falls to now. */
+    /** ID of the assignee (`USR-*` or `AGT-*`). */
     assignee_id?: string;
-    /** Who had it before; null where nobody had. */
+    /** ID of the previous assignee. Null if there was none. */
     previous_assignee_id?: string | null;
   };
-  /** All five attempts to deliver an event to a webhook failed. */
+  /** All attempts to deliver an event to a webhook failed. */
   'webhook.delivery_failed': {
-    /** `WHK-*` of the webhook. */
+    /** Webhook ID (`WHK-*`). */
     webhook_id: string;
-    /** `WDLV-*` of the delivery. */
+    /** Delivery ID (`WDLV-*`). */
     delivery_id: string;
-    /** `EVT-*` of the event that was not delivered. */
+    /** ID of the event that was not delivered (`EVT-*`). */
     event_id: string;
     /** Type of that event. */
     event_type: string;
-    /** Attempts made. */
+    /** Number of attempts. */
     attempts: number;
-    /** Status of the last attempt; null where none came. */
+    /** Status of the last attempt. Null if there was none. */
     http_status: number | null;
-    /** Why no status came, such as `timeout`; null where one did. */
+    /** Why there was no status, such as `timeout`. Null if there was one. */
     error: string | null;
-    /** When the last attempt was made. */
+    /** Time of the last attempt. */
     last_attempt_at: string;
   };
-  /** A receiver did not answer the verification request with 200 in time. */
+  /** A receiver did not return 200 to the verification request in time. */
   'webhook.verification_failed': {
-    /** `WHK-*` of the webhook. */
+    /** Webhook ID (`WHK-*`). */
     webhook_id: string;
-    /** What went wrong, such as `timeout`. */
+    /** Reason, such as `timeout`. */
     reason: string;
-    /** Status the receiver answered; null where none came. */
+    /** Status that the receiver returned. Null if there was none. */
     http_status: number | null;
-    /** How long the request took; null where none could be sent. */
+    /** Duration in milliseconds. Null if no request could be sent. */
     duration_ms: number | null;
   };
-  /** A webhook was switched off and receives nothing until it is made active again. */
+  /** A webhook was disabled. It receives no events until it is activated again. */
   'webhook.disabled': {
-    /** `WHK-*` of the webhook. */
+    /** Webhook ID (`WHK-*`). */
     webhook_id: string;
-    /** The receiver answered 410, failed for days, or somebody decided it. */
+    /** `gone`: the receiver returned 410. `failing`: deliveries failed for days. `manual`: a request disabled it. */
     reason: 'gone' | 'failing' | 'manual';
   };
 }

@@ -214,7 +214,7 @@ export function readConfig(
   return config as Config;
 }
 
-/** Shell variables that the examples in the API reference use. */
+/** Names that clients use for an address and a token. They are not settings, and not misspelt ones either. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
 /** Returns one line for each variable that looks like a setting but is none, most likely a typo. */

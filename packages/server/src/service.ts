@@ -86,6 +86,7 @@ export async function startService(
       const app = await createPublicApi({
         ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
         rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
+        deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
         secrets: delivery.secrets,
         courier: delivery.courier,
         isReady: readiness.isReady,

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createCatalogue } from '../src/domain/catalogue.js';
 
 const root = fileURLToPath(new URL('../src', import.meta.url));
+const packages = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Import {
   /** A source file's path below src, or the name of a package. */
@@ -48,8 +49,7 @@ const ranks: Record<string, number> = {
   jobs: 3,
   platform: 3,
   http: 3,
-  demo: 5,
-  cli: 6,
+  cli: 5,
 };
 
 /** What stands directly below src is the composition root and what belongs to it. */
@@ -81,7 +81,7 @@ describe('the source', () => {
     ).toEqual([]);
   });
 
-  test('imports in one direction: domain, storage, web, then delivery, platform and http, then the service, then the demo, then the CLI', () => {
+  test('imports in one direction: domain, storage, web, then delivery, platform and http, then the service, then the CLI', () => {
     const wrong = edges().filter(({ from, to }) => {
       if (!to.isOurs || layerOf(from) === layerOf(to.target)) return false;
       return rankOf(to.target) >= rankOf(from);
@@ -157,9 +157,45 @@ describe('the source', () => {
   });
 });
 
+describe('the packages', () => {
+  /** What each may import, beside Node's own modules and packages of others. */
+  const mayImport: Record<string, readonly string[]> = {
+    receiver: [],
+    demo: ['@posthorn/receiver'],
+    server: ['@posthorn/receiver', '@posthorn/demo'],
+  };
+
+  const importsOfPackage = (name: string) => {
+    const directory = join(packages, name, 'src');
+    return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) =>
+        importsOf(file, readFileSync(join(directory, file), 'utf8')).map(({ target }) => ({ file, target })),
+      );
+  };
+
+  test('are all known', () => {
+    expect(readdirSync(packages).sort()).toEqual(Object.keys(mayImport).sort());
+  });
+
+  test.each(Object.entries(mayImport))('%s imports only %j of ours', (name, allowed) => {
+    const found = importsOfPackage(name);
+    expect(found.length).toBeGreaterThan(0);
+    const wrong = found.filter(
+      ({ target }) =>
+        (target.startsWith('@posthorn/') && !allowed.includes(target)) || target.startsWith('..'),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the server knows the demo in its command alone', () => {
+    const users = importsOfPackage('server').filter(({ target }) => target === '@posthorn/demo');
+    expect(new Set(users.map(({ file }) => file))).toEqual(new Set(['cli/demo-run.ts']));
+  });
+});
+
 /** Besides the catalogue: producers, which choose what they record, and the rule against loops. */
-const mayNameTypes =
-  /^(domain\/(catalogue|own-event|lifecycles)\.ts|welcome\.ts|demo\/.*|storage\/replays\.ts)$/;
+const mayNameTypes = /^(domain\/(catalogue|own-event|lifecycles)\.ts|welcome\.ts|storage\/replays\.ts)$/;
 
 /** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
 const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;

@@ -61,6 +61,6 @@ describe.runIf(tools)(`the requests of the guide${tools ? '' : ' (skipped: no cu
     expect(data.status).toBe('draft');
     const event = JSON.parse(await ask('/activate', data.id));
     expect(await tenant.events({ subject_id: data.id })).toEqual([event]);
-    expect((await ask('/resume', data.id)).trim()).toBe(snippet(page, 'json', 'possible: pause').trim());
+    expect((await ask('/resume', data.id)).trim()).toBe(snippet(page, 'json', 'Allowed moves: pause').trim());
   });
 });

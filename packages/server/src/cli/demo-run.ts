@@ -1,16 +1,25 @@
+import {
+  DashboardView,
+  type DemoOptions,
+  LineView,
+  parseRate,
+  Refused,
+  type RunningDemo,
+  rateAccepts,
+  runDemo,
+  type Summary,
+  summaryLines,
+  type View,
+} from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
 import { type Config, settings, unknownSettings } from '../config.js';
-import { dashboard } from '../demo/dashboard.js';
-import { isExpected, type RunningDemo, runDemo } from '../demo/demo.js';
-import { parseRate, rateAccepts } from '../demo/rate.js';
-import { Screen } from '../demo/screen.js';
-import { progressLine, summaryLines } from '../demo/summary.js';
+import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
+import { platformToken } from '../keys.js';
+import { startService } from '../service.js';
+import { demoOrganization, prepareDemo } from '../welcome.js';
 import { CommandFailure, type Context, UsageError } from './command.js';
-import type { Terminal } from './terminal.js';
 
-const frameMs = 250;
-const lineMs = 5_000;
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
 const sameSignalMs = 1_000;
@@ -23,29 +32,69 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
   process.stdout.on('error', () => stop.ask());
   const log = new LogKeeper();
   const isDashboard = terminal.isInteractive && env.TERM !== 'dumb';
-  const isTold = !options.json || isDashboard;
   let view: View | undefined;
+  const onStart = (running: RunningDemo) => {
+    if (isDashboard) {
+      log.hold((message) => running.figures.troubled(message));
+      const keys = { onQuit: () => stop.ask(), onInterrupt: () => stop.insist() };
+      view = new DashboardView(running, (style, text) => terminal.paint(style, text), keys);
+    } else if (!options.json) view = new LineView(running, (line) => terminal.line(line));
+  };
+  const close = () => {
+    view?.close();
+    log.release();
+  };
   for (const warning of unknownSettings(env)) console.error(warning);
+  requireSettings(config);
   if (terminal.isInteractive) terminal.line('Starting …');
   try {
-    const summary = await runDemo({
-      ...{ config, perSecond, forMs, stop: stop.signal },
-      logger: createLogger(config, log),
-      seed: Date.now(),
-      onStart: (running) => {
-        if (isDashboard) view = new DashboardView(running, terminal, stop, log);
-        else if (isTold) view = new LineView(running, terminal);
-      },
-    });
-    view?.close();
+    const logger = createLogger(config, log);
+    const summary = await runOnService(config, logger, { perSecond, forMs, stop: stop.signal, onStart });
+    close();
     if (options.json) terminal.line(JSON.stringify(summary));
     else for (const line of [...summaryLines(summary), '', ...farewell(config)]) terminal.line(line);
   } catch (error) {
-    throw isExpected(error) ? new CommandFailure(error.message) : error;
+    throw error instanceof Refused ? new CommandFailure(error.message) : error;
   } finally {
-    view?.close();
-    log.release();
+    close();
     if (stop.isHungUp) terminal.hangUp();
+  }
+}
+
+/** Starts a service, lets the demo work on it, and stops it again. */
+async function runOnService(
+  config: Config,
+  logger: Logger,
+  options: Pick<DemoOptions, 'perSecond' | 'forMs' | 'stop' | 'onStart'>,
+): Promise<Summary> {
+  const service = await startService(config, logger);
+  try {
+    return await runDemo({
+      ...options,
+      service: {
+        publicUrl: service.publicUrl ?? '',
+        platformUrl: service.platformUrl ?? '',
+        accessToken: await prepareDemo(service.database, config.dataDir, Date.now()),
+        platformToken: config.platformToken ?? (await platformToken(config.dataDir)),
+        retryScheduleMs: config.retryScheduleMs,
+      },
+      organizationId: demoOrganization,
+      seed: Date.now(),
+    });
+  } finally {
+    await service.stop();
+  }
+}
+
+function requireSettings({ roles, egressAllow }: Config): void {
+  const missing = (['api', 'platform', 'delivery'] as const).filter((role) => !roles.has(role));
+  if (missing.length > 0) {
+    throw new CommandFailure(`POSTHORN_ROLES: the demo also needs ${missing.join(' and ')}; leave it unset.`);
+  }
+  if (createAddressPolicy(egressAllow).judge('127.0.0.1') !== 'allowed') {
+    throw new CommandFailure(
+      'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; add 127.0.0.0/8 or leave it unset.',
+    );
   }
 }
 
@@ -79,67 +128,6 @@ class Stop {
   insist(): void {
     if (this.signal.aborted && performance.now() - this.#askedMs > sameSignalMs) process.exit(130);
     this.ask();
-  }
-}
-
-interface View {
-  close: () => void;
-}
-
-class DashboardView implements View {
-  readonly #screen: Screen;
-  readonly #timer: NodeJS.Timeout;
-  readonly #log: LogKeeper;
-
-  constructor(running: RunningDemo, terminal: Terminal, stop: Stop, log: LogKeeper) {
-    const draw = () =>
-      this.#screen.show(
-        dashboard(running.figures, running.situation(), this.#screen.size, (style, text) =>
-          terminal.paint(style, text),
-        ),
-      );
-    this.#log = log;
-    log.hold((message) => running.figures.troubled(message));
-    this.#screen = new Screen(process.stdout, process.stdin, {
-      onResize: draw,
-      onKey: (keys) => {
-        for (const key of keys) {
-          if (key === 'q' || key === 'Q') stop.ask();
-          else if (key === ctrlC) stop.insist();
-          else if (key === '+' || key === '=') running.changePace(2);
-          else if (key === '-') running.changePace(0.5);
-        }
-        draw();
-      },
-    });
-    this.#timer = setInterval(draw, frameMs);
-    draw();
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-    this.#screen.close();
-    this.#log.release();
-  }
-}
-
-const ctrlC = '\u0003';
-
-/** Prints one line every few seconds, without escape codes, for pipes and logs. */
-class LineView implements View {
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(running: RunningDemo, terminal: Terminal) {
-    const { publicUrl, organizationId } = running.situation();
-    terminal.line(`Demo running: ${organizationId} on ${publicUrl}`);
-    this.#timer = setInterval(
-      () => terminal.line(progressLine(running.figures, running.situation().nowMs)),
-      lineMs,
-    );
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
   }
 }
 

@@ -47,8 +47,8 @@ const nullableTime = (description: string) => nullable(Type.String({ format: 'da
 
 const previousStatus = text('Status before the change.');
 const newStatus = text('Status after the change.');
-const currency = text('ISO 4217 code, such as `EUR`.');
-const serviceLineId = text('`LIN-*` of the service line concerned.');
+const currency = text('ISO 4217 currency code, such as `EUR`.');
+const serviceLineId = text('Service line ID (`LIN-*`).');
 
 const line = 'LIN-01K1R8T3M5Q7V9X2B4D6F8H0JA';
 const invoice = 'INV-01K1RB6W8Y0A2C4E6G8J0M2P4R';
@@ -69,15 +69,15 @@ const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
  */
 const table = {
   'service_line.activated': entry({
-    description: 'A service line moved to active status.',
+    description: 'A service line became active.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'service_line',
     schema: Type.Object({
       previous_status: previousStatus,
       new_status: newStatus,
-      execution_model: text('How the work of the line is carried out, such as `managed`.'),
-      product_line: text('The product line it is sold under.'),
+      execution_model: text('How the work is carried out, such as `managed`.'),
+      product_line: text('Product line of the service.'),
     }),
     sample: {
       previous_status: 'draft',
@@ -87,16 +87,16 @@ const table = {
     },
   }),
   'service_line.paused': entry({
-    description: 'Work on a service line stopped for the time being.',
+    description: 'Work on a service line was paused.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'service_line',
     schema: open({
-      id: text('`LIN-*` of the service line.'),
+      id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why it was paused.'),
-      resume_expected_at: nullableTime('When work is expected to go on; null where nobody knows.'),
+      reason: text('Reason.'),
+      resume_expected_at: nullableTime('Time when work is expected to resume. Null if unknown.'),
     }),
     sample: {
       id: line,
@@ -107,16 +107,16 @@ const table = {
     },
   }),
   'service_line.closed': entry({
-    description: 'A service line ended for good.',
+    description: 'A service line was closed for good.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'service_line',
     schema: open({
-      id: text('`LIN-*` of the service line.'),
+      id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why it was closed.'),
-      final_invoice_id: nullableText('`INV-*` of the last invoice; null where none is due.'),
+      reason: text('Reason.'),
+      final_invoice_id: nullableText('Invoice ID (`INV-*`) of the last invoice. Null if there is none.'),
     }),
     sample: {
       id: line,
@@ -127,15 +127,16 @@ const table = {
     },
   }),
   'service_line.status_changed': entry({
-    description: 'A service line changed status in a way that has no type of its own, such as resuming.',
+    description:
+      'The status of a service line changed in a way that has no event type of its own. For example, work resumed.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'service_line',
     schema: open({
-      id: text('`LIN-*` of the service line.'),
+      id: text('Service line ID (`LIN-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why it changed.'),
+      reason: text('Reason.'),
     }),
     sample: {
       id: line,
@@ -146,19 +147,19 @@ const table = {
   }),
 
   'invoice.finalized': entry({
-    description: 'An invoice moved from draft to open and is now owed.',
+    description: 'An invoice was finalized: it moved from draft to open.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'invoice',
     schema: open({
-      id: text('`INV-*` of the invoice.'),
+      id: text('Invoice ID (`INV-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
       service_line_id: serviceLineId,
-      number: text('The number printed on the invoice.'),
-      amount_minor: count('Total owed, in minor units of the currency.'),
+      number: text('Number on the invoice.'),
+      amount_minor: count('Total amount, in minor units of the currency.'),
       currency,
-      due_at: time('When payment is due.'),
+      due_at: time('Due date.'),
     }),
     sample: {
       id: invoice,
@@ -177,13 +178,13 @@ const table = {
     actors: ['user', 'system'],
     subject: 'invoice',
     schema: open({
-      id: text('`INV-*` of the invoice.'),
+      id: text('Invoice ID (`INV-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
       amount_minor: count('Amount received, in minor units of the currency.'),
       currency,
-      payment_method: text('How it was paid, such as `sepa_debit`.'),
-      paid_at: time('When the payment was received.'),
+      payment_method: text('Payment method, such as `sepa_debit`.'),
+      paid_at: time('Time when the payment was received.'),
     }),
     sample: {
       id: invoice,
@@ -196,19 +197,19 @@ const table = {
     },
   }),
   'invoice.payment_failed': entry({
-    description: 'A payment of an open invoice was tried and did not go through; the invoice stays open.',
+    description: 'A payment for an open invoice failed. The invoice stays open.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'invoice',
     schema: open({
-      id: text('`INV-*` of the invoice.'),
-      amount_minor: count('Amount that was tried, in minor units of the currency.'),
+      id: text('Invoice ID (`INV-*`).'),
+      amount_minor: count('Amount, in minor units of the currency.'),
       currency,
-      payment_method: text('How payment was tried.'),
-      failure_code: text("The payment provider's reason, for machines."),
-      failure_reason: text('The same reason, for people.'),
-      attempt: count('Which try this was, the first being 1.'),
-      next_attempt_at: nullableTime('When it is tried again; null where it is not.'),
+      payment_method: text('Payment method.'),
+      failure_code: text("The payment provider's error code."),
+      failure_reason: text('Reason, for people.'),
+      attempt: count('Number of the payment attempt, starting at 1.'),
+      next_attempt_at: nullableTime('Time of the next attempt. Null if there is none.'),
     }),
     sample: {
       id: invoice,
@@ -222,17 +223,17 @@ const table = {
     },
   }),
   'invoice.voided': entry({
-    description: 'An invoice was cancelled and is no longer owed.',
+    description: 'An invoice was voided and no longer has to be paid.',
     since: '0.1.0',
     actors: ['user'],
     subject: 'invoice',
     schema: open({
-      id: text('`INV-*` of the invoice.'),
+      id: text('Invoice ID (`INV-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      amount_minor: count('Amount no longer owed, in minor units of the currency.'),
+      amount_minor: count('Amount that no longer has to be paid, in minor units of the currency.'),
       currency,
-      reason: text('Why it was voided.'),
+      reason: text('Reason.'),
     }),
     sample: {
       id: invoice,
@@ -245,15 +246,18 @@ const table = {
   }),
 
   'incident.opened': entry({
-    description: 'An incident was created.',
+    description: 'An incident was opened.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'incident',
     schema: Type.Object({
-      id: Type.String({ pattern: '^INC-.', description: '`INC-*` of the incident.' }),
-      service_line_id: Type.String({ pattern: '^LIN-.', description: '`LIN-*` of the service line hit.' }),
-      severity: Type.String({ pattern: '^p\\d$', description: '`p` and a digit, `p0` being the gravest.' }),
-      title: text('What is wrong, in one line.'),
+      id: Type.String({ pattern: '^INC-.', description: 'Incident ID (`INC-*`).' }),
+      service_line_id: Type.String({
+        pattern: '^LIN-.',
+        description: 'ID of the affected service line (`LIN-*`).',
+      }),
+      severity: Type.String({ pattern: '^p\\d$', description: 'Severity, from `p0` (most severe) to `p9`.' }),
+      title: text('Title.'),
     }),
     sample: {
       id: incident,
@@ -263,18 +267,18 @@ const table = {
     },
   }),
   'incident.resolved': entry({
-    description: 'The cause of an incident is gone and its effects are repaired.',
+    description: 'An incident was resolved.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'incident',
     schema: open({
-      id: text('`INC-*` of the incident.'),
+      id: text('Incident ID (`INC-*`).'),
       service_line_id: serviceLineId,
       previous_status: previousStatus,
       new_status: newStatus,
-      severity: text('Severity at the end, such as `p1`.'),
-      resolution: text('What ended it.'),
-      duration_ms: count('From opening to resolution, in milliseconds.'),
+      severity: text('Final severity, such as `p1`.'),
+      resolution: text('How the incident was resolved.'),
+      duration_ms: count('Time from opening to resolution, in milliseconds.'),
     }),
     sample: {
       id: incident,
@@ -287,16 +291,16 @@ const table = {
     },
   }),
   'incident.severity_changed': entry({
-    description: 'An open incident turned out to be graver or milder than thought.',
+    description: 'The severity of an open incident changed.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'incident',
     schema: open({
-      id: text('`INC-*` of the incident.'),
+      id: text('Incident ID (`INC-*`).'),
       service_line_id: serviceLineId,
       previous_severity: text('Severity before the change, such as `p2`.'),
       new_severity: text('Severity after the change, such as `p1`.'),
-      reason: text('Why it was judged anew.'),
+      reason: text('Reason.'),
     }),
     sample: {
       id: incident,
@@ -308,16 +312,16 @@ const table = {
   }),
 
   'agent.run.started': entry({
-    description: 'An agent began a run.',
+    description: 'An agent started a run.',
     since: '0.1.0',
     actors: ['agent', 'user', 'system'],
     subject: 'run',
     schema: open({
-      id: text('`RUN-*` of the run.'),
-      agent_id: text('`AGT-*` of the agent that runs.'),
+      id: text('Run ID (`RUN-*`).'),
+      agent_id: text('Agent ID (`AGT-*`).'),
       service_line_id: serviceLineId,
-      task_id: nullableText('The task worked on; null where the run serves none.'),
-      trigger: text('What set it off, such as `schedule`.'),
+      task_id: nullableText('Task ID. Null if the run does not belong to a task.'),
+      trigger: text('What started the run, such as `schedule`.'),
     }),
     sample: {
       id: run,
@@ -328,15 +332,15 @@ const table = {
     },
   }),
   'agent.run.completed': entry({
-    description: 'A run came to its end and has an outcome.',
+    description: 'A run completed.',
     since: '0.1.0',
     actors: ['agent'],
     subject: 'run',
     schema: Type.Object({
       service_line_id: serviceLineId,
-      duration_ms: count('How long the run took, in milliseconds.'),
-      tokens_used: count('Tokens the run consumed.'),
-      outcome: text('What came of it, such as `success`.'),
+      duration_ms: count('Duration in milliseconds.'),
+      tokens_used: count('Number of tokens used.'),
+      outcome: text('Outcome, such as `success`.'),
     }),
     sample: {
       service_line_id: line,
@@ -346,19 +350,19 @@ const table = {
     },
   }),
   'agent.run.failed': entry({
-    description: 'A run broke off before it had an outcome.',
+    description: 'A run failed before it completed.',
     since: '0.1.0',
     actors: ['agent', 'system'],
     subject: 'run',
     schema: open({
-      id: text('`RUN-*` of the run.'),
-      agent_id: text('`AGT-*` of the agent that ran.'),
+      id: text('Run ID (`RUN-*`).'),
+      agent_id: text('Agent ID (`AGT-*`).'),
       service_line_id: serviceLineId,
-      duration_ms: count('How long it ran, in milliseconds.'),
-      tokens_used: count('Tokens consumed until then.'),
-      error_code: text('What broke it off, for machines.'),
-      error_message: text('What broke it off, for people.'),
-      retryable: flag('Whether the same run may succeed when tried again.'),
+      duration_ms: count('Duration in milliseconds.'),
+      tokens_used: count('Number of tokens used.'),
+      error_code: text('Error code.'),
+      error_message: text('Error message.'),
+      retryable: flag('Whether it makes sense to try again.'),
     }),
     sample: {
       id: run,
@@ -372,17 +376,17 @@ const table = {
     },
   }),
   'agent.policy_violated': entry({
-    description: 'An agent did, or tried, something that a policy forbids.',
+    description: 'An agent did, or tried to do, something that a policy forbids.',
     since: '0.1.0',
     actors: ['agent', 'system'],
     subject: 'agent',
     schema: open({
-      id: text('`AGT-*` of the agent.'),
-      run_id: nullableText('`RUN-*` it happened in; null outside any run.'),
+      id: text('Agent ID (`AGT-*`).'),
+      run_id: nullableText('Run ID (`RUN-*`). Null if it happened outside a run.'),
       service_line_id: serviceLineId,
-      policy: text('The policy violated.'),
+      policy: text('Policy that was violated.'),
       action: text('What the agent did or tried to do.'),
-      blocked: flag('Whether the action was kept from taking effect.'),
+      blocked: flag('Whether the action was blocked.'),
     }),
     sample: {
       id: agent,
@@ -395,16 +399,16 @@ const table = {
   }),
 
   'user.invited': entry({
-    description: 'Somebody was asked to join the organization.',
+    description: 'A user was invited to the organization.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
     schema: open({
-      id: text('`USR-*` of the invited user.'),
-      email: text('Address the invitation went to.'),
-      role: text('Role the user will have.'),
-      invited_by: text('`USR-*` of whoever invited.'),
-      expires_at: nullableTime('Until when the invitation stands; null for no end.'),
+      id: text('User ID (`USR-*`).'),
+      email: text('Email address of the invitation.'),
+      role: text('Role of the user.'),
+      invited_by: text('ID of the user who sent the invitation (`USR-*`).'),
+      expires_at: nullableTime('Time when the invitation expires. Null if it does not.'),
     }),
     sample: {
       id: user,
@@ -415,15 +419,15 @@ const table = {
     },
   }),
   'user.role_changed': entry({
-    description: 'A user was given another role.',
+    description: 'The role of a user changed.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
     schema: open({
-      id: text('`USR-*` of the user.'),
+      id: text('User ID (`USR-*`).'),
       previous_role: text('Role before the change.'),
       new_role: text('Role after the change.'),
-      changed_by: text('`USR-*` of whoever changed it.'),
+      changed_by: text('ID of the user who changed the role (`USR-*`).'),
     }),
     sample: {
       id: user,
@@ -433,16 +437,16 @@ const table = {
     },
   }),
   'user.deactivated': entry({
-    description: 'A user lost access to the organization.',
+    description: 'A user was deactivated and has no more access to the organization.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
     schema: open({
-      id: text('`USR-*` of the user.'),
+      id: text('User ID (`USR-*`).'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why access ended.'),
-      deactivated_by: text('`USR-*` of whoever ended it.'),
+      reason: text('Reason.'),
+      deactivated_by: text('ID of the user who deactivated the user (`USR-*`).'),
     }),
     sample: {
       id: user,
@@ -454,16 +458,16 @@ const table = {
   }),
 
   'integration.connected': entry({
-    description: 'An outside system was linked and can be synchronised.',
+    description: 'An external system was connected.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'integration',
     schema: open({
-      id: text('Identifier of the integration.'),
-      provider: text('The outside system, such as `zendesk`.'),
+      id: text('Integration ID.'),
+      provider: text('External system, such as `zendesk`.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      scopes: list('What the platform may do there.'),
+      scopes: list('Permissions of the platform in the external system.'),
     }),
     sample: {
       id: integration,
@@ -474,18 +478,18 @@ const table = {
     },
   }),
   'integration.sync_failed': entry({
-    description: 'Synchronising with an outside system broke off.',
+    description: 'Synchronisation with an external system failed.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'integration',
     schema: open({
-      id: text('Identifier of the integration.'),
-      provider: text('The outside system.'),
-      error_code: text('What broke it off, for machines.'),
-      error_message: text('What broke it off, for people.'),
-      records_synced: count('Records that were synchronised before it broke off.'),
-      last_success_at: nullableTime('End of the latest complete synchronisation; null before the first.'),
-      next_attempt_at: nullableTime('When it is tried again; null where it is not.'),
+      id: text('Integration ID.'),
+      provider: text('External system.'),
+      error_code: text('Error code.'),
+      error_message: text('Error message.'),
+      records_synced: count('Number of records that were synchronised before the failure.'),
+      last_success_at: nullableTime('End of the latest complete synchronisation. Null before the first.'),
+      next_attempt_at: nullableTime('Time of the next attempt. Null if there is none.'),
     }),
     sample: {
       id: integration,
@@ -498,16 +502,16 @@ const table = {
     },
   }),
   'integration.disconnected': entry({
-    description: 'The link to an outside system ended.',
+    description: 'An external system was disconnected.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'integration',
     schema: open({
-      id: text('Identifier of the integration.'),
-      provider: text('The outside system.'),
+      id: text('Integration ID.'),
+      provider: text('External system.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why the link ended.'),
+      reason: text('Reason.'),
     }),
     sample: {
       id: integration,
@@ -519,17 +523,17 @@ const table = {
   }),
 
   'execution.blocked': entry({
-    description: 'Work under way cannot go on until something else happens.',
+    description: 'Work in progress is blocked.',
     since: '0.1.0',
     actors: ['agent', 'user', 'system'],
     subject: 'execution',
     schema: open({
-      id: text('Identifier of the execution.'),
+      id: text('Execution ID.'),
       service_line_id: serviceLineId,
-      task_id: nullableText('The task carried out; null where there is none.'),
+      task_id: nullableText('Task ID. Null if there is none.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('What it waits for.'),
+      reason: text('What has to happen first.'),
     }),
     sample: {
       id: execution,
@@ -541,18 +545,18 @@ const table = {
     },
   }),
   'execution.resumed': entry({
-    description: 'Blocked work goes on.',
+    description: 'Blocked work resumed.',
     since: '0.1.0',
     actors: ['agent', 'user', 'system'],
     subject: 'execution',
     schema: open({
-      id: text('Identifier of the execution.'),
+      id: text('Execution ID.'),
       service_line_id: serviceLineId,
-      task_id: nullableText('The task carried out; null where there is none.'),
+      task_id: nullableText('Task ID. Null if there is none.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      resolution: text('What removed the block.'),
-      blocked_ms: count('How long it was blocked, in milliseconds.'),
+      resolution: text('What ended the block.'),
+      blocked_ms: count('Duration of the block in milliseconds.'),
     }),
     sample: {
       id: execution,
@@ -571,11 +575,11 @@ const table = {
     actors: ['system'],
     subject: 'capacity',
     schema: open({
-      id: text('Identifier of the capacity.'),
+      id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      utilisation: amount('Share of the capacity in use, 1 being all of it; more than 1 is overload.'),
-      threshold: amount('The share that was crossed.'),
-      window_ms: count('The time over which utilisation was measured, in milliseconds.'),
+      utilisation: amount('Share of the capacity in use. 1 is full use, and more is overload.'),
+      threshold: amount('Threshold that was crossed.'),
+      window_ms: count('Period of the measurement in milliseconds.'),
     }),
     sample: {
       id: capacity,
@@ -586,18 +590,18 @@ const table = {
     },
   }),
   'capacity.gap_detected': entry({
-    description: 'More work is foreseen than there is capacity for.',
+    description: 'More work is planned than there is capacity for.',
     since: '0.1.0',
     actors: ['system', 'agent'],
     subject: 'capacity',
     schema: open({
-      id: text('Identifier of the capacity.'),
+      id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      skill: text('The skill that runs short.'),
-      required_hours: amount('Hours of work foreseen.'),
-      available_hours: amount('Hours at hand.'),
-      starts_at: time('Start of the time it is about.'),
-      ends_at: time('End of the time it is about.'),
+      skill: text('Skill that is missing.'),
+      required_hours: amount('Planned hours of work.'),
+      available_hours: amount('Available hours of work.'),
+      starts_at: time('Start of the period.'),
+      ends_at: time('End of the period.'),
     }),
     sample: {
       id: capacity,
@@ -611,18 +615,18 @@ const table = {
   }),
 
   'task.created': entry({
-    description: 'A task came into being.',
+    description: 'A task was created.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'task',
     schema: open({
-      id: text('Identifier of the task.'),
-      title: text('What is to be done, in one line.'),
-      status: text('The status it starts in.'),
-      priority: text('How urgent it is, such as `high`.'),
+      id: text('Task ID.'),
+      title: text('Title.'),
+      status: text('First status.'),
+      priority: text('Priority, such as `high`.'),
       service_line_id: serviceLineId,
-      assignee_id: nullableText('`USR-*` or `AGT-*` it falls to; null while it falls to nobody.'),
-      due_at: nullableTime('When it should be done; null for no date.'),
+      assignee_id: nullableText('ID of the assignee (`USR-*` or `AGT-*`). Null if there is none.'),
+      due_at: nullableTime('Due date. Null if there is none.'),
     }),
     sample: {
       id: task,
@@ -635,16 +639,16 @@ const table = {
     },
   }),
   'task.status_changed': entry({
-    description: 'A task moved on, or back.',
+    description: 'The status of a task changed.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'task',
     schema: open({
-      id: text('Identifier of the task.'),
+      id: text('Task ID.'),
       service_line_id: serviceLineId,
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('Why it changed.'),
+      reason: text('Reason.'),
     }),
     sample: {
       id: task,
@@ -655,16 +659,16 @@ const table = {
     },
   }),
   'task.assigned': entry({
-    description: 'A task fell to somebody, or to somebody else than before.',
+    description: 'A task was assigned to a user or an agent.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'task',
     schema: open({
-      id: text('Identifier of the task.'),
+      id: text('Task ID.'),
       service_line_id: serviceLineId,
-      assignee_type: text('Kind of the assignee, such as `agent`.'),
-      assignee_id: text('`USR-*` or `AGT-*` it falls to now.'),
-      previous_assignee_id: nullableText('Who had it before; null where nobody had.'),
+      assignee_type: text('Type of the assignee, such as `agent`.'),
+      assignee_id: text('ID of the assignee (`USR-*` or `AGT-*`).'),
+      previous_assignee_id: nullableText('ID of the previous assignee. Null if there was none.'),
     }),
     sample: {
       id: task,
@@ -676,19 +680,19 @@ const table = {
   }),
 
   'webhook.delivery_failed': entry({
-    description: 'All five attempts to deliver an event to a webhook failed.',
+    description: 'All attempts to deliver an event to a webhook failed.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'webhook',
     schema: Type.Object({
-      webhook_id: text('`WHK-*` of the webhook.'),
-      delivery_id: text('`WDLV-*` of the delivery.'),
-      event_id: text('`EVT-*` of the event that was not delivered.'),
+      webhook_id: text('Webhook ID (`WHK-*`).'),
+      delivery_id: text('Delivery ID (`WDLV-*`).'),
+      event_id: text('ID of the event that was not delivered (`EVT-*`).'),
       event_type: text('Type of that event.'),
-      attempts: count('Attempts made.'),
-      http_status: nullableCount('Status of the last attempt; null where none came.'),
-      error: nullableText('Why no status came, such as `timeout`; null where one did.'),
-      last_attempt_at: time('When the last attempt was made.'),
+      attempts: count('Number of attempts.'),
+      http_status: nullableCount('Status of the last attempt. Null if there was none.'),
+      error: nullableText('Why there was no status, such as `timeout`. Null if there was one.'),
+      last_attempt_at: time('Time of the last attempt.'),
     }),
     sample: {
       webhook_id: webhook,
@@ -702,15 +706,15 @@ const table = {
     },
   }),
   'webhook.verification_failed': entry({
-    description: 'A receiver did not answer the verification request with 200 in time.',
+    description: 'A receiver did not return 200 to the verification request in time.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'webhook',
     schema: Type.Object({
-      webhook_id: text('`WHK-*` of the webhook.'),
-      reason: text('What went wrong, such as `timeout`.'),
-      http_status: nullableCount('Status the receiver answered; null where none came.'),
-      duration_ms: nullableCount('How long the request took; null where none could be sent.'),
+      webhook_id: text('Webhook ID (`WHK-*`).'),
+      reason: text('Reason, such as `timeout`.'),
+      http_status: nullableCount('Status that the receiver returned. Null if there was none.'),
+      duration_ms: nullableCount('Duration in milliseconds. Null if no request could be sent.'),
     }),
     sample: {
       webhook_id: webhook,
@@ -720,14 +724,15 @@ const table = {
     },
   }),
   'webhook.disabled': entry({
-    description: 'A webhook was switched off and receives nothing until it is made active again.',
+    description: 'A webhook was disabled. It receives no events until it is activated again.',
     since: '0.1.0',
     actors: ['system', 'user'],
     subject: 'webhook',
     schema: Type.Object({
-      webhook_id: text('`WHK-*` of the webhook.'),
+      webhook_id: text('Webhook ID (`WHK-*`).'),
       reason: Type.Enum(['gone', 'failing', 'manual'], {
-        description: 'The receiver answered 410, failed for days, or somebody decided it.',
+        description:
+          '`gone`: the receiver returned 410. `failing`: deliveries failed for days. `manual`: a request disabled it.',
       }),
     }),
     sample: { webhook_id: webhook, reason: 'gone' },

@@ -8,3 +8,18 @@ export function parseDurationMs(text: string): number | undefined {
 }
 
 export const dayMs = unitMs.d;
+
+const names = [
+  ['day', unitMs.d],
+  ['hour', unitMs.h],
+  ['minute', unitMs.m],
+  ['second', unitMs.s],
+  ['millisecond', unitMs.ms],
+] as const;
+
+/** Returns a duration in words, in the largest unit that divides it: `90 minutes`, `1 day`. */
+export function durationText(ms: number): string {
+  const [name, unit] = names.find(([, each]) => ms >= each && ms % each === 0) ?? ['millisecond', 1];
+  const count = ms / unit;
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
+}

@@ -1,7 +1,7 @@
 import type { DefinedError } from 'ajv';
 import { patternInWords } from './pattern.js';
 
-/** One thing wrong with a value: where, in words for machines, in words for people. */
+/** One error in a value: where it is, a code for programs, and a text for people. */
 export interface Fault {
   /** JSON pointer (RFC 6901) inside the value. */
   readonly pointer: string;
@@ -10,7 +10,7 @@ export interface Fault {
   readonly detail: string;
 }
 
-/** What Ajv and Fastify both report of a keyword that does not hold. */
+/** What Ajv and Fastify both report for a keyword that fails. */
 interface KeywordError {
   readonly keyword: string;
   readonly instancePath: string;
@@ -21,7 +21,7 @@ interface KeywordError {
   readonly parentSchema?: unknown;
 }
 
-/** An error, and where it stands for others, the errors of what it tried. */
+/** An error and, if it stands for others, the errors of the branches it tried. */
 interface Finding {
   readonly error: KeywordError;
   readonly tried: readonly Finding[];
@@ -29,7 +29,7 @@ interface Finding {
 
 const trying = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames']);
 
-/** Every fault once, in Ajv's order. `value` is the whole value that was validated. */
+/** Returns every fault once, in Ajv's order. `value` is the whole value that was validated. */
 export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined, value: unknown): Fault[] {
   const faults = nest(errors ?? []).flatMap((finding) => faultsOf(finding, value));
   const outOfChoice = new Set(
@@ -37,7 +37,7 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
   );
   const seen = new Set<string>();
   return faults.filter(({ pointer, code, detail }) => {
-    // A closed choice already says what is accepted; the type beside it is the same news again.
+    // A closed choice already says what is accepted, so its type is not worth a second fault.
     if (code === 'wrong_type' && outOfChoice.has(pointer)) return false;
     const key = JSON.stringify([pointer, code, detail]);
     return !seen.has(key) && seen.add(key);
@@ -141,7 +141,7 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
       return {
         pointer: join(pointer, missingProperty),
         code: 'required',
-        detail: `is required where ${property} is given`,
+        detail: `is required when ${property} is given`,
       };
     }
     case 'additionalProperties':
@@ -153,7 +153,7 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
       return {
         pointer: join(pointer, propertyName),
         code: 'invalid_name',
-        detail: 'is not an acceptable field name',
+        detail: 'is not a valid field name',
       };
     }
     case 'type':
@@ -192,12 +192,12 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
     case 'uniqueItems':
       return fault(
         'duplicate_items',
-        `must not repeat an item: ${error.params.j} and ${error.params.i} are the same`,
+        `must not contain duplicates: items ${error.params.j} and ${error.params.i} are the same`,
       );
     case 'contains': {
       const { minContains, maxContains } = error.params;
       const atMost = maxContains === undefined ? '' : ` and at most ${maxContains}`;
-      const items = `${countOf(minContains, 'item')} of the accepted form`;
+      const items = countOf(minContains, 'matching item');
       return fault('wrong_item_count', `must have at least ${items}${atMost}`);
     }
     case 'minProperties':
@@ -205,7 +205,7 @@ function faultOf(raw: KeywordError, root: unknown): Fault {
     case 'maxProperties':
       return fault('too_many_fields', `must have at most ${countOf(error.params.limit, 'field')}`);
     case 'oneOf':
-      return fault('ambiguous', 'must match exactly one of the accepted forms, matches several');
+      return fault('ambiguous', 'must match exactly one of the accepted forms, but matches several');
     case 'anyOf':
       return fault('no_match', 'must match one of the accepted forms');
     case 'not':
@@ -224,7 +224,7 @@ function patternPhrase(pattern: string): string {
 function unknownField(pointer: string, schema: unknown): Fault {
   const known = Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
   const detail =
-    known.length === 0 ? 'is not a known field' : `is not a known field; known are ${known.join(', ')}`;
+    known.length === 0 ? 'is not a known field' : `is not a known field; known fields: ${known.join(', ')}`;
   return { pointer, code: 'unknown_field', detail };
 }
 
@@ -241,7 +241,7 @@ const nameOfType: Readonly<Record<string, string>> = {
 const nameOfFormat: Readonly<Record<string, string>> = {
   'date-time': 'an RFC 3339 date and time with an offset, such as 2026-01-31T09:30:00.000Z',
   date: 'a date such as 2026-01-31',
-  email: 'an e-mail address',
+  email: 'an email address',
   uri: 'an absolute URI',
   uuid: 'a UUID',
 };

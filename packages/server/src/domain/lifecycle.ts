@@ -25,6 +25,8 @@ export type Attribute = AttributeOrigin & {
 type AttributeOrigin = { readonly of: EventTypeName } | { readonly schema: TSchema };
 
 export interface Move {
+  /** For the API reference, if the name of the move does not say it. */
+  readonly summary?: string;
   /** Where it leads from each status that allows it. */
   readonly takes: Readonly<Record<string, string>>;
   readonly event: EventTypeName;
@@ -88,6 +90,6 @@ export function possibleMoves({ moves }: Lifecycle, status: string): readonly st
 
 /** Why a move was refused, and what to do instead. */
 export function refusalOf(what: string, status: string, move: string, possible: readonly string[]): string {
-  const instead = possible.length > 0 ? `possible: ${possible.join(', ')}` : 'no move leads on from there';
-  return `${what} is ${status}, which does not allow '${move}'; ${instead}.`;
+  const instead = possible.length > 0 ? `Allowed moves: ${possible.join(', ')}` : 'No move is allowed';
+  return `${what} is ${status}, which does not allow '${move}'. ${instead}.`;
 }

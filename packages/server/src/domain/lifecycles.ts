@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Lifecycle } from './lifecycle.js';
 
 const name = (example: string) => ({
-  schema: Type.String({ maxLength: 256, description: 'What people call it.', examples: [example] }),
+  schema: Type.String({ maxLength: 256, description: 'Name.', examples: [example] }),
 });
 
 /**
@@ -37,7 +37,7 @@ export const lifecycles = {
       currency: { of: 'invoice.finalized', fallback: { value: 'EUR' } },
       due_at: { of: 'invoice.finalized' },
       payment_attempts: {
-        schema: Type.Integer({ minimum: 0, description: 'How often a payment failed.', examples: [0] }),
+        schema: Type.Integer({ minimum: 0, description: 'Number of failed payments.', examples: [0] }),
         counts: 'attempt',
         fallback: { value: 0 },
       },
@@ -52,6 +52,7 @@ export const lifecycles = {
         fills: { paid_at: 'now' },
       },
       'fail-payment': {
+        summary: 'Record a failed payment',
         takes: { open: 'open' },
         event: 'invoice.payment_failed',
         tells: ['amount_minor', 'currency'],
@@ -70,6 +71,7 @@ export const lifecycles = {
     creation: { to: 'open', event: 'incident.opened' },
     moves: {
       'change-severity': {
+        summary: 'Change the severity of an incident',
         takes: { open: 'open' },
         event: 'incident.severity_changed',
         needs: ['severity'],
@@ -83,7 +85,11 @@ export const lifecycles = {
     attributes: { name: name('Invoice reader') },
     creation: { to: 'active' },
     moves: {
-      'report-violation': { takes: { active: 'active' }, event: 'agent.policy_violated' },
+      'report-violation': {
+        summary: 'Report a policy violation',
+        takes: { active: 'active' },
+        event: 'agent.policy_violated',
+      },
     },
   },
   runs: {
@@ -118,6 +124,7 @@ export const lifecycles = {
     creation: { to: 'invited', event: 'user.invited' },
     moves: {
       'change-role': {
+        summary: 'Change the role of a user',
         takes: { invited: 'invited' },
         event: 'user.role_changed',
         needs: ['role'],
@@ -139,7 +146,11 @@ export const lifecycles = {
     },
     creation: { to: 'connected', event: 'integration.connected' },
     moves: {
-      'fail-sync': { takes: { connected: 'connected' }, event: 'integration.sync_failed' },
+      'fail-sync': {
+        summary: 'Record a failed sync',
+        takes: { connected: 'connected' },
+        event: 'integration.sync_failed',
+      },
       disconnect: { takes: { connected: 'disconnected' }, event: 'integration.disconnected' },
       reconnect: { takes: { disconnected: 'connected' }, event: 'integration.connected' },
     },
@@ -168,10 +179,12 @@ export const lifecycles = {
     creation: { to: 'normal' },
     moves: {
       warn: {
+        summary: 'Warn about utilisation',
         takes: { normal: 'strained', strained: 'strained', short: 'strained' },
         event: 'capacity.utilisation_warning',
       },
       'detect-gap': {
+        summary: 'Record a capacity gap',
         takes: { normal: 'short', strained: 'short', short: 'short' },
         event: 'capacity.gap_detected',
       },

@@ -10,27 +10,27 @@ import { unstorableFaults } from './storable.js';
 const reference = (description: string, example: { type: string; id: string }) =>
   Type.Object(
     {
-      type: Type.String({ pattern: kindPattern, description: 'The kind: `user`, `invoice`, …' }),
-      id: Type.String({ pattern: identifierPattern.resource, description: 'Its id.' }),
+      type: Type.String({ pattern: kindPattern, description: 'Type, such as `user` or `invoice`.' }),
+      id: Type.String({ pattern: identifierPattern.resource, description: 'ID.' }),
     },
     { additionalProperties: false, description, examples: [example] },
   );
 
-/** What a producer sends to have an event recorded. */
+/** The event that a producer sends. */
 export const NewEventSchema = Type.Object(
   {
     type: Type.String({
-      description: 'A type of the catalogue; not `webhook.*`.',
+      description: 'Event type. `webhook.*` is not allowed.',
       examples: ['invoice.finalized'],
     }),
     organization_id: Type.String({
       pattern: identifierPattern.organization,
-      description: 'The organization it belongs to.',
+      description: 'Organization ID.',
       examples: ['ORG-demo'],
     }),
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
-        description: 'The workspace it belongs to. Left out or null: the whole organization.',
+        description: 'Workspace ID. Leave it out, or use null, if it concerns the whole organization.',
         examples: ['WS-berlin'],
       }),
     ),
@@ -40,7 +40,7 @@ export const NewEventSchema = Type.Object(
       {},
       {
         additionalProperties: true,
-        description: 'As the schema of the type says; further fields are allowed.',
+        description: 'Must match the schema of the event type. Additional fields are allowed.',
         examples: [{ id: 'INV-2041', number: '2026-000418', amount_minor: 1249900, currency: 'EUR' }],
       },
     ),
@@ -50,7 +50,7 @@ export const NewEventSchema = Type.Object(
         maxLength: 255,
         pattern: textPattern.plain,
         description:
-          'The same key again in the organization within 24 h answers the first event and records nothing.',
+          'Makes it safe to repeat the request. For 24 hours, the same key in the same organization returns the first event and records nothing.',
       }),
     ),
   },
@@ -61,7 +61,7 @@ const faultsMax = 100;
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
-/** Looks at a whole batch; each fault's pointer starts with the event's index. */
+/** Returns a check of a whole batch. The pointer of each fault starts with the index of the event. */
 export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
   const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
   const hasShape = ajv.compile(NewEventSchema);
@@ -97,13 +97,13 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
     return {
       pointer: '/type',
       code: 'reserved_type',
-      detail: 'webhook.* events are recorded by the service itself',
+      detail: 'webhook.* events can only be recorded by the service itself',
     };
   }
   if (catalogue.get(type)) return undefined;
   const nearest = catalogue.nearest(type);
-  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
-  return { pointer: '/type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` };
+  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
+  return { pointer: '/type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` };
 }
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);

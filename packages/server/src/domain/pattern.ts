@@ -1,6 +1,6 @@
 import { identifierPattern, kindPattern } from './identifier.js';
 
-/** Texts that may hold anything but control characters. */
+/** Texts without control characters. */
 export const textPattern = {
   plain: '^[^\\u0000-\\u001f\\u007f]*$',
   /** Half a surrogate pair has no UTF-8 bytes: a key made of it would not be what its author gave. */
@@ -10,18 +10,18 @@ export const textPattern = {
 const printable = 'printable ASCII characters without spaces';
 
 const words: Readonly<Record<string, string>> = {
-  [identifierPattern.organization]: `ORG- and 1 to 120 ${printable}`,
-  [identifierPattern.workspace]: `WS- and 1 to 120 ${printable}`,
+  [identifierPattern.organization]: `ORG- followed by 1 to 120 ${printable}`,
+  [identifierPattern.workspace]: `WS- followed by 1 to 120 ${printable}`,
   [identifierPattern.resource]: `1 to 128 ${printable}`,
-  [kindPattern]: 'a lower-case letter, then at most 63 lower-case letters, digits or underscores',
+  [kindPattern]: 'a lower-case letter followed by up to 63 lower-case letters, digits or underscores',
   [textPattern.plain]: 'text without control characters',
   [textPattern.signing]: 'text without control characters',
   '^p\\d$': 'one of p0 to p9',
 };
 
-/** What a pattern asks for, in words for people; undefined where only the pattern itself can say it. */
+/** Returns what a pattern accepts, in words, or undefined if it has none. */
 export function patternInWords(pattern: string): string | undefined {
   const prefix = /^\^([A-Z]+-)\.?$/.exec(pattern)?.[1];
-  if (prefix !== undefined) return `an id ${prefix}…`;
+  if (prefix !== undefined) return `an ID that starts with ${prefix}`;
   return Object.hasOwn(words, pattern) ? words[pattern] : undefined;
 }

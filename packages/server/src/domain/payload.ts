@@ -35,7 +35,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   return (type, payload) => {
     const known = catalogue.get(type);
     if (!known)
-      return [{ pointer: '', code: 'unknown_event_type', detail: 'belongs to no known event type' }];
+      return [{ pointer: '', code: 'unknown_event_type', detail: 'does not belong to a known event type' }];
     if (!isObject(payload)) return faultsFromAjv([notAnObject], payload);
     const validate = validatorOf(known);
     return validate(payload) ? [] : faultsFromAjv(validate.errors, payload);

@@ -1,174 +1,177 @@
 /**
- * Every code an error response can carry, with what it means and what to do. The API reference and docs/errors.md
- * are made from this table; a link leads to a page beside the latter.
+ * Every code that an error response can have, with its meaning and what to do. The API reference and docs/errors.md
+ * are made from this table.
  */
 export const problems = {
   malformed_json: {
     status: 400,
-    title: 'The body is not valid JSON',
+    title: 'Invalid JSON',
     advice:
-      'The body is not JSON, or not UTF-8. The detail names the character at which reading it failed, for ' +
-      'NDJSON the line. A request that says `Content-Type: application/json` must have a body: leave the ' +
-      'header out where you send none.',
+      'The body is not valid JSON, or not UTF-8. The detail gives the position of the error; for NDJSON, ' +
+      'the line. If you send no body, leave out `Content-Type: application/json`.',
   },
   malformed_request: {
     status: 400,
-    title: 'The request could not be read as HTTP',
+    title: 'Malformed HTTP request',
     advice:
-      'What came is not a well-formed HTTP request: a broken head, a path that cannot be decoded, a body ' +
-      'that ended early. It may also come with status 408 (too slow) or 431 (headers too large).',
+      'The request is not well-formed HTTP: for example, the headers are broken, the path cannot be ' +
+      'decoded, or the body ended early. The status can also be 408 (the request took too long to arrive) ' +
+      'or 431 (the headers are too large).',
   },
   invalid_parameter: {
     status: 400,
-    title: 'A parameter or header has a fault',
+    title: 'Invalid parameter or header',
     advice:
-      'The query string has a fault, or a header that works like a parameter (`Last-Event-ID`, ' +
-      '`Idempotency-Key`). Unknown and repeated parameters are faults, too: nothing is ignored or corrected ' +
-      'silently.',
+      'A query parameter is not valid, or a header that acts as one (`Last-Event-ID`, `Idempotency-Key`). ' +
+      'Unknown and repeated parameters are errors too. See `errors`.',
   },
   invalid_cursor: {
     status: 400,
-    title: 'The cursor cannot be used for this request',
+    title: 'Invalid cursor',
     advice:
-      'The cursor is not one of ours, or was given out for other filters or another order. Start again ' +
-      'without it. `limit` may change between pages, nothing else.',
+      'The cursor does not come from this service, or it comes from a request with other filters or another ' +
+      'order. Start again without a cursor. Only `limit` may change between pages.',
   },
   unauthenticated: {
     status: 401,
-    title: 'A valid access token is needed',
+    title: 'Missing or invalid token',
     advice:
-      'There is no token, or it is malformed, unknown, expired or revoked. On the platform listener: it is ' +
-      'not the platform token.',
+      'The token is missing, malformed, unknown, expired or revoked. The platform listener accepts the ' +
+      'platform token only.',
   },
   insufficient_scope: {
     status: 403,
-    title: 'The access token lacks a scope',
-    advice:
-      'The token is good, but was made without a scope this needs; the detail names it. Creating a webhook ' +
-      'needs `webhooks:write` and `events:read`.',
+    title: 'Insufficient scope',
+    advice: 'The token is valid but does not have a required scope. The detail names the scope.',
   },
   organization_forbidden: {
     status: 403,
-    title: 'The access token is not for this organization',
+    title: 'Organization not allowed',
     advice:
-      'The request names an organization the token is not for. The answer is the same whether or not that ' +
-      'one exists.',
+      'The token does not belong to the organization in the request. The response is the same whether or ' +
+      'not that organization exists.',
   },
   workspace_forbidden: {
     status: 403,
-    title: 'The access token is not for this workspace',
-    advice: 'The token is bound to another workspace.',
+    title: 'Workspace not allowed',
+    advice: 'The token is limited to another workspace.',
   },
   not_found: {
     status: 404,
-    title: 'There is nothing here',
+    title: 'Not found',
     advice:
-      'There is nothing at this path, or the id in it is not yours to see, or the event is older than 90 ' +
-      'days. One answer for all, so that ids of others cannot be guessed.',
+      'Nothing exists at this path, the token cannot see the resource, or the event is older than 90 days. ' +
+      'The response is the same in each case, so that nobody can guess IDs.',
   },
   method_not_allowed: {
     status: 405,
-    title: 'This method is not available here',
+    title: 'Method not allowed',
     advice:
-      'The path exists, but not with this method. `Allow` lists those it has. Events cannot be written on ' +
-      'the public listener: [record them](record-events.md) on the platform listener.',
+      'The path exists but does not support this method. `Allow` lists the methods that it supports. Events ' +
+      'can only be recorded on the platform listener.',
   },
   idempotency_in_progress: {
     status: 409,
-    title: 'The first request with this key is still running',
+    title: 'Request with this key is in progress',
     advice:
-      'A request with the same `Idempotency-Key` has not been answered yet. Wait for `Retry-After` and ' +
-      'repeat it.',
+      'The first request with this `Idempotency-Key` is still running. Wait as long as `Retry-After` says, ' +
+      'then repeat the request.',
   },
   too_many_webhooks: {
     status: 409,
-    title: 'The organization has as many webhooks as it may have',
-    advice: 'An organization has at most 100 webhooks. Delete one, or subscribe one to several types.',
+    title: 'Too many webhooks',
+    advice:
+      'An organization can have at most 100 webhooks. Delete one, or subscribe an existing one to more ' +
+      'event types.',
   },
   webhook_not_active: {
     status: 409,
-    title: 'The webhook does not take events now',
+    title: 'Webhook not active',
     advice:
-      'Redelivery and replay need an active webhook; verification needs one that is not disabled. `PATCH` ' +
-      'it with `{"status": "active"}`.',
+      'Redelivery and replay require an active webhook. Verification requires a webhook that is not ' +
+      'disabled. To activate it, send `PATCH` with `{"status": "active"}`.',
   },
   webhook_changed: {
     status: 409,
-    title: 'The webhook was changed at the same time',
+    title: 'Webhook changed by another request',
     advice:
-      'Another request changed or deleted the webhook while its new URL was being verified. Read it and ' +
-      'decide again.',
+      'Another request changed or deleted the webhook while its new URL was being verified. Get the webhook ' +
+      'before you try again.',
   },
   too_many_replays: {
     status: 409,
-    title: 'The webhook has as many replays running as it may have',
+    title: 'Too many replays',
     advice:
-      'A webhook has at most 10 replays running at once. Wait until one of them is done, or ask for a wider ' +
-      'range at once.',
+      'A webhook can have at most 10 running replays. Wait until one is done, or request a wider time ' +
+      'range.',
   },
   move_not_allowed: {
     status: 409,
-    title: 'The status of the resource does not allow this move',
+    title: 'Move not allowed',
     advice:
-      'The resource has a status from which this [move](lifecycles.md) does not lead; the detail names it. ' +
-      '`possible_moves` lists the moves that do.',
+      'The status of the resource does not allow this move. The detail names the status, and ' +
+      '`possible_moves` lists the moves that are allowed.',
   },
   idempotency_key_reused: {
     status: 422,
-    title: 'The key was used for another request',
-    advice: 'The `Idempotency-Key` was used with another body within 24 h. Take a new key for a new request.',
+    title: 'Idempotency key reused',
+    advice:
+      'This `Idempotency-Key` was used with a different body in the last 24 hours. Use a new key for a new ' +
+      'request.',
   },
   body_too_large: {
     status: 413,
-    title: 'The body is too large',
-    advice: '64 KiB is the most on the public API, 8 MiB on the platform listener.',
+    title: 'Body too large',
+    advice: 'The limit is 64 KiB on the public API and 8 MiB on the platform listener.',
   },
   unsupported_media_type: {
     status: 415,
-    title: 'The body is not JSON',
+    title: 'Unsupported media type',
     advice:
-      'Send `Content-Type: application/json` (for events on the platform listener also ' +
-      '`application/x-ndjson`), without a `Content-Encoding`.',
+      'Send `Content-Type: application/json` and no `Content-Encoding`. For events, the platform listener ' +
+      'also accepts `application/x-ndjson`.',
   },
   invalid_body: {
     status: 422,
-    title: 'The body has a fault',
-    advice: 'A field is missing, unknown, of the wrong type or not acceptable; `errors` says which.',
+    title: 'Invalid request body',
+    advice:
+      'A field is missing, unknown, of the wrong type, or has a value that is not accepted. See `errors`.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many requests',
     advice:
-      'The token used up its minute, or the webhook its tests, or too many tails are open. Wait for ' +
-      '`Retry-After`. Every authenticated answer carries `RateLimit` and `RateLimit-Policy`, so that you ' +
-      'can slow down before.',
+      'The token made too many requests in a minute, the webhook had too many tests in a minute, or the ' +
+      'token has too many open tails. Wait as long as `Retry-After` says. To slow down in time, read the ' +
+      '`RateLimit` header of every response.',
   },
   internal: {
     status: 500,
-    title: 'Something went wrong on our side',
-    advice: 'A fault on our side. It is in the log under the request id.',
+    title: 'Internal error',
+    advice: 'Something failed in the service. The log has the details, under the request ID.',
   },
   unavailable: {
     status: 503,
-    title: 'The service is not available right now',
+    title: 'Service unavailable',
     advice:
       'The database is out of reach, the node is starting or stopping, or it has more to record than it can ' +
-      'hold. Repeat the request after `Retry-After`. A write may have been made all the same: repeat it with its idempotency key.',
+      'hold. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: repeat ' +
+      'it with the same idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
 export type ProblemCode = keyof typeof problems;
 
-/** One fault of an input: a query parameter by its name, or a place in the body by its JSON pointer. */
+/** One error in a request: in a query parameter, by its name, or in the body, by its JSON pointer. */
 export type InputFault = ({ parameter: string } | { pointer: string }) & { code: string; detail: string };
 
-/** Thrown anywhere behind a listener, answered in one place as `application/problem+json`. */
+/** Thrown anywhere behind a listener, and returned in one place as `application/problem+json`. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly code: ProblemCode;
   readonly faults: readonly InputFault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** For `move_not_allowed`: what could be done instead. */
+  /** For `move_not_allowed`: the moves that are allowed. */
   readonly possibleMoves: readonly string[] | undefined;
 
   constructor(
@@ -192,7 +195,7 @@ export class Problem extends Error {
   }
 }
 
-/** The problem for all faults of one request's input; undefined where there are none. */
+/** Returns the problem for all faults of a request, or undefined if there are none. */
 export function inputProblem(faults: readonly InputFault[]): Problem | undefined {
   const first = faults[0];
   if (!first) return undefined;
@@ -204,7 +207,7 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
         ? 'invalid_cursor'
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
-  const more = faults.length > 1 ? ` And ${faults.length - 1} more; see errors.` : '';
+  const more = faults.length > 1 ? ` See errors for ${faults.length - 1} more.` : '';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
   return new Problem(code, `${place}: ${first.detail}${stop}${more}`, { faults });
 }

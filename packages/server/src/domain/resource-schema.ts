@@ -80,17 +80,17 @@ export function resourceSchema(lifecycle: Lifecycle): TObject {
   });
   return Type.Object(
     {
-      id: Type.String({ pattern: `^${prefix}-`, description: 'Its id.' }),
-      type: Type.Enum([kind], { description: 'As in the subject of its events.' }),
+      id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
+      type: Type.Enum([kind], { description: 'Type, as in the subject of events.' }),
       organization_id,
       workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
-        description: 'Null where it belongs to the whole organization.',
+        description: 'Workspace ID. Null if it belongs to the whole organization.',
         examples: ['WS-berlin'],
       }),
-      status: Type.Enum([...statusesOf(lifecycle)], { description: 'Only moves change it.' }),
+      status: Type.Enum([...statusesOf(lifecycle)], { description: 'Status. Only moves change it.' }),
       ...Object.fromEntries(shown),
-      created_at: instant('When it was created.'),
-      updated_at: instant('When the latest move was made.'),
+      created_at: instant('Time of creation.'),
+      updated_at: instant('Time of the latest move.'),
     },
     { title: titleOf(kind), additionalProperties: false },
   );

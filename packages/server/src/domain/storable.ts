@@ -60,6 +60,6 @@ function unstorableText(pointer: string): Fault {
   return {
     pointer,
     code: 'invalid_text',
-    detail: 'has a NUL character or half of a surrogate pair, which no text may have',
+    detail: 'contains a NUL character or an unpaired surrogate',
   };
 }

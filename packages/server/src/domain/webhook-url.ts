@@ -47,23 +47,23 @@ export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWeb
   }
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
   if (authority === undefined || !URL.canParse(text)) {
-    return fail('invalid_url', 'Not an absolute URL with a valid host; expected https://host/path.');
+    return fail('invalid_url', 'The URL must be absolute and have a valid host, such as https://host/path.');
   }
   if (authority.includes('@')) {
     return fail(
       'user_info_not_allowed',
-      'The URL carries a user name or password; verify the signature of each request instead.',
+      'The URL contains a user name or password; verify the signature of each request instead.',
     );
   }
   if (text.includes('#')) {
     return fail(
       'fragment_not_allowed',
-      'The URL has a fragment, which is never sent; remove "#" and what follows.',
+      'The URL has a fragment, which is never sent; remove "#" and everything after it.',
     );
   }
   const url = new URL(text);
   if (url.href.length > URL_LENGTH_MAX) return fail('url_too_long', tooLong);
-  if (url.port === '0') return fail('invalid_url', 'Port 0 cannot be connected to.');
+  if (url.port === '0') return fail('invalid_url', 'Port 0 cannot be used.');
   return checkHost(url, policy);
 }
 
@@ -79,7 +79,7 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
     return fail(
       'address_not_allowed',
       `"${url.hostname}" is not a public address (${what}); use a host that is reachable from the internet. ` +
-        'Receivers elsewhere must be allowed by the operator of this service (POSTHORN_EGRESS_ALLOW).',
+        'The operator of this service can allow other addresses (POSTHORN_EGRESS_ALLOW).',
     );
   }
   // Which addresses a name has is only known at the connection, which refuses plain http to any address that
@@ -88,8 +88,8 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
   if (url.protocol === 'http:' && !mayBeListed) {
     return fail(
       'scheme_not_allowed',
-      'The scheme "http" is accepted only for receivers that the operator of this service allows ' +
-        '(POSTHORN_EGRESS_ALLOW); use https.',
+      'Use https. The scheme "http" is accepted only for addresses that the operator of this service allows ' +
+        '(POSTHORN_EGRESS_ALLOW).',
     );
   }
   return { ok: true, value: url.href };

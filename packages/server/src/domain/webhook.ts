@@ -56,11 +56,11 @@ export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fa
 export function normaliseEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
   const named = [...new Set(typeof given === 'string' ? [given] : given)];
   if (typeof given === 'string' && given !== '*') {
-    return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all');
+    return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all types');
   }
   if (named.includes('*')) {
     if (named.length === 1) return { ok: true, value: ['*'] };
-    return refuse('', 'not_alone', '* means all types and cannot stand beside others');
+    return refuse('', 'not_alone', '* means all types and cannot be combined with others');
   }
   const faults: Fault[] = [];
   for (const [index, type] of (given as readonly string[]).entries()) {
@@ -75,7 +75,7 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
   const nearest = catalogue.nearest(type);
-  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
+  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
   return {
     code: 'unknown_event_type',
     detail: `${JSON.stringify(type.slice(0, 100))} is not a known event type; ${hint}`,

@@ -4,6 +4,7 @@ import type { Catalogue } from '../domain/catalogue.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Bell } from '../signals/bell.js';
 import type { Database } from '../storage/database.js';
+import type { Tag } from '../web/api-document.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
@@ -17,8 +18,10 @@ import { deliveryRoutes } from './deliveries.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
+import { publicGuides } from './guides.js';
 import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
+import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
@@ -26,7 +29,7 @@ import { webhookStatsRoute } from './webhook-stats.js';
 import { webhookTestRoute } from './webhook-test.js';
 import { webhookVerifyRoute } from './webhook-verify.js';
 import { webhookRoutes } from './webhooks.js';
-import { webhooksSection } from './webhooks-section.js';
+import { webhooksSection, webhooksSectionTag } from './webhooks-section.js';
 
 export interface PublicApiOptions {
   logger: FastifyBaseLogger;
@@ -38,6 +41,8 @@ export interface PublicApiOptions {
   secrets: SecretBox;
   courier: Courier;
   rateLimits: RateLimits;
+  /** What the reference tells receivers about retries. */
+  deliveryRules: DeliveryRules;
   metrics: Metrics;
   recorded: Bell;
   now: () => number;
@@ -47,7 +52,23 @@ export interface PublicApiOptions {
 
 const bodyLimit = 64 * 1024;
 
-/** The public API: what integrators reach. */
+const publicTags: readonly Tag[] = [
+  {
+    name: 'Events',
+    description: 'Everything significant that happened. Events never change and are kept for 90 days.',
+  },
+  { name: 'Webhooks', description: 'A webhook sends events of the types that it subscribes to to your URL.' },
+  {
+    name: 'Deliveries',
+    description:
+      'A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for 90 days.',
+  },
+  { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
+  { name: 'Monitoring', description: 'Health checks. No token required.' },
+  webhooksSectionTag,
+];
+
+/** Creates the public API, which integrators use. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, courier, database, now, tokens } = options;
   const app = await createListener({
@@ -62,35 +83,12 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     title: 'Posthorn API',
     version: options.version,
     description:
-      'The event stream and webhooks of an operations platform. Everything significant that happens is an ' +
-      'immutable event: read events here, or have them sent to your own endpoints.\n\n' +
-      'Guides, in the repository: `docs/receive-webhooks.md`, `docs/manage-webhooks.md`, `docs/read-events.md`, ' +
-      '`docs/audit-log.md`, `docs/event-types.md`; `docs/README.md` lists them all.',
+      'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
+      'them to your own HTTP endpoints with webhooks, to follow every delivery, and to read the audit log.',
+    guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
-    securityDescription: 'An access token, made by `posthorn token create`.',
-    tokenVariable: 'POSTHORN_TOKEN',
-    tags: [
-      {
-        name: 'Events',
-        description:
-          'What happened, newest first, for 90 days. Guide: `docs/read-events.md` in the repository.',
-      },
-      {
-        name: 'Webhooks',
-        description: 'Where events are sent. Guide: `docs/manage-webhooks.md` in the repository.',
-      },
-      {
-        name: 'Deliveries',
-        description:
-          'What was sent, every attempt, and how to send it again. Guide: `docs/manage-webhooks.md` in the repository.',
-      },
-      {
-        name: 'Audit log',
-        description: 'Who changed what, for 12 months. Guide: `docs/audit-log.md` in the repository.',
-      },
-      { name: 'Operations', description: 'Health.' },
-      { name: 'Received webhooks', description: 'What your endpoint gets.' },
-    ],
+    securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
+    tagGroups: [{ name: 'API', tags: publicTags }],
     webhooks: webhooksSection(catalogue),
     problemSchema: ProblemSchema,
   });

@@ -15,15 +15,14 @@ const pageSize = 25;
 
 const AuditQuery = Type.Object(
   {
-    organization_id: nonEmpty('The organization of the token, which is implied where it is left out.', [
-      'ORG-demo',
-    ]),
-    workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
-    actor_id: nonEmpty('Only what this actor did.', ['USR-ada']),
-    action: nonEmpty('Only this exact action.', ['webhook.created']),
-    target_id: nonEmpty('Only what was done to this: the history of one webhook, token or resource.', [
-      'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
-    ]),
+    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
+    workspace_id: nonEmpty('Return only entries of this workspace.', ['WS-berlin']),
+    actor_id: nonEmpty('Return only what this actor did.', ['USR-ada']),
+    action: nonEmpty('Return only this action.', ['webhook.created']),
+    target_id: nonEmpty(
+      'Return only entries about this target: the history of one webhook, token or resource.',
+      ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+    ),
     ...timeRange,
     order: orderParameter('entry'),
     cursor: cursorParameter,
@@ -40,47 +39,47 @@ const AuditEntrySchema = Type.Object(
   {
     id: Type.String({
       pattern: '^AUD-',
-      description: 'The entry.',
+      description: 'Entry ID.',
       examples: ['AUD-01JAB3C4D50000000G9J0K1M2N'],
     }),
     organization_id: Type.String({
       pattern: '^ORG-',
-      description: 'Where it was done.',
+      description: 'Organization ID.',
       examples: ['ORG-demo'],
     }),
     workspace_id: nullable(Type.String({ pattern: '^WS-' }), {
-      description: 'Null for what concerns the whole organization.',
+      description: 'Workspace ID. Null if the action concerns the whole organization.',
       examples: ['WS-berlin'],
     }),
     actor: IdAndKind(
       'Who did it.',
-      'The kind: `user`, `agent`, `token`, or `operator` on the command line.',
+      'Type, such as `user`, `agent` or `token`. `operator` is the command line.',
       {
         type: 'user',
         id: 'USR-ada',
       },
     ),
     action: Type.String({
-      description: 'What was done, named like an event.',
+      description: 'What was done, such as `webhook.created`.',
       examples: ['webhook.updated'],
     }),
-    target: IdAndKind('What it was done to.', 'The kind: `webhook`, `token`, `service_line`, …', {
+    target: IdAndKind('What it was done to.', 'Type, such as `webhook`, `token` or `service_line`.', {
       type: 'webhook',
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),
     request_id: nullable(Type.String(), {
-      description: '`X-Request-Id` of the request. Null where it was done on the command line.',
+      description: 'ID of the request, as in `X-Request-Id`. Null for the command line.',
       examples: ['9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b'],
     }),
     source_address: nullable(Type.String(), {
-      description: 'Where the request came from, as the service saw it.',
+      description: 'IP address that the request came from.',
       examples: ['203.0.113.7'],
     }),
     changes: Type.Record(Type.String(), Type.Object({ from: Type.Unknown(), to: Type.Unknown() }), {
-      description: 'Each field that changed, with what it was before. Never a secret.',
+      description: 'Every field that changed, with its old and its new value. Never contains a secret.',
       examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
     }),
-    created_at: Type.String({ format: 'date-time', description: 'When it was done.' }),
+    created_at: Type.String({ format: 'date-time', description: 'Time of the action.' }),
   },
   { title: 'AuditEntry', additionalProperties: false },
 );
@@ -94,10 +93,10 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
       schema: {
         operationId: 'listAuditLogs',
         tags: ['Audit log'],
-        summary: 'Read the audit log',
+        summary: 'List audit log entries',
         description:
-          'Newest first by (`created_at`, `id`). All given filters apply. One entry for every write by an actor, ' +
-          'made in the transaction of the write. Entries are kept 12 months and never change.',
+          'Returns entries, newest first by `created_at` and `id`. All filters that you give must match. Every write by ' +
+          'an actor has one entry, which is part of the same transaction.',
         querystring: AuditQuery,
         response: { 200: Type.Object({ data: Type.Array(AuditEntrySchema), meta: PageMeta }) },
       },

@@ -90,7 +90,7 @@ export function installAuth(app: FastifyInstance, tokens: TokenDirectory, limite
     if (missing.length > 0) {
       throw new Problem(
         'insufficient_scope',
-        `This needs the scope ${missing.join(' and ')}, which the token lacks.`,
+        `The token does not have the required scope ${missing.join(' and ')}.`,
       );
     }
   });

@@ -33,36 +33,38 @@ const deliveredAt = '2026-11-15T09:30:00.041Z';
 const deliveryFields = {
   id: Type.String({
     pattern: '^WDLV-',
-    description: '`X-Service-Delivery` of its requests.',
+    description: 'Delivery ID, as in `X-Service-Delivery`.',
     examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'],
   }),
-  event_id: Type.String({ pattern: '^EVT-', description: 'What is delivered.' }),
-  event_type: Type.String({ description: 'The type of the event.', examples: ['invoice.finalized'] }),
+  event_id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
+  event_type: Type.String({ description: 'Event type.', examples: ['invoice.finalized'] }),
   status: Type.Enum(['success', 'failed', 'pending'], {
     examples: ['success'],
     description:
-      'Between attempts `failed`, with `next_attempt_at`. `pending` only where no attempt was made yet.',
+      '`pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set.',
   }),
   http_status: nullable(Type.Integer(), {
-    description: 'What the receiver answered to the latest attempt; null where no status came.',
+    description: 'Status that the receiver returned to the latest attempt. Null if there was none.',
     examples: [200],
   }),
   error: nullable(Type.String(), {
     description:
-      'Why no status came: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol`, `blocked_address`; `disabled` where it was given up with its webhook.',
+      'Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first.',
     examples: [null],
   }),
   duration_ms: nullable(Type.Integer(), {
-    description: 'How long the latest attempt took.',
+    description: 'Duration of the latest attempt in milliseconds.',
     examples: [41],
   }),
-  attempts: Type.Integer({ description: 'How many were made.', examples: [1] }),
-  created_at: instant('When the delivery was queued.'),
-  delivered_at: Type.Optional(instant('Only with `success`: when the answer came.', [deliveredAt])),
-  last_attempt_at: Type.Optional(instant('Without success: when the latest attempt was made.')),
+  attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [1] }),
+  created_at: instant('Time when the delivery was created.'),
+  delivered_at: Type.Optional(
+    instant('Only for `success`: time when the receiver responded.', [deliveredAt]),
+  ),
+  last_attempt_at: Type.Optional(instant('Only without success: time of the latest attempt.')),
   next_attempt_at: Type.Optional(
     nullable(Type.String({ format: 'date-time' }), {
-      description: 'Without success: when the next attempt is due; null where none follows.',
+      description: 'Only without success: time of the next attempt. Null if there will be none.',
     }),
   ),
 };
@@ -72,34 +74,34 @@ const DeliveryDetailSchema = Type.Object(
     ...deliveryFields,
     attempt_log: Type.Array(
       Type.Object({
-        attempt: Type.Integer({ description: '1 for the first.', examples: [1] }),
-        attempted_at: instant('When it was made.'),
+        attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
+        attempted_at: instant('Time of the attempt.'),
         http_status: nullable(Type.Integer(), {
-          description: 'What the receiver answered; null where no status came.',
+          description: 'Status that the receiver returned. Null if there was none.',
           examples: [200],
         }),
-        error: nullable(Type.String(), { description: 'Why no status came.', examples: [null] }),
-        duration_ms: nullable(Type.Integer(), { description: 'How long it took.', examples: [41] }),
+        error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
+        duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
         response: nullable(Type.String(), {
-          description: 'The first 1 KiB of the body, as text.',
+          description: 'First 1 KiB of the response body, as text.',
           examples: ['ok'],
         }),
       }),
-      { description: 'Every attempt, the first one first.' },
+      { description: 'All attempts, oldest first.' },
     ),
   },
   { title: 'DeliveryDetail' },
 );
 
-const notYet = Type.Null({ description: 'Null until the first attempt.' });
+const notYet = Type.Null({ description: 'Null before the first attempt.' });
 const QueuedSchema = Type.Object(
   {
     ...{ id: deliveryFields.id, event_id: deliveryFields.event_id, event_type: deliveryFields.event_type },
-    status: Type.Enum(['pending'], { description: 'It waits for its first attempt.' }),
+    status: Type.Enum(['pending'], { description: 'Waiting for the first attempt.' }),
     ...{ http_status: notYet, error: notYet, duration_ms: notYet },
-    attempts: Type.Integer({ description: 'None yet.', examples: [0] }),
+    attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [0] }),
     created_at: deliveryFields.created_at,
-    next_attempt_at: instant('When the first attempt is due.'),
+    next_attempt_at: instant('Time of the first attempt.'),
   },
   { title: 'Delivery' },
 );
@@ -107,10 +109,13 @@ const QueuedSchema = Type.Object(
 const ListQuery = Type.Object(
   {
     status: Type.Optional(
-      Type.Enum(['success', 'failed'], { description: 'Only these.', examples: ['failed'] }),
+      Type.Enum(['success', 'failed'], {
+        description: 'Return only deliveries with this status.',
+        examples: ['failed'],
+      }),
     ),
-    event_type: nonEmpty('Only events of this type.', ['invoice.finalized']),
-    event_id: nonEmpty('Only deliveries of this event.', ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3']),
+    event_type: nonEmpty('Return only deliveries of this event type.', ['invoice.finalized']),
+    event_id: nonEmpty('Return only deliveries of this event.', ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3']),
     ...timeRange,
     cursor: cursorParameter,
     limit: limitParameter(25),
@@ -121,7 +126,7 @@ type ListQuery = Static<typeof ListQuery>;
 
 const deliveryParams = Type.Object({
   ...webhookParams.properties,
-  delivery_id: Type.String({ description: 'The delivery.', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  delivery_id: Type.String({ description: 'Delivery ID.', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
 });
 type DeliveryParams = { webhook_id: string; delivery_id: string };
 
@@ -133,9 +138,9 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       schema: {
         operationId: 'listDeliveries',
         tags: ['Deliveries'],
-        summary: 'List deliveries of a webhook',
+        summary: 'List deliveries',
         description:
-          'Newest first, failures included: every delivery with at least one attempt, for 90 days.',
+          'Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included.',
         params: webhookParams,
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta }) },
@@ -173,7 +178,8 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       schema: {
         operationId: 'getDelivery',
         tags: ['Deliveries'],
-        summary: 'Read one delivery with every attempt',
+        summary: 'Get a delivery',
+        description: 'Returns one delivery with all its attempts.',
         params: deliveryParams,
         response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
       },
@@ -196,8 +202,8 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       schema: {
         operationId: 'redeliver',
         tags: ['Deliveries'],
-        summary: 'Deliver the event once more',
-        description: 'Makes a new delivery of the same event, with attempts of its own.',
+        summary: 'Redeliver an event',
+        description: 'Creates a new delivery of the same event, with its own attempts.',
         params: deliveryParams,
         body: NoBody,
         response: { 202: Type.Object({ data: QueuedSchema }) },
@@ -223,7 +229,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       });
       await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await queueRedelivery(client, again))) {
-          throw new Problem('not_found', 'The event of this delivery is no longer kept.');
+          throw new Problem('not_found', 'The event of this delivery no longer exists.');
         }
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
       });
@@ -263,7 +269,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
             createdMs,
             id,
           });
-    if (!delivery) throw new Problem('not_found', 'There is no such delivery.');
+    if (!delivery) throw new Problem('not_found', 'The delivery does not exist.');
     return { webhook, delivery };
   }
 }
@@ -277,7 +283,7 @@ export function refuseInactive(status: string): void {
   if (status === 'active') return;
   throw new Problem(
     'webhook_not_active',
-    `The webhook is ${status} and gets no events; make it active first.`,
+    `The webhook is ${status} and receives no events. Activate it first.`,
   );
 }
 

@@ -53,21 +53,22 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       schema: {
         operationId: 'tailEvents',
         tags: ['Events'],
-        summary: 'Follow the stream as it happens',
+        summary: 'Stream events',
         description:
-          'Server-Sent Events. Starts now, or after the event named by `Last-Event-ID`, without loss. Each message ' +
-          'has the event id as `id` and the Event as `data`. A comment every 15 s keeps the connection open.',
+          'Sends events as they are recorded, as Server-Sent Events. The stream starts now or, with `Last-Event-ID`, ' +
+          'after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
+          'every 15 seconds keeps the connection open.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
             Type.String({
-              description: 'Go on after this event.',
+              description: 'Event ID. The stream continues after this event.',
               examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
             }),
           ),
         }),
         produces: ['text/event-stream'],
-        response: { 200: Type.String({ description: 'An endless `text/event-stream`.' }) },
+        response: { 200: Type.String({ description: 'A stream that does not end.' }) },
       },
     },
     async (request, reply) => {
@@ -82,9 +83,13 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       const tokenId = request.token.id;
       const count = open.get(tokenId) ?? 0;
       if (count >= tailsPerTokenMax) {
-        throw new Problem('rate_limited', `A token may hold ${tailsPerTokenMax} tails open on one node.`, {
-          headers: { 'Retry-After': '15' },
-        });
+        throw new Problem(
+          'rate_limited',
+          `A token can have at most ${tailsPerTokenMax} open tails per node.`,
+          {
+            headers: { 'Retry-After': '15' },
+          },
+        );
       }
       open.set(tokenId, count + 1);
       reply.raw.once('close', () => {
@@ -141,7 +146,7 @@ function lastSeen(request: FastifyRequest): Position | undefined {
 
 function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
   if (request.headers['last-event-id'] === undefined || lastSeen(request)) return [];
-  const detail = 'must be the id of an event, such as the last one seen';
+  const detail = 'must be an event ID, such as the last one that you received';
   return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 

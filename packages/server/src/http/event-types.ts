@@ -4,10 +4,10 @@ import type { Catalogue } from '../domain/catalogue.js';
 
 const EventTypeSchema = Type.Object(
   {
-    type: Type.String({ description: 'As events and webhooks name it.' }),
-    description: Type.String({ description: 'What happened.' }),
+    type: Type.String({ description: 'Event type, as in events and webhooks.' }),
+    description: Type.String({ description: 'What the event means.' }),
     schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the payload.' }),
-    sample: Type.Object({}, { additionalProperties: true, description: 'A payload of this type.' }),
+    sample: Type.Object({}, { additionalProperties: true, description: 'Example of a payload.' }),
   },
   { title: 'EventType' },
 );
@@ -24,8 +24,8 @@ export function eventTypeRoutes(app: FastifyInstance, catalogue: Catalogue): voi
       schema: {
         operationId: 'listEventTypes',
         tags: ['Events'],
-        summary: 'What can happen',
-        description: 'Every event type with the JSON Schema of its payload and a sample.',
+        summary: 'List event types',
+        description: 'Returns every event type, with the JSON Schema and an example of its payload.',
         response: {
           200: Type.Object({ data: Type.Array(EventTypeSchema) }, { examples: [{ data: data.slice(0, 1) }] }),
         },

@@ -42,10 +42,10 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
       schema: {
         operationId: 'listEvents',
         tags: ['Events'],
-        summary: 'Query the event stream',
+        summary: 'List events',
         description:
-          'Newest first by (`created_at`, `id`). All given filters apply. Events are kept 90 days. ' +
-          'Polling is for debugging and visibility; to be told of events, use a webhook.',
+          'Returns events, newest first by `created_at` and `id`. All filters that you give must match.\n\n' +
+          'Use this to look around and to debug. To react to events, use a webhook instead of polling.',
         querystring: EventQuery,
         response: { 200: Type.Object({ data: Type.Array(EventSchema), meta: PageMeta }) },
       },
@@ -72,22 +72,22 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
       schema: {
         operationId: 'getEvent',
         tags: ['Events'],
-        summary: 'Read one event',
-        description: 'With a strong `ETag`; a matching `If-None-Match` is answered 304.',
+        summary: 'Get an event',
+        description: 'Returns one event with its full payload.',
         params: Type.Object({
-          event_id: Type.String({ description: 'The event.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+          event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),
         headers: Type.Object({
           'If-None-Match': Type.Optional(
             Type.String({
-              description: 'The `ETag` of what the client has.',
+              description: '`ETag` of a previous response. If the event is the same, the status is 304.',
               examples: ['"h1Nq0dJ3v0m7T2yWc5kZbA"'],
             }),
           ),
         }),
         response: {
           200: Type.Object({ data: EventSchema }),
-          304: Type.Null({ description: 'The client has it already.' }),
+          304: Type.Null({ description: 'Not modified.' }),
         },
       },
     },
@@ -105,7 +105,7 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
               createdMs,
               oldestMs: oldestReadableMs(now()),
             });
-      if (!event) throw new Problem('not_found', 'There is no such event, or it is older than 90 days.');
+      if (!event) throw new Problem('not_found', 'The event does not exist, or it is older than 90 days.');
       const body = `{"data":${eventJson(event)}}`;
       const etag = etagOf(body);
       reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');

@@ -60,7 +60,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
     if (!earlier.fingerprint.equals(fingerprint)) {
       throw new Problem(
         'idempotency_key_reused',
-        'This Idempotency-Key was used with another body. Take a new key for a new request.',
+        'This Idempotency-Key was used with a different body. Use a new key for a new request.',
       );
     }
     if (earlier.status === null) {

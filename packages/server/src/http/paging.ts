@@ -7,18 +7,19 @@ export const orderParameter = (what: string) =>
   Type.Optional(
     Type.Enum(['desc', 'asc'], {
       default: 'desc',
-      description: `Newest first, or oldest first. With \`asc\`, whoever keeps following the cursor sees every ${what} exactly once.`,
+      description: `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ${what} exactly once.`,
     }),
   );
 
-/** What is wrong with a given cursor: it was not issued for this binding. */
+/** Returns what is wrong with a cursor: it was not issued for this binding. */
 export function cursorFaults(cursor: unknown, binding: () => string): readonly InputFault[] {
   if (typeof cursor !== 'string' || cursor === '' || decodeCursor(cursor, binding())) return [];
-  const detail = 'must be meta.cursor of an answer to the same filters and order; start again without it';
+  const detail =
+    'must be the meta.cursor of a response to the same filters and order; start again without a cursor';
   return [{ parameter: 'cursor', code: 'invalid_cursor', detail }];
 }
 
-/** Where a cursor that `cursorFaults` has let pass goes on. */
+/** Returns the position of a cursor that `cursorFaults` accepted. */
 export function positionOf(cursor: string | undefined, binding: string): Position | undefined {
   return cursor === undefined ? undefined : decodeCursor(cursor, binding);
 }

@@ -39,7 +39,7 @@ export class RateLimiter {
     if (window.used <= quota) return undefined;
     return new Problem(
       'rate_limited',
-      `This token may make ${quota} ${policy} a minute. Try again in ${resetSeconds} s; for a steady flow use webhooks rather than polling.`,
+      `The token can make ${quota} ${policy} per minute. Try again in ${resetSeconds} seconds. For a steady flow of events, use webhooks instead of polling.`,
       { headers: { 'Retry-After': String(resetSeconds) } },
     );
   }

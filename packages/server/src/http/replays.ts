@@ -18,33 +18,37 @@ import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-sche
 
 const ReplaySchema = Type.Object(
   {
-    id: Type.String({ pattern: '^RPL-', description: 'The replay.' }),
+    id: Type.String({ pattern: '^RPL-', description: 'Replay ID.' }),
     status: Type.Enum(['running', 'done', 'cancelled'], {
-      description: '`cancelled` where the webhook stopped being active.',
+      description: '`cancelled` if the webhook is no longer active.',
       examples: ['running'],
     }),
     total: Type.Integer({
-      description: 'Events it sends. Of very many only the first are counted before it is done.',
+      description:
+        'Number of events to send. For very large replays, this is final only when the replay is done.',
       examples: [120],
     }),
-    done: Type.Integer({ description: 'Events whose delivery is queued.', examples: [0] }),
-    created_at: Type.String({ format: 'date-time', description: 'When it was asked for.' }),
+    done: Type.Integer({ description: 'Number of events whose delivery has been created.', examples: [0] }),
+    created_at: Type.String({ format: 'date-time', description: 'Time of the request.' }),
   },
   { title: 'Replay' },
 );
 
 const ReplayBody = Type.Object(
   {
-    from: Type.String({ description: 'First date or date-time, inclusive.', examples: ['2026-11-01'] }),
+    from: Type.String({
+      description: 'Start of the time range, inclusive: a date, or a time with `Z` or an offset.',
+      examples: ['2026-11-01'],
+    }),
     to: Type.String({
-      description: 'Last date or date-time, inclusive.',
+      description: 'End of the time range, inclusive: a date, or a time with `Z` or an offset.',
       examples: ['2026-11-02T12:00:00Z'],
     }),
     event_types: Type.Optional(EventTypesField),
     only_failed: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Only events whose latest delivery here did not succeed, or that have none.',
+        description: 'Send only events that have no successful latest delivery to this webhook.',
       }),
     ),
   },
@@ -70,8 +74,9 @@ export function replayRoutes(
       schema: {
         operationId: 'replay',
         tags: ['Deliveries'],
-        summary: 'Send past events again',
-        description: 'Events the webhook subscribes to, oldest first, as a job that survives a restart.',
+        summary: 'Replay events',
+        description:
+          'Sends past events to the webhook again, oldest first, if it subscribes to them. The replay runs in the background.',
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },
@@ -116,11 +121,12 @@ export function replayRoutes(
       schema: {
         operationId: 'getReplay',
         tags: ['Deliveries'],
-        summary: 'How far a replay is',
+        summary: 'Get a replay',
+        description: 'Returns the progress of a replay.',
         params: Type.Object({
           ...webhookParams.properties,
           replay_id: Type.String({
-            description: 'The replay.',
+            description: 'Replay ID.',
             examples: ['RPL-01JAB3C4D5E6F7G8H9J0K1M2N3'],
           }),
         }),
@@ -135,7 +141,7 @@ export function replayRoutes(
         webhook_id: webhook.id,
         id,
       });
-      if (!replay) throw new Problem('not_found', 'There is no such replay.');
+      if (!replay) throw new Problem('not_found', 'The replay does not exist.');
       return { data: replayBody(replay) };
     },
   );
@@ -159,7 +165,7 @@ export function replayRoutes(
 function tooManyReplays(): Problem {
   return new Problem(
     'too_many_replays',
-    `${runningMax} replays of this webhook are running. Wait for one of them to be done, or ask for a wider range at once.`,
+    `${runningMax} replays of this webhook are running. Wait until one is done, or request a wider time range.`,
   );
 }
 

@@ -4,13 +4,13 @@ export { EventSchema } from '../web/event-schema.js';
 
 export const PageMeta = Type.Object({
   cursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'Pass it as `cursor` for the next page. Opaque; it does not expire.',
+    description: 'Pass this as `cursor` to get the next page. It does not expire.',
     examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
   }),
-  has_more: Type.Boolean({ description: 'Whether there is more behind this page now.' }),
+  has_more: Type.Boolean({ description: 'Whether there are more results.' }),
 });
 
-/** Of any length: what nobody knows is not found, it is no fault. */
+/** Of any length: an unknown value is not an error, it finds nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
@@ -18,36 +18,37 @@ export const nonEmpty = (description: string, examples: string[]) =>
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,
-    description: 'The organization. The token must be for it.',
+    description: 'Organization ID. The token must belong to this organization.',
     examples: ['ORG-demo'],
   }),
-  workspace_id: nonEmpty('Only this workspace.', ['WS-berlin']),
-  type: nonEmpty('Only this exact type.', ['invoice.finalized']),
-  subject_type: nonEmpty('Only subjects of this kind.', ['service_line']),
-  subject_id: nonEmpty('Only this subject: the history of one resource.', ['LIN-7']),
-  actor_id: nonEmpty('Only what this actor did.', ['USR-ada']),
+  workspace_id: nonEmpty('Return only results of this workspace.', ['WS-berlin']),
+  type: nonEmpty('Return only events of this type.', ['invoice.finalized']),
+  subject_type: nonEmpty('Return only events about this type of subject.', ['service_line']),
+  subject_id: nonEmpty('Return only events about this subject: the history of one resource.', ['LIN-7']),
+  actor_id: nonEmpty('Return only what this actor did.', ['USR-ada']),
 } as const;
 
 export const timeRange = {
   from: nonEmpty(
-    'Not before this date or date-time (with `Z` or an offset), inclusive. A date begins at 00:00 UTC.',
+    'Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC.',
     ['2026-11-01'],
   ),
-  to: nonEmpty('Not after this date or date-time, inclusive. A date ends at 23:59:59.999 UTC.', [
-    '2026-11-30T12:00:00Z',
-  ]),
+  to: nonEmpty(
+    'End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC.',
+    ['2026-11-30T12:00:00Z'],
+  ),
 } as const;
 
 export const cursorParameter = Type.Optional(
   Type.String({
     minLength: 1,
     maxLength: 500,
-    description: '`meta.cursor` of a page with the same filters.',
+    description: '`meta.cursor` of the previous page. The filters must be the same.',
     examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
   }),
 );
 
 export const limitParameter = (fallback: number) =>
   Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'How many at most.' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'Maximum number of results.' }),
   );

@@ -13,11 +13,11 @@ export function tenancyOf(
   asked: { organization_id?: string | undefined; workspace_id?: string | null | undefined },
 ): Tenancy {
   if (asked.organization_id !== undefined && asked.organization_id !== token.organization_id) {
-    throw new Problem('organization_forbidden', 'This token is for another organization.');
+    throw new Problem('organization_forbidden', 'The token belongs to another organization.');
   }
   const bound = token.workspace_id ?? undefined;
   if (bound !== undefined && asked.workspace_id !== undefined && asked.workspace_id !== bound) {
-    throw new Problem('workspace_forbidden', `This token is for the workspace ${bound} only.`);
+    throw new Problem('workspace_forbidden', `The token is limited to the workspace ${bound}.`);
   }
   return { organization_id: token.organization_id, workspace_id: asked.workspace_id ?? bound };
 }

@@ -12,10 +12,8 @@ import { ListedWebhookSchema } from './webhook-schemas.js';
 
 const ListQuery = Type.Object(
   {
-    organization_id: nonEmpty('The organization of the token, which is implied where it is left out.', [
-      'ORG-demo',
-    ]),
-    workspace_id: nonEmpty('Only of this workspace.', ['WS-berlin']),
+    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
+    workspace_id: nonEmpty('Return only webhooks of this workspace.', ['WS-berlin']),
     cursor: cursorParameter,
     limit: limitParameter(100),
   },
@@ -33,7 +31,8 @@ export function webhookListRoute(app: FastifyInstance, database: Database): void
         operationId: 'listWebhooks',
         tags: ['Webhooks'],
         summary: 'List webhooks',
-        description: 'Newest first. An organization has at most 100, so one page holds them all.',
+        description:
+          'Returns webhooks, newest first. An organization has at most 100, so one page contains all of them.',
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(ListedWebhookSchema), meta: PageMeta }) },
       },

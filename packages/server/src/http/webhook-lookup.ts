@@ -25,7 +25,7 @@ export async function findWebhook(
 }
 
 export function noWebhook(): Problem {
-  return new Problem('not_found', 'There is no such webhook.');
+  return new Problem('not_found', 'The webhook does not exist.');
 }
 
 /** One webhook, with why it is not verified. */

@@ -5,59 +5,69 @@ import type { InputFault } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
 
 const VerificationFailure = Type.Object({
-  at: Type.String({ format: 'date-time', description: 'When it was tried.' }),
-  reason: Type.String({ description: 'An error kind, or `unexpected_status`.', examples: ['connect'] }),
-  http_status: Type.Union([Type.Integer(), Type.Null()], { description: 'Null where none came.' }),
-  duration_ms: Type.Integer({ description: 'How long it took.' }),
+  at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
+  reason: Type.String({
+    description: 'Error, as in deliveries, or `unexpected_status`.',
+    examples: ['connect'],
+  }),
+  http_status: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Status that the receiver returned. Null if there was none.',
+  }),
+  duration_ms: Type.Integer({ description: 'Duration in milliseconds.' }),
   response: Type.Union([Type.String(), Type.Null()], {
-    description: 'The first 1 KiB of what the receiver answered.',
+    description: 'First 1 KiB of the response body, as text.',
   }),
 });
 
-/** What every answer tells of a webhook. */
+/** The fields that every response has. */
 const identity = {
   id: Type.String({
     pattern: '^WHK-',
-    description: 'The webhook.',
+    description: 'Webhook ID.',
     examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'],
   }),
-  organization_id: Type.String({ description: 'Whose events it gets.', examples: ['ORG-demo'] }),
+  organization_id: Type.String({ description: 'Organization ID.', examples: ['ORG-demo'] }),
   workspace_id: Type.Union([Type.String(), Type.Null()], {
-    description: 'Null where it gets the events of the whole organization.',
+    description: 'Workspace ID. Null if the webhook receives events of the whole organization.',
     examples: [null],
   }),
-  url: Type.String({ description: 'Where they are sent.', examples: ['https://example.com/webhooks'] }),
+  url: Type.String({
+    description: 'URL that events are sent to.',
+    examples: ['https://example.com/webhooks'],
+  }),
   status: Type.Enum(['active', 'unverified', 'disabled'], {
-    description: 'Only an `active` one gets events.',
+    description: 'Only an `active` webhook receives events.',
     examples: ['active'],
   }),
 };
 
 const subscription = {
   event_types: Type.Array(Type.String(), {
-    description: 'What it subscribes to.',
+    description: 'Event types that the webhook subscribes to.',
     examples: [['invoice.*', 'incident.opened']],
   }),
-  created_at: Type.String({ format: 'date-time', description: 'When it was created.' }),
+  created_at: Type.String({ format: 'date-time', description: 'Time when the webhook was created.' }),
 };
 
 const secret = Type.Optional(
-  Type.String({ description: 'Only where the request gave none: the generated one, shown this once.' }),
+  Type.String({
+    description: 'Only if the request had no secret: the generated secret. It is never returned again.',
+  }),
 );
 
 const listed = {
   ...identity,
   disabled_reason: Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], {
     description:
-      'Why it is `disabled`: it answered 410, it failed for days, or somebody did it. Null otherwise.',
+      'Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null.',
     examples: [null],
   }),
   ...subscription,
   last_delivery_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'When the latest attempt was made; null before the first.',
+    description: 'Time of the latest delivery attempt. Null before the first.',
   }),
   last_delivery_status: Type.Union([Type.Enum(['success', 'failed']), Type.Null()], {
-    description: 'What came of the latest attempt; null before the first.',
+    description: 'Result of the latest delivery attempt. Null before the first.',
     examples: ['success'],
   }),
 };
@@ -65,12 +75,12 @@ const listed = {
 const one = {
   ...listed,
   verification_failure: Type.Union([VerificationFailure, Type.Null()], {
-    description: 'Why it is `unverified`: what came of the latest verification. Null otherwise.',
+    description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
     examples: [null],
   }),
 };
 
-/** One webhook; no read ever shows its secret. */
+/** One webhook. No read ever returns its secret. */
 export const WebhookSchema = Type.Object(one, { title: 'Webhook' });
 export const ListedWebhookSchema = Type.Object(listed, { title: 'Webhook' });
 export const CreatedWebhookSchema = Type.Object(
@@ -81,16 +91,16 @@ export const RotatedWebhookSchema = Type.Object({ ...one, secret }, { title: 'We
 
 export const EventTypesField = Type.Union(
   [
-    Type.Literal('*'),
     Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 100 }),
+    Type.Literal('*'),
   ],
   {
-    description: 'Event types, whole domains (`invoice.*`), or `*` for all.',
+    description: 'Event types, whole domains (`invoice.*`), or `*` for all types.',
     examples: [['invoice.*', 'incident.opened']],
   },
 );
 
-/** What is wrong with an `event_types` that its schema lets through. */
+/** Returns what is wrong with an `event_types` that its schema accepts. */
 export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {
   if (given !== '*' && !isTypeList(given)) return [];
   const types = normaliseEventTypes(given, catalogue);
@@ -108,18 +118,18 @@ export const SecretField = Type.String({
   maxLength: 256,
   pattern: textPattern.signing,
   description:
-    'Signs requests. 16 to 256 characters, no control characters. Left out, one is generated and shown once.',
+    'Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once.',
   examples: ['a-secret-of-16-characters-or-more'],
 });
 
-/** Of requests that need none; what is sent all the same must be an empty object. */
-export const NoBody = Type.Object({}, { additionalProperties: false, description: 'Nothing is needed.' });
+/** The body of requests that need none. If there is one, it must be an empty object. */
+export const NoBody = Type.Object({}, { additionalProperties: false, description: 'Empty.' });
 
 export const UrlField = Type.String({
-  description: 'Absolute `https` URL of a public address, at most 2,048 characters.',
+  description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
   examples: ['https://example.com/webhooks'],
 });
 
 export const webhookParams = Type.Object({
-  webhook_id: Type.String({ description: 'The webhook.', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+  webhook_id: Type.String({ description: 'Webhook ID.', examples: ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
 });

@@ -22,8 +22,7 @@ const RotateBody = Type.Object(
     grace: Type.Optional(
       Type.String({
         default: '24h',
-        description:
-          'How long the secret before it keeps signing beside the new one: a duration, 30d at most.',
+        description: 'How long the old secret stays valid: a duration, at most `30d`.',
         examples: ['24h'],
       }),
     ),
@@ -52,8 +51,8 @@ export function webhookSecretRoute(
         tags: ['Webhooks'],
         summary: 'Rotate the signing secret',
         description:
-          'During the grace both secrets sign: `X-Service-Signature` with the new one, `X-Service-Signature-Previous` ' +
-          'with the old one, and `webhook-signature` carries both.',
+          'While the old secret stays valid, requests are signed with both: `X-Service-Signature` uses the new one, ' +
+          '`X-Service-Signature-Previous` the old one, and `webhook-signature` has both signatures.',
         params: webhookParams,
         body: RotateBody,
         response: { 200: Type.Object({ data: RotatedWebhookSchema }) },
@@ -92,6 +91,6 @@ function graceFaults(request: FastifyRequest): readonly InputFault[] {
   if (typeof grace !== 'string') return [];
   const ms = parseDurationMs(grace);
   if (ms !== undefined && ms <= graceMsMax) return [];
-  const detail = 'must be a duration such as 24h, 30d at most; 0s ends the old secret at once';
+  const detail = 'must be a duration such as 24h, at most 30d; 0s ends the old secret at once';
   return [{ pointer: '/grace', code: 'invalid_duration', detail }];
 }

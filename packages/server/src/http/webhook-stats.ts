@@ -11,47 +11,47 @@ const StatsSchema = Type.Object(
   {
     since: Type.String({
       format: 'date-time',
-      description: 'When the 48 hours began.',
+      description: 'Start of the 48 hours.',
       examples: ['2026-11-13T09:30:00.000Z'],
     }),
-    success: Type.Integer({ description: 'Delivered.', examples: [998] }),
-    failed: Type.Integer({ description: 'Given up.', examples: [2] }),
+    success: Type.Integer({ description: 'Number of successful deliveries.', examples: [998] }),
+    failed: Type.Integer({ description: 'Number of failed deliveries.', examples: [2] }),
     pending: Type.Integer({
-      description: 'Not delivered yet: waiting for an attempt or a retry.',
+      description: 'Number of deliveries that wait for an attempt.',
       examples: [0],
     }),
     success_rate: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Of what has ended; null where nothing has.',
+      description: 'Share of successful deliveries among those that ended. Null if none ended.',
       examples: [0.998],
     }),
     duration_ms: Type.Object(
       {
         p50: Type.Union([Type.Integer(), Type.Null()], {
-          description: 'Half of them were faster; null where there are none.',
+          description: 'Median. Null if there are none.',
           examples: [41],
         }),
         p95: Type.Union([Type.Integer(), Type.Null()], {
-          description: '95 % of them were faster; null where there are none.',
+          description: '95th percentile. Null if there are none.',
           examples: [180],
         }),
       },
-      { description: 'Of the latest 10,000 successes.' },
+      { description: 'Duration of the latest 10,000 successful deliveries in milliseconds.' },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Since when the oldest of the pending ones waits; null where none does.',
+      description: 'Time since when the oldest pending delivery waits. Null if there is none.',
       examples: [null],
     }),
     hours: Type.Array(
       Type.Object({
         hour: Type.String({
           format: 'date-time',
-          description: 'When the hour began.',
+          description: 'Start of the hour.',
           examples: ['2026-11-15T09:00:00.000Z'],
         }),
-        success: Type.Integer({ description: 'Delivered.', examples: [23] }),
-        failed: Type.Integer({ description: 'Given up.', examples: [0] }),
+        success: Type.Integer({ description: 'Number of successful deliveries.', examples: [23] }),
+        failed: Type.Integer({ description: 'Number of failed deliveries.', examples: [0] }),
       }),
-      { description: 'The same for each hour, by when the deliveries were created.' },
+      { description: 'The same for each hour, by the time when the deliveries were created.' },
     ),
   },
   { title: 'WebhookStats' },
@@ -67,8 +67,9 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
       schema: {
         operationId: 'webhookStats',
         tags: ['Deliveries'],
-        summary: 'How a webhook is doing',
-        description: 'Deliveries created in the last 48 hours. Tests do not count.',
+        summary: 'Get webhook statistics',
+        description:
+          'Returns figures for the deliveries that were created in the last 48 hours. Tests are not included.',
         params: webhookParams,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },

@@ -19,7 +19,7 @@ const TestBody = Type.Object(
     event_type: Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'The type whose sample is sent.',
+      description: 'Event type to send. The event has the example payload of this type.',
       examples: ['invoice.finalized'],
     }),
   },
@@ -28,24 +28,27 @@ const TestBody = Type.Object(
 
 const ReceiptSchema = Type.Object(
   {
-    id: Type.String({ pattern: '^WDLV-', description: '`X-Service-Delivery` of the request.' }),
-    webhook_id: Type.String({ pattern: '^WHK-', description: 'The webhook.' }),
-    event_id: Type.String({ pattern: '^EVT-', description: 'The `id` in the body that was sent.' }),
-    event_type: Type.String({ description: 'The type that was sent.', examples: ['invoice.finalized'] }),
+    id: Type.String({ pattern: '^WDLV-', description: 'Delivery ID, as in `X-Service-Delivery`.' }),
+    webhook_id: Type.String({ pattern: '^WHK-', description: 'Webhook ID.' }),
+    event_id: Type.String({ pattern: '^EVT-', description: 'Event ID, as in the body that was sent.' }),
+    event_type: Type.String({ description: 'Event type.', examples: ['invoice.finalized'] }),
     status: Type.Enum(['success', 'failed'], {
-      description: 'Whether a 2xx came in time.',
+      description: '`success` if the receiver returned 2xx in time.',
       examples: ['success'],
     }),
     http_status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'What the receiver answered; null where no status came.',
+      description: 'Status that the receiver returned. Null if there was none.',
       examples: [200],
     }),
-    response_time_ms: Type.Integer({ description: 'How long the attempt took.', examples: [41] }),
+    response_time_ms: Type.Integer({
+      description: 'Duration of the attempt in milliseconds.',
+      examples: [41],
+    }),
     error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], {
-      description: 'Why no status came; null where one did.',
+      description: 'Why there was no status. Null if there was one.',
       examples: [null],
     }),
-    attempted_at: Type.String({ format: 'date-time', description: 'When it was sent.' }),
+    attempted_at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
   },
   { title: 'Receipt' },
 );
@@ -71,8 +74,9 @@ export function webhookTestRoute(
         tags: ['Webhooks'],
         summary: 'Send a test event',
         description:
-          'One signed attempt with the type\'s sample and `"test": true`, whatever the status of the webhook. It is in ' +
-          'no stream and no list. At most 10 a minute and webhook.',
+          'Sends one signed request with an example event and `"test": true`. This works for every webhook status and ' +
+          'event type. Test events are not part of the event stream, the deliveries or the statistics. At most 10 ' +
+          'tests per minute per webhook.',
         params: webhookParams,
         body: TestBody,
         response: { 200: Type.Object({ data: ReceiptSchema }) },
@@ -94,15 +98,15 @@ export function webhookTestRoute(
     const type = (request.body as { event_type?: unknown } | undefined)?.event_type;
     if (typeof type !== 'string' || type === '' || catalogue.get(type)) return [];
     const nearest = catalogue.nearest(type);
-    const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists what is known';
+    const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
     return [
-      { pointer: '/event_type', code: 'unknown_event_type', detail: `is not in the catalogue; ${hint}` },
+      { pointer: '/event_type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` },
     ];
   }
 }
 
 function tooManyTests(): Problem {
-  return new Problem('rate_limited', `A webhook can be tested ${testsPerMinuteMax} times a minute.`, {
+  return new Problem('rate_limited', `A webhook can be tested ${testsPerMinuteMax} times per minute.`, {
     headers: { 'Retry-After': '60' },
   });
 }

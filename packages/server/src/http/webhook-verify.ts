@@ -35,10 +35,10 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
       schema: {
         operationId: 'verifyWebhook',
         tags: ['Webhooks'],
-        summary: 'Verify a webhook again',
+        summary: 'Verify a webhook',
         description:
-          'Sends the verification request again and waits for the answer, 5 s at most. The webhook in the answer is ' +
-          '`active` where that was 200, otherwise `unverified`, and `verification_failure` says why.',
+          'Sends the verification request again and waits up to 5 seconds for the result. If your endpoint returns 200, ' +
+          'the webhook is `active`. Otherwise it is `unverified`, and `verification_failure` says why.',
         params: webhookParams,
         body: NoBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },
@@ -49,7 +49,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
       if (webhook.status === 'disabled') {
         throw new Problem(
           'webhook_not_active',
-          'The webhook is disabled. PATCH it with {"status": "active"}.',
+          'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.',
         );
       }
       const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, 'webhook.verified');

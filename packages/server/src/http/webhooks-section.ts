@@ -1,37 +1,47 @@
 import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
+import type { Tag } from '../web/api-document.js';
 
 const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
   ...{ name, in: 'header', required: true, description, schema: { type: 'string' }, ...more },
 });
 
-/** What every delivery has; those of docs/receive-webhooks.md. */
-const headers = [
+/** The headers of every delivery; also those of docs/receive-webhooks.md. */
+export const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
+  header('webhook-id', 'Event ID. It is the same on every attempt.', {
+    example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+  }),
+  header('webhook-timestamp', 'Time of sending, in seconds since 1970.', { example: '1794735000' }),
+  header(
+    'webhook-signature',
+    '`v1,` and a signature over ID, time and body, as defined by ' +
+      '[Standard Webhooks](https://www.standardwebhooks.com). Two signatures while a rotated secret is still valid.',
+  ),
   header('X-Service-Signature', '`sha256=` and the HMAC-SHA256 of the raw body in hexadecimal.'),
   header(
     'X-Service-Signature-Previous',
-    'The same with the secret before, while the grace of a rotation lasts.',
+    'The same with the previous secret, while a rotated secret is still valid.',
     { required: false },
-  ),
-  header('webhook-id', "The event's id, the same on every attempt.", {
-    example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
-  }),
-  header('webhook-timestamp', 'The time of sending, in seconds since 1970.', { example: '1794735000' }),
-  header(
-    'webhook-signature',
-    '`v1,` and a signature over id, time and body, as [Standard Webhooks](https://www.standardwebhooks.com) defines ' +
-      'it; two of them during a grace. Check this one: it also covers the time.',
   ),
   header(
     'X-Service-Delivery',
-    'The delivery; look it up with [Read one delivery](#getDelivery). The verification request has none.',
+    'Delivery ID. Use it to get the delivery. Not sent with verification requests.',
     { example: 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3' },
   ),
-  header('X-Service-Attempt', '1 to 5. The verification request has none.', { example: '1' }),
+  header('X-Service-Attempt', 'Number of the attempt, starting at 1. Not sent with verification requests.', {
+    example: '1',
+  }),
 ];
 
-/** The OpenAPI `webhooks` section: what a receiver gets for each event type. */
+const receivedTag = 'Webhook requests';
+
+export const webhooksSectionTag: Tag = {
+  name: receivedTag,
+  description: 'The request that your endpoint receives, for each event type.',
+};
+
+/** Returns the OpenAPI `webhooks` section: the request that a receiver gets for each event type. */
 export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
   return Object.fromEntries(
     catalogue.list().map(({ type, description, schema, sample }) => [
@@ -39,16 +49,17 @@ export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
       {
         post: {
           operationId: `receive_${type.replaceAll('.', '_')}`,
-          tags: ['Received webhooks'],
-          summary: description,
+          tags: [receivedTag],
+          summary: type,
+          description,
           security: [],
-          parameters: headers,
+          parameters: deliveryHeaders,
           requestBody: {
             content: {
-              'application/json': { schema: envelope(type, schema), example: example(type, sample) },
+              'application/json': { schema: envelope(type, schema), example: envelopeExample(type, sample) },
             },
           },
-          responses: { '2XX': { description: 'The event counts as delivered. Answer within 3 seconds.' } },
+          responses: { '2XX': { description: 'The event is delivered. Respond within 3 seconds.' } },
         },
       },
     ]),
@@ -57,28 +68,33 @@ export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
 
 function envelope(type: string, schema: object) {
   return Type.Object({
-    id: Type.String({ description: 'The event, `EVT-*`. The same on every attempt: deduplicate by it.' }),
+    id: Type.String({
+      description: 'Event ID. It is the same on every attempt: use it to detect duplicates.',
+    }),
     type: Type.Literal(type),
-    created_at: Type.String({ format: 'date-time', description: 'When the event was recorded, UTC.' }),
-    organization_id: Type.String({ description: 'Where it happened.' }),
+    created_at: Type.String({
+      format: 'date-time',
+      description: 'Time when the event was recorded, in UTC.',
+    }),
+    organization_id: Type.String({ description: 'Organization of the event.' }),
     workspace_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'Null for events of the whole organization.',
+      description: 'Workspace of the event. Null for events of the whole organization.',
     }),
     data: Type.Unsafe(placed(schema, dataOf(type)) as object),
     test: Type.Optional(
       Type.Literal(true, {
-        description: 'On test events alone, otherwise absent. Act on no test event in earnest.',
+        description: 'Only present in test events. Do not act on them.',
       }),
     ),
   });
 }
 
-/** Where the schema of `data` lies in the document. Names of types need no escaping. */
+/** Returns where the schema of `data` is in the document. Type names need no escaping. */
 function dataOf(type: string): string {
   return `#/webhooks/${type}/post/requestBody/content/application~1json/schema/properties/data`;
 }
 
-/** The schema with its references to itself made to lead to where it lies now. */
+/** Returns the schema with its references to itself adjusted to its place in the document. */
 function placed(schema: unknown, place: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => placed(item, place));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -90,7 +106,8 @@ function placed(schema: unknown, place: string): unknown {
   );
 }
 
-function example(type: string, sample: unknown) {
+/** Returns the body of a request that delivers such an event. */
+export function envelopeExample(type: string, sample: unknown) {
   return {
     id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
     type,

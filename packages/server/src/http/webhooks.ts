@@ -50,12 +50,13 @@ const CreateBody = Type.Object(
     organization_id: Type.String({
       minLength: 1,
       maxLength: 256,
-      description: 'The organization. The token must be for it.',
+      description: 'Organization ID. The token must belong to this organization.',
       examples: ['ORG-demo'],
     }),
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
-        description: 'Only events of this workspace. Left out: of the whole organization.',
+        description:
+          'Workspace ID, to receive only events of this workspace. Leave it out to receive events of the whole organization.',
       }),
     ),
     url: UrlField,
@@ -71,7 +72,8 @@ const PatchBody = Type.Object(
     event_types: Type.Optional(EventTypesField),
     status: Type.Optional(
       Type.Enum(['active', 'disabled'], {
-        description: '`active` verifies again and ends `unverified` where that fails.',
+        description:
+          '`disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`.',
       }),
     ),
   },
@@ -95,9 +97,9 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         tags: ['Webhooks'],
         summary: 'Create a webhook',
         description:
-          'Sends a signed `webhook.verification` request to the URL and waits for it, 5 s at most. Answered 200, the ' +
-          'webhook is `active`; otherwise it is created `unverified` and tried again later. A receiver that checks ' +
-          'signatures needs the secret before that request: give your own.',
+          'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
+          'endpoint returns 200, the webhook is `active`. Otherwise it is created as `unverified`, and the service ' +
+          'tries again later.\n\nYour endpoint needs the secret to verify this request, so choose your own secret.',
         body: CreateBody,
         response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
       },
@@ -140,7 +142,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       schema: {
         operationId: 'getWebhook',
         tags: ['Webhooks'],
-        summary: 'Read one webhook',
+        summary: 'Get a webhook',
         params: webhookParams,
         response: { 200: Type.Object({ data: WebhookSchema }) },
       },
@@ -155,10 +157,10 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       schema: {
         operationId: 'changeWebhook',
         tags: ['Webhooks'],
-        summary: 'Change a webhook',
+        summary: 'Update a webhook',
         description:
-          'A new `url` is verified first; until then events go to the old one. It is kept whatever comes of that: where ' +
-          'it fails, the webhook is `unverified` and gets nothing. `disabled` stops deliveries at once.',
+          'A new `url` is verified first. Until then, events go to the old URL. If the verification fails, the webhook ' +
+          'keeps the new URL, is `unverified`, and receives no events.',
         params: webhookParams,
         body: PatchBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },
@@ -195,7 +197,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         operationId: 'deleteWebhook',
         tags: ['Webhooks'],
         summary: 'Delete a webhook',
-        description: 'Nothing is sent after the answer, but for an attempt that is on the wire.',
+        description:
+          'Stops all deliveries. After the response nothing more is sent, except for an attempt that is in progress.',
         params: webhookParams,
         response: { 204: Type.Null({ description: 'Deleted.' }) },
       },
@@ -265,13 +268,13 @@ const neverUsed = {
 } as const;
 
 function tooManyWebhooks(): Problem {
-  const detail = `An organization has at most ${webhooksPerOrganizationMax} webhooks.`;
+  const detail = `An organization can have at most ${webhooksPerOrganizationMax} webhooks.`;
   return new Problem('too_many_webhooks', detail);
 }
 
 function changedMeanwhile(): Problem {
   return new Problem(
     'webhook_changed',
-    'The webhook was changed or deleted by another request. Read it and try again.',
+    'Another request changed or deleted the webhook. Get the webhook and try again.',
   );
 }

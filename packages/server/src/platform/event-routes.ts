@@ -14,13 +14,13 @@ const eventsMax = 1_000;
 const Recorded = Type.Object({
   data: Type.Array(
     Type.Object({
-      id: Type.String({ pattern: '^EVT-', description: 'The event.' }),
-      created_at: Type.String({ format: 'date-time', description: 'When it was recorded.' }),
+      id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
+      created_at: Type.String({ format: 'date-time', description: 'Time when the event was recorded.' }),
     }),
   ),
 });
 
-/** `POST /platform/events`: one event, an array, or NDJSON; recorded all together or not at all. */
+/** Adds `POST /platform/events`: one event, an array, or NDJSON, recorded all together or not at all. */
 export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, check: EventChecker): void {
   app.addContentTypeParser<Buffer>(
     'application/x-ndjson',
@@ -45,11 +45,11 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
     {
       schema: {
         operationId: 'recordEvents',
-        tags: ['Recording'],
+        tags: ['Events'],
         summary: 'Record events',
         description:
-          'One event, an array of at most 1,000, or one a line as `application/x-ndjson`. Answered once they are ' +
-          'durable, ids in the order of the events. One that is not valid refuses them all.',
+          'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. Returns the ' +
+          'IDs in the same order, once all events are stored durably. If one event is not valid, none is recorded.',
         // Described, not checked here: an event or an array would give two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
         body: Type.Unsafe({ anyOf: [NewEventSchema, Type.Array(NewEventSchema, { maxItems: eventsMax })] }),
@@ -65,7 +65,10 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
     async (request, reply) => {
       const { body } = request;
       if (body === undefined || body === null) {
-        throw new Problem('invalid_body', 'There is no body: send an event, an array of events, or NDJSON.');
+        throw new Problem(
+          'invalid_body',
+          'The body is missing. Send an event, an array of events, or NDJSON.',
+        );
       }
       const events: readonly unknown[] = Array.isArray(body) ? body : [body];
       refuseCount(events.length);
@@ -93,7 +96,9 @@ function parseLine(text: string, number: number): unknown {
 function refuseCount(count: number): void {
   if (count >= 1 && count <= eventsMax) return;
   const detail =
-    count === 0 ? 'must hold at least one event' : `must hold at most ${eventsMax} events, got ${count}`;
+    count === 0
+      ? 'must contain at least one event'
+      : `must contain at most ${eventsMax} events, got ${count}`;
   throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
 }
 
@@ -105,6 +110,7 @@ function refuseUnstorable(error: unknown): never {
 }
 
 function refuseHidden(): never {
-  const detail = 'a key that is given twice hides a NUL, half of a surrogate pair or too deep a nesting';
+  const detail =
+    'contains a duplicate key that hides a NUL character, an unpaired surrogate or nesting that is too deep';
   throw inputProblem([{ pointer: '', code: 'invalid_text', detail }]);
 }

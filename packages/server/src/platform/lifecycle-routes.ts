@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import type { EventTypeName } from '../domain/catalogue.js';
 import { eventJson } from '../domain/event.js';
-import { type Lifecycle, refusalOf, statusesOf } from '../domain/lifecycle.js';
+import { type Lifecycle, type Move, refusalOf } from '../domain/lifecycle.js';
 import { creationSample, moveSample, sampleId } from '../domain/lifecycle-sample.js';
 import { lifecycles } from '../domain/lifecycles.js';
 import { Problem } from '../domain/problem.js';
@@ -17,8 +17,9 @@ import {
 } from '../domain/resource-schema.js';
 import type { Database } from '../storage/database.js';
 import { readResource } from '../storage/resources.js';
-import type { MoveRow, Tag, TagGroup } from '../web/api-document.js';
+import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
+import { table } from '../web/markdown.js';
 import {
   type CreationRequest,
   create,
@@ -29,19 +30,10 @@ import {
 } from './lifecycle.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-/** A tag for each resource, with its table of moves. */
+/** One tag for each resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
-export const lifecycleTagGroup: TagGroup = {
-  name: 'Lifecycles',
-  description:
-    'Resources with a status. A move writes the status, the event and the audit entry in one transaction. A move ' +
-    'that the status does not allow is answered 409 and leaves nothing behind.\n\n' +
-    'Guide: `docs/lifecycles.md` in the repository, with a diagram of each.',
-  tags: lifecycleTags.map(({ name }) => name),
-};
-
-/** Creates, moves and reads each resource of the table: every path is there by itself, for the reference. */
+/** Adds the routes that create, move and read each resource of the table. */
 export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): void {
   const mover = new Mover(options);
   for (const [path, lifecycle] of Object.entries(lifecycles)) {
@@ -65,7 +57,7 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
         operationId: `create${titleOf(lifecycle.kind)}`,
         tags: [tagName(lifecycle)],
         summary: `Create ${article(noun)}`,
-        description: `It is \`${to}\` then. ${event ? `Records \`${event}\`.` : 'No event tells of it.'}`,
+        description: `The first status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
         body: { ...body, examples: [sample.request] },
         response: { 201: answerSchema(lifecycle, undefined, event, sample.answer) },
       },
@@ -88,12 +80,9 @@ function moveRoute(
   mover: Mover,
 ): void {
   const move = lifecycle.moves[name]!;
-  // `change-severity`: what is done, and to what of it.
-  const [verb = '', object = ''] = name.split('-');
   const body = moveSchema(lifecycle, move);
   const check = createInputChecker(body);
   const sample = moveSample(lifecycle, name);
-  const steps = Object.entries(move.takes).map(([from, to]) => `\`${from}\` to \`${to}\``);
   app.post<{ Params: { id: string }; Body: LifecycleRequest }>(
     `/platform/${path}/:id/${name}`,
     {
@@ -105,8 +94,8 @@ function moveRoute(
       schema: {
         operationId: moveOperation(lifecycle, name),
         tags: [tagName(lifecycle)],
-        summary: `${titleOf(verb)} ${article(nounOf(lifecycle))}${object && `'s ${object}`}`,
-        description: `From ${steps.join(', ')}. Records \`${move.event}\`.`,
+        summary: move.summary ?? `${titleOf(name)} ${article(nounOf(lifecycle))}`,
+        description: moveDescription(move),
         params: paramsOf(lifecycle),
         body: { ...body, examples: [sample.request] },
         response: { 200: answerSchema(lifecycle, name, move.event, sample.answer) },
@@ -131,7 +120,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
       schema: {
         operationId: `get${titleOf(lifecycle.kind)}`,
         tags: [tagName(lifecycle)],
-        summary: `Read ${article(nounOf(lifecycle))}`,
+        summary: `Get ${article(nounOf(lifecycle))}`,
         params: paramsOf(lifecycle),
         response: {
           200: Type.Object(
@@ -177,36 +166,53 @@ function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type
   return Type.Object(
     {
       ...properties,
-      type: Type.Enum([type], { description: 'The event type.' }),
+      type: Type.Enum([type], { description: 'Event type.' }),
       subject: Type.Object(
         {
-          type: Type.Enum([kind], { description: 'The kind of resource.' }),
-          id: Type.String({ pattern: `^${prefix}-`, description: 'The resource.' }),
+          type: Type.Enum([kind], { description: 'Type.' }),
+          id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
         },
         { description: 'What it happened to.' },
       ),
-      payload: Type.Object(Object.fromEntries(fields), { description: 'What the event tells.' }),
+      payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
     },
     rest,
   );
 }
 
 function paramsOf(lifecycle: Lifecycle) {
-  const description = `The ${nounOf(lifecycle)}.`;
+  const description = 'ID of the resource.';
   return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
+}
+
+function moveDescription({ takes, event }: Move): string {
+  const outcome = keepsStatus(takes)
+    ? 'The status does not change.'
+    : `The new status is ${listed(Object.values(takes))}.`;
+  return `Allowed when the status is ${listed(Object.keys(takes), ' or ')}. ${outcome} Records \`${event}\`.`;
 }
 
 function tagOf(lifecycle: Lifecycle): Tag {
   const { prefix, creation, moves } = lifecycle;
-  const statuses = statusesOf(lifecycle).map((status) => `\`${status}\``);
-  const rows = Object.entries(moves).map(([name, { takes, event }]): MoveRow => {
-    return { move: name, takes, event, operationId: moveOperation(lifecycle, name) };
-  });
+  const rows = Object.entries(moves).map(([name, { takes, event }]) => [
+    `\`${name}\``,
+    listed(Object.keys(takes)),
+    keepsStatus(takes) ? 'unchanged' : listed(Object.values(takes)),
+    `\`${event}\``,
+  ]);
+  const movesTable = table(['Move', 'From', 'To', 'Event'], rows);
   return {
     name: tagName(lifecycle),
-    description: `Ids are \`${prefix}-*\`. Statuses: ${statuses.join(', ')}; a new one is \`${creation.to}\`.`,
-    'x-moves': rows,
+    description: `IDs start with \`${prefix}-\`. The first status is \`${creation.to}\`.\n\n${movesTable}`,
   };
+}
+
+function keepsStatus(takes: Move['takes']): boolean {
+  return Object.entries(takes).every(([from, to]) => from === to);
+}
+
+function listed(statuses: readonly string[], separator = ', '): string {
+  return [...new Set(statuses)].map((status) => `\`${status}\``).join(separator);
 }
 
 /** `service_line` as `Service lines` */
@@ -226,7 +232,7 @@ function moveOperation({ kind }: Lifecycle, move: string): string {
 }
 
 function noSuch(lifecycle: Lifecycle): Problem {
-  return new Problem('not_found', `There is no such ${nounOf(lifecycle)}.`);
+  return new Problem('not_found', `The ${nounOf(lifecycle)} does not exist.`);
 }
 
 function notAllowed(

@@ -10,7 +10,8 @@ import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { platformEventRoutes } from './event-routes.js';
-import { lifecycleRoutes, lifecycleTagGroup, lifecycleTags } from './lifecycle-routes.js';
+import { platformGuides } from './guides.js';
+import { lifecycleRoutes, lifecycleTags } from './lifecycle-routes.js';
 import type { MoverOptions } from './mover.js';
 import type { Recorder } from './recorder.js';
 
@@ -27,7 +28,7 @@ export interface PlatformListenerOptions {
 
 const bodyLimit = 8 * 1024 * 1024;
 
-/** The producer's side: it records events and is never exposed to integrators. */
+/** Creates the listener that records events. It is never exposed to integrators. */
 export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
   const app = await createListener({
     name: 'platform',
@@ -50,31 +51,26 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     }
   });
   await installOpenApi(app, {
-    title: 'Posthorn platform listener',
+    title: 'Posthorn platform API',
     version: options.version,
     description:
-      "The producer's side: record events, and keep resources whose moves record events by themselves. Keep this " +
-      'listener inside your network; integrators use the public API.\n\n' +
-      'Guides, in the repository: `docs/record-events.md`, `docs/lifecycles.md`, `docs/event-types.md`, ' +
-      '`docs/operate.md`; `docs/README.md` lists them all.',
+      'Record events, and change resources whose moves record events. This API is for your own systems: keep it ' +
+      'inside your network. Integrators use the public API.',
+    guides: platformGuides,
     securityName: 'platformToken',
     securityDescription:
-      'The platform token is the value of `POSTHORN_PLATFORM_TOKEN`. Where that is not set, the service makes one at ' +
-      'its first start and keeps it in the file `platform-token` of its data directory: `.posthorn/platform-token`, ' +
-      'unless `POSTHORN_DATA_DIR` says otherwise.',
-    tokenVariable: 'POSTHORN_PLATFORM_TOKEN',
-    tags: [
+      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first starts, ' +
+      'in the file `platform-token` of its data directory.',
+    tagGroups: [
       {
-        name: 'Recording',
-        description:
-          'For what happened in your own systems. Moves of the lifecycles record their events themselves, and code ' +
-          'that shares the database can record events in its own transaction.\n\n' +
-          'Guide: `docs/record-events.md` in the repository.',
+        name: 'API',
+        tags: [
+          { name: 'Events', description: 'Record what happened in your own systems.' },
+          { name: 'Monitoring', description: 'Health checks and metrics.' },
+        ],
       },
-      ...lifecycleTags,
-      { name: 'Operations', description: 'Health and metrics. Guide: `docs/operate.md` in the repository.' },
+      { name: 'Resources', tags: lifecycleTags },
     ],
-    tagGroups: [lifecycleTagGroup],
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
@@ -86,10 +82,11 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     {
       schema: {
         operationId: 'metrics',
-        tags: ['Operations'],
-        summary: 'Metrics in Prometheus form',
+        tags: ['Monitoring'],
+        summary: 'Get metrics',
+        description: 'Metrics in the text format of Prometheus.',
         produces: ['text/plain'],
-        response: { 200: Type.String({ description: 'The text format of Prometheus.' }) },
+        response: { 200: Type.String({ description: 'Metrics.' }) },
       },
     },
     async (_request, reply) =>

@@ -22,7 +22,7 @@ export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuse
   return {
     refuseWhileStopping() {
       if (!begun) return;
-      throw new Problem('unavailable', 'This node is stopping; try again.', {
+      throw new Problem('unavailable', 'This node is stopping. Try again.', {
         headers: { 'Retry-After': '1' },
       });
     },

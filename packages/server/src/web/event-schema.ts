@@ -4,7 +4,7 @@ const instant = (description: string) => Type.String({ format: 'date-time', desc
 
 export const IdAndKind = (description: string, kinds: string, sample: { type: string; id: string }) =>
   Type.Object(
-    { type: Type.String({ description: kinds }), id: Type.String({ description: 'Its id.' }) },
+    { type: Type.String({ description: kinds }), id: Type.String({ description: 'ID.' }) },
     { description, examples: [sample] },
   );
 
@@ -12,24 +12,27 @@ export const EventSchema = Type.Object(
   {
     id: Type.String({
       pattern: '^EVT-',
-      description: 'The event.',
+      description: 'Event ID.',
       examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
     }),
-    type: Type.String({ description: 'One of `GET /v1/event-types`.', examples: ['service_line.activated'] }),
+    type: Type.String({
+      description: 'Event type. `GET /v1/event-types` lists all types.',
+      examples: ['service_line.activated'],
+    }),
     organization_id: Type.String({
       pattern: '^ORG-',
-      description: 'Where it happened.',
+      description: 'Organization ID.',
       examples: ['ORG-demo'],
     }),
     workspace_id: Type.Union([Type.String({ pattern: '^WS-' }), Type.Null()], {
-      description: 'Null for events of the whole organization.',
+      description: 'Workspace ID. Null for events of the whole organization.',
       examples: ['WS-berlin'],
     }),
-    actor: IdAndKind('Who did it.', 'The kind: `user`, `agent`, `system`, …', {
+    actor: IdAndKind('Who did it.', 'Type, such as `user`, `agent` or `system`.', {
       type: 'user',
       id: 'USR-ada',
     }),
-    subject: IdAndKind('What it happened to.', 'The kind: `service_line`, `run`, …', {
+    subject: IdAndKind('What it happened to.', 'Type, such as `service_line` or `run`.', {
       type: 'service_line',
       id: 'LIN-7',
     }),
@@ -37,7 +40,8 @@ export const EventSchema = Type.Object(
       {},
       {
         additionalProperties: true,
-        description: 'Depends on the type. Key order and numbers are those it was recorded with.',
+        description:
+          'Depends on the event type. It keeps the key order and the numbers that it was recorded with.',
         examples: [
           {
             previous_status: 'draft',
@@ -48,7 +52,7 @@ export const EventSchema = Type.Object(
         ],
       },
     ),
-    created_at: instant('When the event was recorded. RFC 3339, UTC, milliseconds.'),
+    created_at: instant('Time when the event was recorded.'),
   },
   { title: 'Event', additionalProperties: false },
 );

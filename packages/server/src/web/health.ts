@@ -3,9 +3,9 @@ import Type from 'typebox';
 import { Problem } from '../domain/problem.js';
 
 const status = (value: string) =>
-  Type.Object({ status: Type.Literal(value, { description: 'All is well.' }) });
+  Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });
 
-/** `/healthz`: the process lives. `/readyz`: it can do its work. Neither needs a token. */
+/** Adds `/healthz` (the process runs) and `/readyz` (it can do its work). Neither needs a token. */
 export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolean>): void {
   app.get(
     '/healthz',
@@ -13,8 +13,8 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
       config: { open: true },
       schema: {
         operationId: 'health',
-        tags: ['Operations'],
-        summary: 'Is the process alive?',
+        tags: ['Monitoring'],
+        summary: 'Check that the process is running',
         security: [],
         response: { 200: status('ok') },
       },
@@ -27,8 +27,9 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
       config: { open: true },
       schema: {
         operationId: 'readiness',
-        tags: ['Operations'],
-        summary: 'Is the database reachable and migrated?',
+        tags: ['Monitoring'],
+        summary: 'Check that the service is ready',
+        description: 'Returns 503 while the database is out of reach or not migrated.',
         security: [],
         response: { 200: status('ready') },
       },

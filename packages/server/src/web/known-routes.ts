@@ -23,7 +23,7 @@ export function knownRoutes(app: FastifyInstance): {
       .map((url) => url.slice(resource.length + 1))
       .filter((end) => !end.includes('/'));
     if (ends.length === 0) return '';
-    return `; below ${resource.replace(/:([^/]+)/g, '{$1}')} there are ${ends.join(', ')}`;
+    return `. Known paths below ${resource.replace(/:([^/]+)/g, '{$1}')}: ${ends.join(', ')}`;
   }
 
   return {
@@ -33,10 +33,9 @@ export function knownRoutes(app: FastifyInstance): {
       for (const { pattern, methods } of methodsByPath.values()) {
         if (pattern.test(path)) for (const name of methods) allowed.add(name);
       }
-      if (allowed.size === 0)
-        return new Problem('not_found', `There is nothing at this path${besides(path)}.`);
+      if (allowed.size === 0) return new Problem('not_found', `Nothing exists at this path${besides(path)}.`);
       const allow = [...allowed].sort().join(', ');
-      return new Problem('method_not_allowed', `${method} is not available here; use ${allow}.`, {
+      return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.`, {
         headers: { Allow: allow },
       });
     },

@@ -112,11 +112,11 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   app.addHook('preParsing', async (request, _reply, payload) => {
     const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyLimit) {
-      throw new Problem('body_too_large', `The body may have ${bodyLimit} bytes at most.`);
+      throw new Problem('body_too_large', `The body must have at most ${bodyLimit} bytes.`);
     }
     const hasBody = length !== '0' || request.headers['transfer-encoding'] !== undefined;
     if (hasBody && encoding.toLowerCase() !== 'identity' && !['GET', 'HEAD'].includes(request.method)) {
-      throw new Problem('unsupported_media_type', 'Send the body as it is, without a Content-Encoding.', {
+      throw new Problem('unsupported_media_type', 'Send the body without a Content-Encoding.', {
         headers: { 'Accept-Encoding': 'identity' },
       });
     }
@@ -161,8 +161,8 @@ export function parseJson(text: string): unknown {
     throw new Problem(
       'malformed_json',
       place
-        ? `The body is not valid JSON: reading it failed at character ${place}.`
-        : 'The body is not valid JSON: it ends too early.',
+        ? `The body is not valid JSON: error at character ${place}.`
+        : 'The body is not valid JSON: unexpected end.',
     );
   }
 }
@@ -188,7 +188,7 @@ function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
     ? 'The headers are too large.'
     : late
       ? 'The request did not arrive in time.'
-      : 'This is not a well-formed HTTP request.';
+      : 'The request is not well-formed HTTP.';
   const requestId = randomUUID();
   const body = problemBody(new Problem('malformed_request', detail), '/', requestId);
   const status = line.slice(0, 3);

@@ -5,27 +5,26 @@ import Type from 'typebox';
 import { type ProblemCode, problems } from '../domain/problem.js';
 import {
   type ApiDocument,
+  type Content,
   isOpen,
-  type MediaType,
   type Operation,
+  type Schema,
   scopesOf,
   type Tag,
   type TagGroup,
 } from './api-document.js';
+import { errorsGuide } from './errors-guide.js';
 import { FixedText } from './fixed-text.js';
-import type { ProblemTable } from './reference-problems.js';
-import { exampleOf } from './reference-schema.js';
+import { schemaExample } from './schema-example.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What this route can answer beyond what every route of its kind can. */
+    /** Codes that this route can return beyond those that every route of its kind can. */
     refusals?: readonly ProblemCode[];
   }
   interface FastifyInstance {
-    /** The OpenAPI document of this listener; known once all routes are. */
+    /** Returns the OpenAPI document of this listener. Call it once all routes are known. */
     apiDocument: () => ApiDocument;
-    /** The problems that this listener can answer with. */
-    apiProblems: () => ProblemTable;
   }
 }
 
@@ -33,12 +32,11 @@ export interface DocumentInfo {
   title: string;
   version: string;
   description: string;
+  /** Tags without operations, whose descriptions are texts to read. One on errors is added. */
+  guides: readonly Tag[];
   securityName: string;
   securityDescription: string;
-  /** The variable that stands for the token in examples. */
-  tokenVariable: string;
-  tags: readonly Tag[];
-  tagGroups?: readonly TagGroup[];
+  tagGroups: readonly TagGroup[];
   webhooks?: Record<string, unknown>;
   /** The schema that every error response has. */
   problemSchema: object;
@@ -49,7 +47,8 @@ const IdempotencyHeaders = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'The same request with the same key is answered as the first time, for 24 h.',
+      description:
+        'Makes it safe to repeat the request. For 24 hours, the same key with the same body returns the first response.',
       examples: ['2f9c1c1e-invoice-hook'],
     }),
   ),
@@ -58,6 +57,7 @@ const IdempotencyHeaders = Type.Object({
 /** Makes the OpenAPI 3.1 document from the schemas that validate, and serves it at `/openapi.json`. */
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
   const { securityName } = info;
+  const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
   await app.register(swagger, {
     hideUntagged: true,
     openapi: {
@@ -68,14 +68,11 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         description: info.description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } as never,
       },
-      tags: [...info.tags] as never,
-      ...(info.tagGroups && { 'x-tagGroups': info.tagGroups }),
+      tags: groups.flatMap(({ tags }) => tags),
+      ...{ 'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })) },
       components: {
         securitySchemes: {
-          [securityName]: {
-            ...{ type: 'http', scheme: 'bearer', description: info.securityDescription },
-            ...({ 'x-variable': info.tokenVariable } as object),
-          },
+          [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
         },
         schemas: { Problem: info.problemSchema as never },
       },
@@ -89,20 +86,16 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
         ...(idempotent && { headers: IdempotencyHeaders }),
         ...schema,
+        ...(scopes && { description: withScopes(schema?.description, scopes) }),
       };
       return { schema: described, url };
     },
   });
 
-  const codes = new Set<ProblemCode>(codesOfAnyPath);
   let document: ApiDocument | undefined;
   app.decorate('apiDocument', () => {
-    document ??= completed(app.swagger() as unknown as ApiDocument, codes);
+    document ??= completed(app.swagger() as unknown as ApiDocument);
     return document;
-  });
-  app.decorate('apiProblems', () => {
-    app.apiDocument();
-    return Object.fromEntries(Object.entries(problems).filter(([code]) => codes.has(code as ProblemCode)));
   });
   let text: FixedText | undefined;
   app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
@@ -111,10 +104,16 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
   });
 }
 
-/** What is answered also where there is no operation. */
+/** Scalar does not show the scopes of a bearer token, so the description names them. */
+function withScopes(description: string | undefined, scopes: readonly string[]): string {
+  const required = `Required scopes: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+  return description === undefined ? required : `${description}\n\n${required}`;
+}
+
+/** Codes that are also returned for paths without an operation. */
 const codesOfAnyPath: readonly ProblemCode[] = ['malformed_request', 'not_found', 'method_not_allowed'];
 
-/** Which codes an operation can answer with, beyond those every operation can. */
+/** Returns the codes that an operation can return. */
 function codesFor(method: string, operation: Operation): ProblemCode[] {
   const { 'x-refusals': refusals = [] } = operation as { 'x-refusals'?: readonly ProblemCode[] };
   const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable', ...refusals];
@@ -128,39 +127,48 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   const isIdempotent = has('Idempotency-Key');
   if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (operation.requestBody || isIdempotent) codes.push('invalid_body');
-  // Also where none is asked for: whoever sends one is told what is wrong with it.
+  // A body that no operation asked for is checked too.
   if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;
 }
 
-/** Adds the error responses, which are the same everywhere, so that no route has to repeat them; gathers their codes. */
-function completed(document: ApiDocument, gathered: Set<ProblemCode>): ApiDocument {
+/** Adds what no route has to repeat: examples, error responses, and the guide to errors. */
+function completed(document: ApiDocument): ApiDocument {
+  const allCodes = new Set<ProblemCode>(codesOfAnyPath);
   for (const path of Object.values(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(path)) {
-      addExample(document, operation.requestBody?.content);
+      addExample(operation.requestBody?.content);
       const responses = operation.responses ?? {};
       operation.responses = responses;
       for (const [status, response] of Object.entries(responses)) {
         if (response.description === 'Default Response')
-          response.description = STATUS_CODES[status] ?? 'The answer';
-        addExample(document, response.content);
+          response.description = STATUS_CODES[status] ?? 'Response';
+        addExample(response.content);
       }
-      const codesOfOperation = codesFor(method, operation);
-      for (const code of codesOfOperation) gathered.add(code);
+      const codes = codesFor(method, operation);
+      for (const code of codes) allCodes.add(code);
       delete (operation as { 'x-refusals'?: unknown })['x-refusals'];
-      for (const status of new Set(codesOfOperation.map((code) => problems[code].status).sort())) {
-        const codes = codesOfOperation.filter((code) => problems[code].status === status);
-        responses[status] ??= {
-          description: codes.map((code) => `\`${code}\`: ${problems[code].title}.`).join(' '),
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-        };
-      }
+      for (const status of new Set(codes.map((code) => problems[code].status).sort()))
+        responses[status] ??= problemResponse(codes.filter((code) => problems[code].status === status));
     }
   }
+  addGuide(document, errorsGuide(allCodes));
   return document;
 }
 
-function addExample(document: ApiDocument, content: Record<string, MediaType> | undefined): void {
+function addGuide(document: ApiDocument, guide: Tag): void {
+  document.tags.push(guide);
+  document['x-tagGroups'][0]?.tags.push(guide.name);
+}
+
+function problemResponse(codes: readonly ProblemCode[]) {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${problems[code].title}.`).join(' '),
+    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+  };
+}
+
+function addExample(content: Content | undefined): void {
   const media = content?.['application/json'];
-  if (media?.schema && media.examples === undefined) media.example ??= exampleOf(document, media);
+  if (media?.schema) media.example ??= schemaExample(media.schema as Schema);
 }

@@ -2,27 +2,27 @@ import Type from 'typebox';
 
 export const ProblemSchema = Type.Object(
   {
-    type: Type.String({ description: 'Where this kind of problem is explained.' }),
-    title: Type.String({ description: 'What the code means, always the same text.' }),
-    status: Type.Integer({ description: 'The status of the answer.' }),
-    detail: Type.String({ description: 'What was wrong this time, and what to do.' }),
-    instance: Type.String({ description: 'The path that was asked for.' }),
-    code: Type.String({ description: 'Stable; decide by this one.' }),
-    request_id: Type.String({ description: 'As in `X-Request-Id` and in the log of the service.' }),
+    type: Type.String({ description: 'Link to the explanation of the code.' }),
+    title: Type.String({ description: 'Title of the code. It is always the same for a code.' }),
+    status: Type.Integer({ description: 'HTTP status.' }),
+    detail: Type.String({ description: 'What went wrong in this request.' }),
+    instance: Type.String({ description: 'Path of the request.' }),
+    code: Type.String({ description: 'Error code. Use this one in programs: it never changes its meaning.' }),
+    request_id: Type.String({ description: 'ID of the request, as in `X-Request-Id`.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
-          parameter: Type.Optional(Type.String({ description: 'The query parameter at fault.' })),
-          pointer: Type.Optional(Type.String({ description: 'JSON pointer to the fault in the body.' })),
-          code: Type.String({ description: 'What kind of fault it is.' }),
-          detail: Type.String({ description: 'What must hold there.' }),
+          parameter: Type.Optional(Type.String({ description: 'Name of the query parameter.' })),
+          pointer: Type.Optional(Type.String({ description: 'JSON pointer to the place in the body.' })),
+          code: Type.String({ description: 'Code of this error.' }),
+          detail: Type.String({ description: 'What is wrong.' }),
         }),
-        { description: 'All faults of the input at once.' },
+        { description: 'Everything that is wrong with the input.' },
       ),
     ),
     possible_moves: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'With `move_not_allowed`: the moves that the status does allow.',
+        description: 'Only for `move_not_allowed`: the moves that are allowed.',
         examples: [['pause', 'close']],
       }),
     ),

@@ -3,16 +3,16 @@ import { Problem, problems } from '../domain/problem.js';
 import { SecretNotOpened } from '../domain/secret-box.js';
 import { isUnreachable } from '../storage/database.js';
 
-/** How PostgreSQL says that it waited long enough for somebody else's transaction. */
+/** PostgreSQL's code for a lock that took too long to get. */
 const lockNotAvailable = '55P03';
 
-/** Turns whatever was thrown behind a listener into the one form all errors have. */
+/** Turns whatever was thrown behind a listener into the one form that all errors have. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
   if (isUnreachable(error)) {
     return new Problem(
       'unavailable',
-      'The database is out of reach; try again shortly. A write may have been made all the same: repeat it with its idempotency key.',
+      'The database is out of reach. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
       {
         headers: { 'Retry-After': '2' },
       },
@@ -21,20 +21,20 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if ((error as { code?: string }).code === lockNotAvailable) {
     return new Problem(
       'unavailable',
-      'Another write of this organization has been under way for a while; nothing was changed. Try again.',
+      'Another write for this organization is taking a long time. Nothing was changed. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }
   if (error instanceof SecretNotOpened) {
     return new Problem(
       'unavailable',
-      "The webhook's secret was encrypted with a key that the service no longer has. Its operator must bring the key back; or give the webhook a new secret with rotate-secret and the grace 0s.",
+      "The webhook's secret was encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s.",
       { headers: { 'Retry-After': '60' } },
     );
   }
   switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', `The body may have ${bodyLimit} bytes at most.`);
+      return new Problem('body_too_large', `The body must have at most ${bodyLimit} bytes.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem(
         'unsupported_media_type',
@@ -43,9 +43,9 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('malformed_request', 'Content-Length does not match the body.');
     case 'FST_ERR_BAD_URL':
-      return new Problem('malformed_request', 'The path has a percent-encoding that cannot be decoded.');
+      return new Problem('malformed_request', 'The path contains a percent-encoding that cannot be decoded.');
     default:
-      return new Problem('internal', 'The error was logged under this request id; please report it with it.');
+      return new Problem('internal', 'The error was logged. To report it, include the request ID.');
   }
 }
 

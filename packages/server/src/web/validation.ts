@@ -58,7 +58,7 @@ export function installValidation(app: FastifyInstance): void {
 /** No id can have a NUL, and PostgreSQL would refuse to look for one. */
 function missingPath(request: FastifyRequest): Problem | undefined {
   const ids = Object.values(request.params as Record<string, string>);
-  return ids.every(isReadable) ? undefined : new Problem('not_found', 'There is nothing at this path.');
+  return ids.every(isReadable) ? undefined : new Problem('not_found', 'Nothing exists at this path.');
 }
 
 function bodyValidator(ajv: Ajv2020, schema: TSchema): (body: unknown) => readonly InputFault[] {
@@ -83,10 +83,12 @@ function queryValidator(ajv: Ajv2020, schema: TObject): (query: RawQuery) => rea
       const fault = (code: string, detail: string) =>
         faults.push({ parameter: printable(name), code, detail });
       if (!property)
-        fault('unknown_parameter', `there is no such parameter; known: ${listed([...known.keys()])}`);
-      else if (Array.isArray(given)) fault('repeated_parameter', 'give it once');
-      else if (!isReadable(given))
-        fault('unreadable', 'the percent-encoding must be that of UTF-8 text without NUL');
+        fault(
+          'unknown_parameter',
+          `is not a known parameter; known parameters: ${listed([...known.keys()])}`,
+        );
+      else if (Array.isArray(given)) fault('repeated_parameter', 'must be given only once');
+      else if (!isReadable(given)) fault('unreadable', 'must be percent-encoded UTF-8 text without NUL');
       else values[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(given) ? Number(given) : given;
     }
     const refused = new Set(faults.map((fault) => ('parameter' in fault ? fault.parameter : '')));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dayMs, parseDurationMs } from '../../src/domain/duration.js';
+import { dayMs, durationText, parseDurationMs } from '../../src/domain/duration.js';
 
 const units: [string, number][] = [
   ['ms', 1],
@@ -44,4 +44,16 @@ test.each([
   '1234567890s',
 ])('%j is no duration', (text) => {
   expect(parseDurationMs(text)).toBeUndefined();
+});
+
+test.each([
+  ['1500ms', '1500 milliseconds'],
+  ['1s', '1 second'],
+  ['90s', '90 seconds'],
+  ['5m', '5 minutes'],
+  ['90m', '90 minutes'],
+  ['24h', '1 day'],
+  ['0s', '0 milliseconds'],
+])('%s is %s in words', (text, words) => {
+  expect(durationText(parseDurationMs(text) ?? Number.NaN)).toBe(words);
 });

@@ -152,7 +152,7 @@ describe('a fault', () => {
       { a: 1 },
       '/b',
       'required',
-      'is required where a is given',
+      'is required when a is given',
     ],
     [
       'additionalProperties',
@@ -176,7 +176,7 @@ describe('a fault', () => {
       { ab: 1 },
       '/ab',
       'invalid_name',
-      'is not an acceptable field name',
+      'is not a valid field name',
     ],
     ['type', { type: ['string', 'null'] }, true, '', 'wrong_type', 'must be a string or null, got a boolean'],
     [
@@ -216,7 +216,7 @@ describe('a fault', () => {
       [1, 2, 1],
       '',
       'duplicate_items',
-      'must not repeat an item: 0 and 2 are the same',
+      'must not contain duplicates: items 0 and 2 are the same',
     ],
     [
       'contains',
@@ -224,7 +224,7 @@ describe('a fault', () => {
       [1, 2],
       '',
       'wrong_item_count',
-      'must have at least 1 item of the accepted form',
+      'must have at least 1 matching item',
     ],
     ['minProperties', { minProperties: 1 }, {}, '', 'too_few_fields', 'must have at least 1 field'],
     ['maxProperties', { maxProperties: 0 }, { a: 1 }, '', 'too_many_fields', 'must have at most 0 fields'],
@@ -244,7 +244,7 @@ describe('a fault', () => {
       1,
       '',
       'ambiguous',
-      'must match exactly one of the accepted forms, matches several',
+      'must match exactly one of the accepted forms, but matches several',
     ],
   ])('of %s says where and what is accepted', (_, schema, value, pointer, code, detail) => {
     expect(faults(schema, value)).toEqual([{ pointer, code, detail }]);
@@ -295,7 +295,7 @@ describe('a fault', () => {
   test('of an unknown field lists the known ones where Ajv is verbose', () => {
     const schema = { properties: { from: {}, to: {} }, additionalProperties: false };
     expect(faults(schema, { form: 1 }, true)).toEqual([
-      { pointer: '/form', code: 'unknown_field', detail: 'is not a known field; known are from, to' },
+      { pointer: '/form', code: 'unknown_field', detail: 'is not a known field; known fields: from, to' },
     ]);
   });
 

@@ -104,6 +104,6 @@ describe('the problem of faulty input', () => {
     const type = { pointer: '/type', code: 'required', detail: 'is required' };
     expect(inputProblem([limit])?.message).toBe("'limit': must be at most 100.");
     expect(inputProblem([body])?.message).toBe('The body: must be an object.');
-    expect(inputProblem([type, limit, body])?.message).toBe('/type: is required. And 2 more; see errors.');
+    expect(inputProblem([type, limit, body])?.message).toBe('/type: is required. See errors for 2 more.');
   });
 });

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditEntry } from '../support/audit.js';
@@ -290,17 +290,5 @@ describe('an entry is shown 12 months, to the millisecond', () => {
     service.clock.stoppedAtMs = lastMs + 1;
     expect((await page('?limit=1')).meta.has_more).toBe(false);
     expect(idsOf(await page(`?cursor=${first.meta.cursor}`))).toEqual([]);
-  });
-});
-
-describe('the reference page', () => {
-  let html: string;
-  beforeAll(async () => {
-    html = (await ask(`${service.publicUrl}/docs`)).text;
-  });
-
-  it('has the log under a heading of its own', () => {
-    expect(html).toContain('Audit log');
-    expect(html).toContain('/v1/audit-logs');
   });
 });

@@ -53,11 +53,23 @@ describe.each([
     for (const { tags } of all) expect(tags).toHaveLength(1);
   });
 
+  it('puts every tag into one group', () => {
+    const grouped = document['x-tagGroups'].flatMap(({ tags }) => tags);
+    expect(grouped.sort()).toEqual(document.tags.map(({ name }) => name).sort());
+  });
+
   describe.each(named(operations))('%s', (_name, operation) => {
-    it('has a summary, and a description of each parameter in the query', () => {
-      expect(operation.summary).toMatch(/\S/);
-      for (const parameter of operation.parameters.filter((each) => each.in === 'query'))
-        expect((parameter as { description?: string }).description, parameter.name).toMatch(/\S/);
+    it('has a short summary, and a description of each parameter and field', () => {
+      expect(operation.summary).toMatch(/^[A-Z][^.?]{4,45}$/);
+      const undescribed = operation.parameters.filter(({ description = '' }) => !sentences.test(description));
+      expect(undescribed.map(({ name }) => name)).toEqual([]);
+      const contents = [operation.body, ...Object.values(operation.responses).map(({ content }) => content)];
+      const schemas = contents.flatMap((content) => Object.values(content ?? {}).map(({ schema }) => schema));
+      // These only wrap others.
+      const wrappers = /^(data|meta|event)$/;
+      expect(
+        schemas.flatMap((schema) => undescribedFields(schema)).filter((path) => !wrappers.test(path)),
+      ).toEqual([]);
     });
 
     it('has the error responses it can give, as problems', () => {
@@ -146,6 +158,20 @@ describe.each([
     });
   });
 });
+
+const sentences = /^\S.*\.$/s;
+
+/** Paths of fields that are not described in sentences. */
+// biome-ignore lint/suspicious/noExplicitAny: JSON Schema has every shape
+function undescribedFields(schema: any, path = ''): string[] {
+  const inside = [schema?.items, ...(schema?.anyOf ?? [])].filter(Boolean);
+  const fields = Object.entries(schema?.properties ?? {}).flatMap(([name, field]) => {
+    const below = path === '' ? name : `${path}.${name}`;
+    const isDescribed = sentences.test((field as { description?: string }).description ?? '');
+    return [...(isDescribed ? [] : [below]), ...undescribedFields(field, below)];
+  });
+  return [...fields, ...inside.flatMap((each) => undescribedFields(each, path))];
+}
 
 describe('live answers fit the schemas of the document', async () => {
   const conformance = await Conformance.of(service.publicUrl);

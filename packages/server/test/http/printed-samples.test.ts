@@ -106,7 +106,7 @@ describe('what the reference prints as the answer of the public API is what come
   });
 
   it('a receiver gets the envelope and the headers that are printed, and the verification request', async () => {
-    const { webhooks = {} } = await readDocument(service.publicUrl);
+    const { tags, webhooks = {} } = await readDocument(service.publicUrl);
     const { parameters, requestBody } = webhooks['invoice.finalized']!.post!;
     const { headers, envelope } = await receiver.deliveries.nth(1);
     const { data: _data, ...around } = requestBody.content['application/json'].example;
@@ -114,10 +114,9 @@ describe('what the reference prints as the answer of the public API is what come
     const required = parameters.filter((parameter: Body) => parameter.required);
     for (const { name } of required) expect(headers[name.toLowerCase()], name).toMatch(/\S/);
 
-    const { text } = await ask(`${service.publicUrl}/docs`);
-    const [, part = ''] = text.split('id="verification-request"');
-    const [, code = ''] = /<pre><code>([\s\S]*?)<\/code>/.exec(part) ?? [];
-    const sample = JSON.parse(code.replaceAll(/<[^>]*>/g, '').replaceAll('&quot;', '"'));
+    const guide = tags.find(({ name }) => name === 'Receive webhooks')?.description ?? '';
+    const [, code = ''] = (guide.split('### Verification request')[1] ?? '').split(/```(?:json)?/);
+    const sample = JSON.parse(code);
     const verification = await receiver.verifications.nth(1);
     expect(keysOf(sample)).toEqual(keysOf(verification.envelope));
     expect(verification.headers).not.toHaveProperty('x-service-delivery');
@@ -190,14 +189,15 @@ describe('what the reference prints as the answer of the platform listener is wh
     expect(keysOf(sample.body)).toEqual(keysOf(answer.body));
   });
 
-  it('the tables of moves are those of the lifecycles', async () => {
-    const { tags = [] } = (await readDocument(service.platformUrl)) as Body;
-    const tables = tags.filter((tag: Body) => tag['x-moves']);
-    expect(tables).toHaveLength(resources.length);
-    for (const [index, [, { moves }]] of resources.entries()) {
-      const rows = tables[index]['x-moves'].map(({ move, takes, event }: Body) => [move, { takes, event }]);
-      for (const [move, row] of rows) expect(moves[move]).toMatchObject(row);
-      expect(rows).toHaveLength(Object.keys(moves).length);
+  it('every resource has its table of moves', async () => {
+    const { tags } = await readDocument(service.platformUrl);
+    for (const [resource, { moves }] of resources) {
+      const ofResource = (name: string) => name.toLowerCase().replaceAll(' ', '-') === resource;
+      const { description = '' } = tags.find(({ name }) => ofResource(name)) ?? {};
+      const rows = [...description.matchAll(/^\| `([a-z-]+)` \| .* \| `([a-z_.]+)` \|$/gm)];
+      expect(rows.map(([, move, event]) => [move, event])).toEqual(
+        Object.entries(moves).map(([move, { event }]) => [move, event]),
+      );
     }
   });
 });

@@ -153,9 +153,9 @@ describe('POST /v1/webhooks/{id}/test', () => {
 
   it.each([
     ['invoice.payed', 'did you mean invoice.paid?'],
-    ['invoice.*', 'is not in the catalogue'],
-    ['*', 'is not in the catalogue'],
-    ['webhook.verification', 'is not in the catalogue'],
+    ['invoice.*', 'is not a known event type'],
+    ['*', 'is not a known event type'],
+    ['webhook.verification', 'is not a known event type'],
   ])('is 422 for the unknown type %s', async (type, detail) => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();

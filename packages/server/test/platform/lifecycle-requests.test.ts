@@ -83,7 +83,11 @@ describe('a move', () => {
     const { id } = await platform.bring('invoices');
     for (const path of ['service-lines/LIN-1/activate', `service-lines/${id}/activate`]) {
       const { status, body } = await platform.post(path, { actor });
-      expect([status, body.code, body.detail]).toEqual([404, 'not_found', 'There is no such service line.']);
+      expect([status, body.code, body.detail]).toEqual([
+        404,
+        'not_found',
+        'The service line does not exist.',
+      ]);
     }
     expect((await platform.get(`service-lines/${id}`)).status).toBe(404);
   });
@@ -93,10 +97,10 @@ describe('a move', () => {
     const { status, body } = await platform.post(`service-lines/${id}/explode`, { actor });
     expect([status, body.code]).toEqual([404, 'not_found']);
     expect(body.detail).toBe(
-      'There is nothing at this path; below /platform/service-lines/{id} there are activate, pause, resume, close.',
+      'Nothing exists at this path. Known paths below /platform/service-lines/{id}: activate, pause, resume, close.',
     );
     const elsewhere = await platform.post('service-lines/one/two/three', { actor });
-    expect(elsewhere.body.detail).toBe('There is nothing at this path.');
+    expect(elsewhere.body.detail).toBe('Nothing exists at this path.');
     expect((await platform.get(`service-lines/${id}/activate`)).status).toBe(405);
   });
 

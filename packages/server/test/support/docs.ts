@@ -5,10 +5,10 @@ import { fallbackRows, usageLine } from '../../src/cli/help.js';
 import { commands } from '../../src/cli/main.js';
 import { settings } from '../../src/config.js';
 import { problems } from '../../src/domain/problem.js';
+import { table } from '../../src/web/markdown.js';
 import { eventDataSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
 import { lifecyclesPage } from './lifecycles-page.js';
-import { table } from './markdown.js';
 
 export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -132,6 +132,14 @@ export function localLinks(page: string): { link: string; file: string; anchor: 
 }
 
 const withoutCode = (text: string) => text.replaceAll(/^```[\s\S]*?^```/gm, '');
+
+/** The names in backticks that start the rows of the first table below a heading. */
+export function namesBelow(page: string, heading: string): string[] {
+  const [, rows = ''] = (readPage(page).split(`\n${heading}\n`)[1] ?? '').split(/((?:^\|.*\n)+)/m);
+  return [...rows.matchAll(/^\| (`[^|]*`) \|/gm)]
+    .flatMap(([, cell = '']) => cell.split(', '))
+    .map((name) => name.slice(1, -1));
+}
 
 /** The states of the first Mermaid diagram below a heading. */
 export function statesDrawn(page: string, heading: string): readonly string[] {

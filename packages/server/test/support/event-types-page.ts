@@ -1,11 +1,8 @@
 import { createCatalogue, type EventType } from '../../src/domain/catalogue.js';
-import type { ApiDocument, Schema } from '../../src/web/api-document.js';
-import { fieldsOf, limits, typeText } from '../../src/web/reference-schema.js';
-import { table } from './markdown.js';
+import { table } from '../../src/web/markdown.js';
+import { type FieldSchema, fieldsOf, limits, typeText } from './schema-words.js';
 
 const catalogue = createCatalogue();
-/** The schemas of the catalogue refer to nothing outside themselves. */
-const nowhere: ApiDocument = { info: { title: '', version: '' } };
 
 /** Every type of the catalogue: an index of the domains, then all there is to know of each type. */
 export function eventTypesPage(): string {
@@ -38,16 +35,16 @@ function typeSection({ type, description, since, actors, subject, schema, sample
     `### ${type}`,
     description,
     `Actor: ${actors.map((actor) => `\`${actor}\``).join(', ')}. Subject: \`${subject}\`. Since ${since}.`,
-    table(['Field', 'Type', 'Meaning'], fieldRows(schema as Schema)),
+    table(['Field', 'Type', 'Meaning'], fieldRows(schema as FieldSchema)),
     `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
   ].join('\n\n');
 }
 
-function fieldRows(schema: Schema): string[][] {
-  return fieldsOf(nowhere, schema).map((field) => [
+function fieldRows(schema: FieldSchema): string[][] {
+  return fieldsOf(schema).map((field) => [
     `\`${field.path}\``,
-    `${typeText(nowhere, field.schema)}${field.required ? ', required' : ''}`,
-    [field.schema.description ?? '', ...limits(nowhere, field.schema).map(sentence)].join(' '),
+    `${typeText(field.schema)}${field.required ? ', required' : ''}`,
+    [field.schema.description ?? '', ...limits(field.schema).map(sentence)].join(' '),
   ]);
 }
 

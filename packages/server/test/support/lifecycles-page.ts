@@ -1,13 +1,11 @@
 import { type Attribute, type Lifecycle, type Move, transitionsOf } from '../../src/domain/lifecycle.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
-import type { ApiDocument, Schema } from '../../src/web/api-document.js';
-import { typeText } from '../../src/web/reference-schema.js';
-import { table } from './markdown.js';
+import type { Schema } from '../../src/web/api-document.js';
+import { table } from '../../src/web/markdown.js';
+import { typeText } from './schema-words.js';
 
 const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecycles);
-/** The schemas refer to nothing outside themselves. */
-const nowhere: ApiDocument = { info: { title: '', version: '' } };
 
 /** Every lifecycle of the table of moves: its diagram, its moves, its attributes. */
 export function lifecyclesPage(): string {
@@ -79,7 +77,7 @@ function attributeRows(lifecycle: Lifecycle): string[][] {
   const { properties } = creationSchema(lifecycle);
   return Object.entries(lifecycle.attributes).map(([name, attribute]) => {
     const given = properties[name] as Schema | undefined;
-    return [`\`${name}\``, given ? typeText(nowhere, given) : 'not accepted', leftOut(attribute)];
+    return [`\`${name}\``, given ? typeText(given) : 'not accepted', leftOut(attribute)];
   });
 }
 

@@ -7,6 +7,7 @@ interface Parameter {
   name: string;
   in: 'query' | 'path' | 'header';
   required?: boolean;
+  description?: string;
   schema: Schema;
   example?: unknown;
 }
@@ -32,6 +33,8 @@ export interface Operation {
 
 export interface ApiDocument {
   openapi: string;
+  tags: { name: string; description: string }[];
+  'x-tagGroups': { name: string; tags: string[] }[];
   paths: Record<string, Record<string, Schema>>;
   webhooks?: Record<string, Record<string, Schema>>;
   components: { schemas: Record<string, Schema>; securitySchemes: Record<string, Schema> };

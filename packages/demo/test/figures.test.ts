@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Figures, type StreamEvent } from '../../src/demo/figures.js';
-import { Latencies } from '../../src/demo/latencies.js';
-import { Ledger } from '../../src/demo/ledger.js';
-import { RateMeter } from '../../src/demo/rate-meter.js';
-import { manners } from '../../src/demo/receivers.js';
-import { progressLine, summarise, summaryLines } from '../../src/demo/summary.js';
-import { WantedRate } from '../../src/demo/wanted-rate.js';
-import { clock, compact, milliseconds, perSecond, wait, whole } from '../../src/demo/wording.js';
+import { Figures, type StreamEvent } from '../src/figures.js';
+import { Latencies } from '../src/latencies.js';
+import { Ledger } from '../src/ledger.js';
+import { RateMeter } from '../src/rate-meter.js';
+import { manners } from '../src/receivers.js';
+import { progressLine, summarise, summaryLines } from '../src/summary.js';
+import { WantedRate } from '../src/wanted-rate.js';
+import { clock, compact, milliseconds, perSecond, wait, whole } from '../src/wording.js';
 
 function shown(id: string, type = 'invoice.paid'): StreamEvent {
   return {

@@ -1,9 +1,9 @@
 import { sign } from '@posthorn/receiver';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { Figures } from '../../src/demo/figures.js';
-import { forge } from '../../src/demo/forger.js';
-import { seededRandom } from '../../src/demo/random.js';
-import { manners, Receiver } from '../../src/demo/receivers.js';
+import { Figures } from '../src/figures.js';
+import { forge } from '../src/forger.js';
+import { seededRandom } from '../src/random.js';
+import { manners, Receiver } from '../src/receivers.js';
 
 const secret = 'secret-of-the-receivers';
 const nowMs = Date.parse('2026-11-15T04:17:25.400Z');

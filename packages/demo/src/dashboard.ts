@@ -15,7 +15,9 @@ export interface Situation {
   wantedPerSecond: number;
   publicUrl: string;
   organizationId: string;
-  /** The waits before attempts 2 to 5. */
+  /** All types that the service knows, in its order. */
+  eventTypes: readonly string[];
+  /** The waits before attempts 2, 3, … */
   retryScheduleMs: readonly number[];
 }
 
@@ -32,7 +34,7 @@ export function dashboard(figures: Figures, situation: Situation, size: Size, pa
   ];
   const tailTitle: Line = [['underline', 'GET /v1/events/tail'.padEnd(columns)]];
   const room = rows - top.length - troubles.length - 1;
-  const events = eventLines(figures, situation.nowMs, { columns, rows: room });
+  const events = eventLines(figures, situation, { columns, rows: room });
   const tailRows = Math.max(tailRowsMin, room - events.length);
   const lines = [...top, ...events, tailTitle, ...tailLines(figures.latest, tailRows, columns)];
   return [...lines.slice(0, rows - troubles.length), ...troubles].map((line) =>

@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dashboard, type Situation } from '../../src/demo/dashboard.js';
-import { Figures } from '../../src/demo/figures.js';
-import type { Paint } from '../../src/demo/line.js';
-import { manners } from '../../src/demo/receivers.js';
-import { createCatalogue } from '../../src/domain/catalogue.js';
+import { createCatalogue } from '../../server/src/domain/catalogue.js';
+import { dashboard, type Situation } from '../src/dashboard.js';
+import { Figures } from '../src/figures.js';
+import type { Paint } from '../src/line.js';
+import { manners } from '../src/receivers.js';
 
 const plain: Paint = (_style, text) => text;
 const coloured: Paint = (style, text) => styleText(style, text, { validateStream: false });
@@ -17,6 +17,9 @@ const situation: Situation = {
   wantedPerSecond: 20,
   publicUrl: 'http://127.0.0.1:7400',
   organizationId: 'ORG-demo',
+  eventTypes: createCatalogue()
+    .list()
+    .map(({ type }) => type),
   retryScheduleMs: [2_000, 5_000, 10_000, 20_000],
 };
 

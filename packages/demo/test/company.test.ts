@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { Company, type Step } from '../../src/demo/company.js';
-import { between, type Random, seededRandom } from '../../src/demo/random.js';
-import { createCatalogue } from '../../src/domain/catalogue.js';
-import type { Lifecycle } from '../../src/domain/lifecycle.js';
-import { lifecycles } from '../../src/domain/lifecycles.js';
-import { createInputChecker } from '../../src/domain/resource-input.js';
-import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
+import { createCatalogue } from '../../server/src/domain/catalogue.js';
+import type { Lifecycle } from '../../server/src/domain/lifecycle.js';
+import { lifecycles } from '../../server/src/domain/lifecycles.js';
+import { createInputChecker } from '../../server/src/domain/resource-input.js';
+import { creationSchema, moveSchema } from '../../server/src/domain/resource-schema.js';
+import { Company, type Step } from '../src/company.js';
+import { between, type Random, seededRandom } from '../src/random.js';
+import { type Routine, routines } from '../src/routines.js';
 
 const lifecycleOf = ({ resources }: Step): Lifecycle => lifecycles[resources];
 
@@ -48,6 +49,31 @@ function work(seed: number, count: number, atOnce: number, platform = new Platfo
   }
   return steps;
 }
+
+describe('the routines', () => {
+  test('are the moves that the platform allows, all of them, by whom it expects', () => {
+    const catalogue = createCatalogue();
+    const actorsOf = (event: string | undefined) =>
+      [...(event ? catalogue.get(event)!.actors : ['user'])].sort();
+    const ofPlatform = Object.entries(lifecycles as Record<string, Lifecycle>).map(([name, lifecycle]) => [
+      name,
+      actorsOf(lifecycle.creation.event),
+      Object.entries(lifecycle.moves).map(([move, { takes, event }]) => [
+        move,
+        Object.keys(takes),
+        actorsOf(event),
+      ]),
+    ]);
+    const ofCompany = Object.entries(routines as Record<string, Routine>).map(
+      ([name, { createdBy, moves }]) => [
+        name,
+        [...createdBy].sort(),
+        Object.entries(moves).map(([move, { from, by }]) => [move, [...from], [...by].sort()]),
+      ],
+    );
+    expect(ofCompany.sort()).toEqual(ofPlatform.sort());
+  });
+});
 
 describe('the company', () => {
   test.each([1, 2, 3])('only makes moves that the state of the resource allows (seed %i)', (seed) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Pace, Pacer } from '../../src/demo/pace.js';
-import { parseRate } from '../../src/demo/rate.js';
+import { Pace, Pacer } from '../src/pace.js';
+import { parseRate } from '../src/rate.js';
 
 describe('a pace', () => {
   test('holds by the clock, however irregularly one looks at it', () => {

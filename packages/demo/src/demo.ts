@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import type { Config } from '../config.js';
-import { createAddressPolicy } from '../domain/address.js';
-import { platformToken } from '../keys.js';
-import { type Service, startService } from '../service.js';
-import { demoOrganization, prepareDemo } from '../welcome.js';
-import { ApiClient, Refused } from './api-client.js';
+import { ApiClient } from './api-client.js';
 import { Company, type Step } from './company.js';
 import type { Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
@@ -22,19 +16,20 @@ import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
 import { Webhooks } from './webhooks.js';
 
-/** The demo cannot run with these settings. */
-class DemoImpossible extends Error {
-  override name = 'DemoImpossible';
-}
-
-/** A reason not to run that one line tells: the settings, or that the service refused what the demo needs. */
-export function isExpected(error: unknown): error is Error {
-  return error instanceof DemoImpossible || error instanceof Refused;
+/** The service that the company works on, as it is reached over HTTP. */
+export interface DemoService {
+  publicUrl: string;
+  platformUrl: string;
+  /** May read events and manage webhooks of the organization. */
+  accessToken: string;
+  platformToken: string;
+  /** Shown on the dashboard. */
+  retryScheduleMs: readonly number[];
 }
 
 export interface DemoOptions {
-  config: Config;
-  logger: Logger;
+  service: DemoService;
+  organizationId: string;
   perSecond: number;
   /** How long the company works; without it, until `stop`. */
   forMs: number | undefined;
@@ -61,14 +56,11 @@ const lookMs = 50;
 
 type Closers = (() => Promise<unknown>)[];
 
-/** The service, a company that works on it and receivers that it sends to, until it is told to stop. */
+/** Runs a company that works on the service, and receivers that it sends to, until it is told to stop. */
 export async function runDemo(options: DemoOptions): Promise<Summary> {
-  requireSettings(options.config);
   const closers: Closers = [];
   try {
-    const service = await startService(options.config, options.logger);
-    closers.push(() => service.stop());
-    return await new Demo(options, service, closers).run();
+    return await new Demo(options, closers).run();
   } finally {
     for (const close of closers.reverse()) await close();
   }
@@ -76,36 +68,33 @@ export async function runDemo(options: DemoOptions): Promise<Summary> {
 
 class Demo {
   readonly #options: DemoOptions;
-  readonly #service: Service;
   readonly #closers: Closers;
   readonly #figures = new Figures(manners);
   #phase: Situation['phase'] = 'running';
+  #eventTypes: readonly string[] = [];
   #wanted: WantedRate;
 
-  constructor(options: DemoOptions, service: Service, closers: Closers) {
+  constructor(options: DemoOptions, closers: Closers) {
     this.#options = options;
-    this.#service = service;
     this.#closers = closers;
     this.#wanted = new WantedRate(options.perSecond, Date.now());
   }
 
   async run(): Promise<Summary> {
-    const { config } = this.#options;
-    const token = await prepareDemo(this.#service.database, config.dataDir, Date.now());
-    const api = this.#client(this.#service.publicUrl, token);
-    const platform = this.#client(
-      this.#service.platformUrl,
-      config.platformToken ?? (await platformToken(config.dataDir)),
-    );
+    const { service, organizationId } = this.#options;
+    const api = this.#client(service.publicUrl, service.accessToken);
+    const platform = this.#client(service.platformUrl, service.platformToken);
+    const { data } = await api.ask<{ data: { type: string }[] }>('GET', '/v1/event-types');
+    this.#eventTypes = data.map(({ type }) => type);
     const receivers = await this.#openReceivers();
     const tail = await EventTail.open({
       api,
-      organizationId: demoOrganization,
+      organizationId,
       onEvent: (event) => this.#figures.eventShown(event),
       onTrouble: this.#troubled,
     });
     this.#closers.push(() => tail.close());
-    const webhooks = await Webhooks.create(api, demoOrganization, receivers);
+    const webhooks = await Webhooks.create(api, organizationId, receivers);
     const watch = new Watch({ platform, webhooks, figures: this.#figures, onTrouble: this.#troubled });
     this.#closers.push(() => watch.stop());
 
@@ -119,8 +108,8 @@ class Demo {
     });
   }
 
-  #client(url: string | undefined, token: string): ApiClient {
-    const client = new ApiClient(url ?? '', token, inFlightMax);
+  #client(url: string, token: string): ApiClient {
+    const client = new ApiClient(url, token, inFlightMax);
     this.#closers.push(() => client.close());
     return client;
   }
@@ -143,8 +132,8 @@ class Demo {
 
   /** Lets the company work until it is time; answers when it stopped. */
   async #work(platform: ApiClient, receivers: readonly Receiver[]): Promise<number> {
-    const { seed, perSecond, forMs, stop, onStart } = this.#options;
-    const company = new Company(demoOrganization, seededRandom(seed));
+    const { organizationId, seed, perSecond, forMs, stop, onStart } = this.#options;
+    const company = new Company(organizationId, seededRandom(seed));
     const over = new AbortController();
     const ended = AbortSignal.any([stop, over.signal]);
     // Every one that got into trouble waits for it.
@@ -222,30 +211,19 @@ class Demo {
   }
 
   #situation(): Situation {
-    const { config } = this.#options;
+    const { service, organizationId } = this.#options;
     return {
       nowMs: Date.now(),
       phase: this.#phase,
       wantedPerSecond: this.#wanted.perSecond,
-      publicUrl: this.#service.publicUrl ?? '',
-      organizationId: demoOrganization,
-      retryScheduleMs: config.retryScheduleMs,
+      publicUrl: service.publicUrl,
+      organizationId,
+      eventTypes: this.#eventTypes,
+      retryScheduleMs: service.retryScheduleMs,
     };
   }
 
   readonly #troubled = (message: string) => this.#figures.troubled(message);
-}
-
-function requireSettings({ roles, egressAllow }: Config): void {
-  const missing = (['api', 'platform', 'delivery'] as const).filter((role) => !roles.has(role));
-  if (missing.length > 0) {
-    throw new DemoImpossible(`POSTHORN_ROLES: the demo needs ${missing.join(' and ')}, too; leave it unset.`);
-  }
-  if (createAddressPolicy(egressAllow).judge('127.0.0.1') !== 'allowed') {
-    throw new DemoImpossible(
-      'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; add 127.0.0.0/8 or leave it unset.',
-    );
-  }
 }
 
 function pathOf({ resources, move }: Step): string {

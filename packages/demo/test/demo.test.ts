@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Summary } from '../../src/demo/summary.js';
-import type { Database } from '../../src/storage/database.js';
-import { dataDirectory } from '../support/data-directory.js';
-import { freshDatabase } from '../support/database.js';
-import { Posthorn, posthorn, program } from '../support/process.js';
+import type { Database } from '../../server/src/storage/database.js';
+import { dataDirectory } from '../../server/test/support/data-directory.js';
+import { freshDatabase } from '../../server/test/support/database.js';
+import { Posthorn, posthorn, program } from '../../server/test/support/process.js';
+import type { Summary } from '../src/summary.js';
 
 const escapeCode = '\u001b';
 
@@ -102,7 +102,8 @@ describe('posthorn demo --json', () => {
   });
 });
 
-describe('posthorn demo', () => {
+// The longest of them starts and ends two demos.
+describe('posthorn demo', { timeout: 60_000 }, () => {
   test('in a pipe prints plain lines, and ends in order when it is told to; a second one replaces its webhooks', async () => {
     const { database, env } = await settings();
     for (let run = 0; run < 2; run++) {
@@ -125,7 +126,7 @@ describe('posthorn demo', () => {
   });
 
   test.each([
-    [{ POSTHORN_ROLES: 'api,delivery' }, 'POSTHORN_ROLES: the demo needs platform, too; leave it unset.'],
+    [{ POSTHORN_ROLES: 'api,delivery' }, 'POSTHORN_ROLES: the demo also needs platform; leave it unset.'],
     [{ POSTHORN_EGRESS_ALLOW: '' }, 'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; '],
   ])('says in one line that it cannot run with %j', async (extra, line) => {
     const { code, stdout, stderr } = await posthorn(['demo'], extra);

@@ -1,4 +1,3 @@
-import { createCatalogue } from '../domain/catalogue.js';
 import type { Figures } from './figures.js';
 import { fitted, type Line, type Piece } from './line.js';
 import { compact, whole } from './wording.js';
@@ -21,34 +20,30 @@ const gap = 3;
 /** So much of the stream is worth more than the single types. */
 const tailRowsWanted = 8;
 
-const types = createCatalogue().list();
-const domains = createCatalogue().domains();
-
 /** What has been recorded: by type where that leaves room for the stream, else by domain. */
-export function eventLines(figures: Figures, nowMs: number, room: { columns: number; rows: number }): Line[] {
-  const { columns, rows } = room;
-  const byType = grid(countsByType(figures), byTypeCell, columns);
+export function eventLines(
+  figures: Figures,
+  { nowMs, eventTypes }: { nowMs: number; eventTypes: readonly string[] },
+  { columns, rows }: { columns: number; rows: number },
+): Line[] {
+  const counts = eventTypes.map((name) => ({ name, count: figures.byType.get(name) ?? 0 }));
+  const byType = grid(counts, byTypeCell, columns);
   const isByType = columns >= 2 * widthOf(byTypeCell) - gap && byType.length + 1 + tailRowsWanted <= rows;
   return isByType
     ? [heading('events by type', figures, nowMs, columns), ...byType]
     : [
         heading('events by domain', figures, nowMs, columns),
-        ...grid(countsByDomain(figures), byDomainCell, columns),
+        ...grid(byDomain(counts), byDomainCell, columns),
       ];
 }
 
-function countsByType({ byType }: Figures): Count[] {
-  return types.map(({ type }) => ({ name: type, count: byType.get(type) ?? 0 }));
-}
-
-function countsByDomain(figures: Figures): Count[] {
-  const counts = countsByType(figures);
-  return domains.map((domain) => ({
-    name: domain,
-    count: counts
-      .filter(({ name }) => name.startsWith(`${domain}.`))
-      .reduce((sum, { count }) => sum + count, 0),
-  }));
+function byDomain(counts: readonly Count[]): Count[] {
+  const sums = new Map<string, number>();
+  for (const { name, count } of counts) {
+    const [domain = name] = name.split('.', 1);
+    sums.set(domain, (sums.get(domain) ?? 0) + count);
+  }
+  return [...sums].map(([name, count]) => ({ name, count }));
 }
 
 const widthOf = ({ name, number }: Cell) => name + number + gap;

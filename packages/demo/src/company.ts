@@ -1,8 +1,6 @@
-import { createCatalogue } from '../domain/catalogue.js';
-import { type Lifecycle, possibleMoves } from '../domain/lifecycle.js';
-import { lifecycles } from '../domain/lifecycles.js';
 import { pick, type Random } from './random.js';
-import { attributes, details, type ResourcesName, type Surroundings } from './vocabulary.js';
+import { movesFrom, type ResourcesName, type Routine, routineOf, routines } from './routines.js';
+import { attributes, details, type Surroundings } from './vocabulary.js';
 
 /** One thing the company does: it creates a resource, or moves one that it has. */
 export interface Step {
@@ -19,39 +17,14 @@ interface Held {
   isBusy: boolean;
 }
 
-/** How much of what happens is about these resources, and how many of them there should be at once. */
-const habits: Record<ResourcesName, { share: number; wanted: number; isOrganizationWide?: true }> = {
-  tasks: { share: 24, wanted: 40 },
-  runs: { share: 22, wanted: 30 },
-  invoices: { share: 14, wanted: 30, isOrganizationWide: true },
-  incidents: { share: 9, wanted: 15 },
-  executions: { share: 9, wanted: 20 },
-  'service-lines': { share: 7, wanted: 8 },
-  integrations: { share: 5, wanted: 6, isOrganizationWide: true },
-  users: { share: 4, wanted: 15, isOrganizationWide: true },
-  capacities: { share: 4, wanted: 8 },
-  agents: { share: 2, wanted: 6 },
-};
-const names = Object.keys(habits) as ResourcesName[];
+const names = Object.keys(routines) as ResourcesName[];
 
-/** Moves that are made less often than others of the same resource. */
-const seldom: Readonly<Record<string, number>> = {
-  'service-lines/close': 0.15,
-  'invoices/fail-payment': 0.4,
-  'invoices/void': 0.2,
-  'incidents/change-severity': 0.5,
-  'runs/fail': 0.25,
-  'users/deactivate': 0.3,
-  'integrations/disconnect': 0.3,
-  'tasks/cancel': 0.15,
-};
 /** How readily something new is begun while there are fewer than wanted. */
 const beginning = 0.5;
 
 const people = ['USR-ada', 'USR-grace', 'USR-linus', 'USR-mary'] as const;
 const firstAgent = 'AGT-penny';
 const workspaces = ['WS-berlin', 'WS-lisbon', 'WS-oslo'] as const;
-const catalogue = createCatalogue();
 
 /**
  * A company at work. It knows what it has and in which state, and decides what to do next; doing it, over
@@ -74,7 +47,7 @@ export class Company {
     if (!this.#any('service-lines')) return this.#create('service-lines');
     for (const resources of this.#inRandomOrder()) {
       const idle = this.#idle(resources);
-      const isShort = this.#count(resources) < habits[resources].wanted;
+      const isShort = this.#count(resources) < routineOf(resources).wanted;
       if (isShort && (idle.length === 0 || this.#random() < beginning)) return this.#create(resources);
       const [first, ...others] = idle;
       if (first) return this.#move(resources, pick(this.#random, [first, ...others]));
@@ -86,7 +59,7 @@ export class Company {
   done({ resources, move }: Step, resource: { id: string; status: string }): void {
     if (!move) this.#countCreated(resources);
     const { id, status } = resource;
-    if (possibleMoves(lifecycleOf(resources), status).length === 0) this.#of(resources).delete(id);
+    if (movesFrom(resources, status).length === 0) this.#of(resources).delete(id);
     else this.#of(resources).set(id, { id, status, isBusy: false });
   }
 
@@ -98,12 +71,12 @@ export class Company {
 
   #create(resources: ResourcesName): Step {
     this.#beingCreated.set(resources, (this.#beingCreated.get(resources) ?? 0) + 1);
-    const { creation } = lifecycleOf(resources);
-    const workspace = habits[resources].isOrganizationWide ? null : pick(this.#random, workspaces);
+    const { createdBy, isOrganizationWide } = routineOf(resources);
+    const workspace = isOrganizationWide ? null : pick(this.#random, workspaces);
     const body = {
       organization_id: this.#organizationId,
       ...(workspace !== null && { workspace_id: workspace }),
-      actor: this.#actor(creation.event),
+      actor: this.#actor(createdBy),
       ...attributes[resources](this.#surroundings()),
     };
     return { resources, move: undefined, body };
@@ -112,26 +85,19 @@ export class Company {
   #move(resources: ResourcesName, held: Held): Step {
     held.isBusy = true;
     const name = this.#chooseMove(resources, held.status);
-    const { event } = lifecycleOf(resources).moves[name] ?? {};
     const body = {
-      actor: this.#actor(event),
+      actor: this.#actor(routineOf(resources).moves[name]?.by ?? []),
       ...details[`${resources}/${name}`]?.(this.#surroundings()),
     };
     return { resources, move: { id: held.id, name }, body };
   }
 
   #chooseMove(resources: ResourcesName, status: string): string {
-    const choices = possibleMoves(lifecycleOf(resources), status).map((name) => ({
-      name,
-      weight: seldom[`${resources}/${name}`] ?? 1,
-    }));
-    return weighted(this.#random, choices).name;
+    return weighted(this.#random, movesFrom(resources, status)).name;
   }
 
-  /** Whoever the catalogue expects to do such a thing. */
-  #actor(event: string | undefined): { type: string; id: string } {
-    const kinds = (event === undefined ? undefined : catalogue.get(event)?.actors) ?? [];
-    const [first = 'user', ...others] = kinds;
+  #actor(types: Routine['createdBy']): { type: string; id: string } {
+    const [first = 'user', ...others] = types;
     const type = pick(this.#random, [first, ...others]);
     if (type === 'agent') return { type, id: this.#any('agents') ?? firstAgent };
     return type === 'system' ? { type, id: 'platform' } : { type, id: pick(this.#random, people) };
@@ -148,7 +114,7 @@ export class Company {
 
   /** Kinds of resources, each in a place that its share gives it a chance for. */
   *#inRandomOrder(): Generator<ResourcesName> {
-    const left = names.map((name) => ({ name, weight: habits[name].share }));
+    const left = names.map((name) => ({ name, weight: routineOf(name).share }));
     while (left.length > 0) {
       const chosen = weighted(this.#random, left);
       left.splice(left.indexOf(chosen), 1);
@@ -178,10 +144,6 @@ export class Company {
     if (!held) throw new Error(`The company has no ${resources}.`);
     return held;
   }
-}
-
-function lifecycleOf(resources: ResourcesName): Lifecycle {
-  return lifecycles[resources];
 }
 
 function weighted<T extends { weight: number }>(random: Random, choices: readonly T[]): T {

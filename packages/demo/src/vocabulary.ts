@@ -1,7 +1,5 @@
-import type { lifecycles } from '../domain/lifecycles.js';
 import { between, pick, type Random } from './random.js';
-
-export type ResourcesName = keyof typeof lifecycles;
+import type { ResourcesName } from './routines.js';
 
 /** Whom and what an action can refer to. */
 export interface Surroundings {
@@ -98,7 +96,7 @@ export const details: Readonly<Record<string, Fields>> = {
   'invoices/void': () => ({ reason: 'Billed twice.' }),
   'incidents/change-severity': ({ random }) => ({
     severity: pick(random, severities),
-    reason: 'Judged anew.',
+    reason: 'Assessed again.',
   }),
   'incidents/resolve': () => ({ resolution: 'The stuck queue was restarted and worked off.' }),
   'agents/report-violation': ({ random, serviceLineId }) => ({

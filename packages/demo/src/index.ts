@@ -1,0 +1,5 @@
+export { Refused } from './api-client.js';
+export { type DemoOptions, type DemoService, type RunningDemo, runDemo } from './demo.js';
+export { parseRate, rateAccepts } from './rate.js';
+export { type Summary, summaryLines } from './summary.js';
+export { DashboardView, LineView, type View } from './view.js';

@@ -1,0 +1,67 @@
+import { dashboard } from './dashboard.js';
+import type { RunningDemo } from './demo.js';
+import type { Paint } from './line.js';
+import { Screen } from './screen.js';
+import { progressLine } from './summary.js';
+
+const frameMs = 250;
+const lineMs = 5_000;
+const ctrlC = '\u0003';
+
+/** What shows a running demo. */
+export interface View {
+  close: () => void;
+}
+
+/** What the keys of the dashboard do beside changing the pace. */
+export interface Keys {
+  /** `q` was pressed. */
+  onQuit: () => void;
+  /** Ctrl-C was pressed, which may be pressed again. */
+  onInterrupt: () => void;
+}
+
+/** The whole terminal, redrawn four times per second. */
+export class DashboardView implements View {
+  readonly #screen: Screen;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(running: RunningDemo, paint: Paint, { onQuit, onInterrupt }: Keys) {
+    const draw = () =>
+      this.#screen.show(dashboard(running.figures, running.situation(), this.#screen.size, paint));
+    this.#screen = new Screen(process.stdout, process.stdin, {
+      onResize: draw,
+      onKey: (keys) => {
+        for (const key of keys) {
+          if (key === 'q' || key === 'Q') onQuit();
+          else if (key === ctrlC) onInterrupt();
+          else if (key === '+' || key === '=') running.changePace(2);
+          else if (key === '-') running.changePace(0.5);
+        }
+        draw();
+      },
+    });
+    this.#timer = setInterval(draw, frameMs);
+    draw();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#screen.close();
+  }
+}
+
+/** For pipes and logs: one line every few seconds, without any escape code. */
+export class LineView implements View {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(running: RunningDemo, print: (line: string) => void) {
+    const { publicUrl, organizationId } = running.situation();
+    print(`The company works: ${organizationId} on ${publicUrl}`);
+    this.#timer = setInterval(() => print(progressLine(running.figures, running.situation().nowMs)), lineMs);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+}

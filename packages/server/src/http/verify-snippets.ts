@@ -1,0 +1,55 @@
+/**
+ * Programs that verify a request, for readers who have only the API reference. They need no package. Tests run
+ * them against real requests.
+ */
+export const verifySnippets = {
+  typescript: `import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+// body: the raw bytes of the request.
+export function isValid(
+  body: Buffer,
+  headers: IncomingHttpHeaders,
+  secret: string,
+): boolean {
+  const header = (name: string) => String(headers[name] ?? '');
+  const sentAt = Number(header('webhook-timestamp') || NaN);
+  if (!(Math.abs(Date.now() / 1000 - sentAt) < 300)) return false;
+  const key = secret.startsWith('whsec_')
+    ? Buffer.from(secret.slice('whsec_'.length), 'base64')
+    : secret;
+  const digest = createHmac('sha256', key)
+    .update(\`\${header('webhook-id')}.\${header('webhook-timestamp')}.\`)
+    .update(body)
+    .digest('base64');
+  const expected = Buffer.from(\`v1,\${digest}\`);
+  return header('webhook-signature')
+    .split(' ')
+    .map((given) => Buffer.from(given))
+    .some(
+      (given) =>
+        given.length === expected.length && timingSafeEqual(given, expected),
+    );
+}`,
+
+  python: `import base64, hashlib, hmac, time
+
+# body: the raw bytes of the request. headers: a mapping that ignores case.
+def is_valid(body: bytes, headers, secret: str) -> bool:
+    sent_at = headers.get("webhook-timestamp", "")
+    if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
+        return False
+    if secret.startswith("whsec_"):
+        key = base64.b64decode(secret[len("whsec_"):])
+    else:
+        key = secret.encode()
+    signed = f'{headers.get("webhook-id", "")}.{sent_at}.'.encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    expected = "v1," + base64.b64encode(digest).decode()
+    given = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected, each) for each in given)`,
+
+  shell: `# body.json: the raw bytes of the request.
+# Prints the value that X-Service-Signature must have.
+echo "sha256=$(openssl dgst -sha256 -hmac "$SECRET" < body.json | sed 's/.*= //')"`,
+} as const;

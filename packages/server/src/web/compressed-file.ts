@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { negotiate } from '@fastify/accept-negotiator';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { matchesEtag } from './etag.js';
+
+/**
+ * Quality 5 makes 0.9 MB of Scalar's 3.6 MB in 0.3 s; 11 would save another 0.1 MB and take 22 s.
+ */
+const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
+const encoders = {
+  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, brotli),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes),
+};
+type Encoding = keyof typeof encoders;
+const encodings = Object.keys(encoders) as Encoding[];
+
+/** A large file that never changes while the process runs. It is compressed once, not for each request. */
+export class CompressedFile {
+  /** Names the content, for a path that browsers may keep for good. */
+  readonly hash: string;
+  readonly #location: URL;
+  readonly #type: string;
+  readonly #compressed = new Map<Encoding, Promise<Buffer>>();
+
+  constructor(location: URL, type: string) {
+    this.#location = location;
+    this.#type = type;
+    this.hash = createHash('sha256').update(readFileSync(location)).digest('hex').slice(0, 16);
+  }
+
+  /** Sends the file in the encoding the client prefers. The route adds that to the tag with `markEncoding`. */
+  async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const etag = `"${this.hash}"`;
+    reply.header('ETag', etag).header('Cache-Control', 'public, max-age=31536000, immutable');
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.status(304).send();
+    const encoding = negotiate(request.headers['accept-encoding'] ?? '', encodings);
+    if (encoding) reply.header('Content-Encoding', encoding);
+    const bytes = await (encoding ? this.#compress(encoding) : readFile(this.#location));
+    return reply.type(this.#type).send(bytes);
+  }
+
+  #compress(encoding: Encoding): Promise<Buffer> {
+    const known = this.#compressed.get(encoding);
+    if (known) return known;
+    const bytes = readFile(this.#location).then(encoders[encoding]);
+    bytes.catch(() => this.#compressed.delete(encoding));
+    this.#compressed.set(encoding, bytes);
+    return bytes;
+  }
+}

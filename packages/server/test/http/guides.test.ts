@@ -1,0 +1,124 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { type ProblemCode, problems } from '../../src/domain/problem.js';
+import { verifySnippets } from '../../src/http/verify-snippets.js';
+import { namesBelow } from '../support/docs.js';
+import { readDocument, readOperations } from '../support/operations.js';
+import { startTestService } from '../support/service.js';
+import { firstThatRuns, run, Workshop } from '../support/snippets.js';
+import { newTenant } from '../support/tenant.js';
+
+const service = await startTestService({
+  POSTHORN_RETRY_SCHEDULE: '7s,90m,1h,2d',
+  POSTHORN_DELIVERY_TIMEOUT: '4s',
+  POSTHORN_RATE_LIMIT_READS: '1234',
+});
+const guides = await guidesOf(service.publicUrl);
+
+async function guidesOf(url: string): Promise<Record<string, string>> {
+  const { tags } = await readDocument(url);
+  return Object.fromEntries(tags.map(({ name, description }) => [name, description]));
+}
+
+describe.each([
+  ['public API', service.publicUrl],
+  ['platform API', service.platformUrl],
+])('the errors guide of the %s', async (_name, url) => {
+  const { Errors: guide = '' } = await guidesOf(url);
+  const operations = await readOperations(url);
+
+  test('explains the codes that its operations can return, and no others', () => {
+    const explained = [...guide.matchAll(/^\| `([a-z_]+)` \| (\d+) \| (.*) \|$/gm)];
+    const named = operations
+      .flatMap(({ responses }) => Object.entries(responses))
+      .filter(([status]) => Number(status) >= 400)
+      .flatMap(([, { description }]) => [...description.matchAll(/`([a-z_]+)`: /g)].map(([, code]) => code!));
+    const ofAnyPath = ['malformed_request', 'method_not_allowed', 'not_found'];
+    expect(new Set(explained.map(([, code]) => code))).toEqual(new Set([...named, ...ofAnyPath]));
+    for (const [, code, status, meaning] of explained) {
+      const problem = problems[code as ProblemCode];
+      expect([Number(status), meaning]).toEqual([problem.status, `**${problem.title}.** ${problem.advice}`]);
+    }
+  });
+});
+
+describe('the guides of the public API', () => {
+  test('have the waits, the timeout and the limits of this service', () => {
+    const retries = guides['Responses and retries'] ?? '';
+    const waits = [...retries.matchAll(/^\| (\d) \| (.*) \|$/gm)].map(
+      ([, attempt, wait]) => `${attempt}: ${wait}`,
+    );
+    expect(waits).toEqual(['2: 7 seconds', '3: 90 minutes', '4: 1 hour', '5: 2 days']);
+    expect(retries).toContain('up to 5 attempts');
+    expect(retries).toContain('2xx within 4 seconds');
+    expect(guides['Requests and responses']).toContain('1234 reads');
+  });
+
+  test('name every header that a delivery has', async () => {
+    const tenant = await newTenant(service);
+    const { receiver } = await tenant.connect(200);
+    await tenant.record();
+    const { headers } = await receiver.deliveries.nth(1);
+    const told = [...(guides['Receive webhooks'] ?? '').matchAll(/^\| `([\w-]+)` \|/gm)].map(
+      ([, name]) => name!,
+    );
+    const ofHttp = ['connection', 'content-length', 'host'];
+    const sent = Object.keys(headers).filter((name) => !ofHttp.includes(name));
+    expect(told.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(sent));
+    expect(new Set(told)).toEqual(new Set(namesBelow('docs/receive-webhooks.md', '### Headers')));
+  });
+});
+
+const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
+const openssl = await firstThatRuns(['openssl'], ['version']);
+
+describe.each(['a-secret-of-the-guide', `whsec_${Buffer.alloc(32, 7).toString('base64')}`])(
+  'the programs of the guide, with the secret %s',
+  async (secret) => {
+    const workshop = await Workshop.open();
+    const tenant = await newTenant(service);
+    const { receiver } = await tenant.connect(200, { secret });
+    await tenant.record({ payload: { id: 'INV-ü' } });
+    const { headers, body } = await receiver.deliveries.nth(1);
+    await writeFile(workshop.path('body.json'), body);
+    await writeFile(workshop.path('headers.json'), JSON.stringify(headers));
+
+    test('stand in the guide', () => {
+      for (const source of Object.values(verifySnippets))
+        expect(guides['Verify signatures']).toContain(`\n${source}\n\`\`\``);
+    });
+
+    test('accept a request and refuse what was changed or is old, in TypeScript', async () => {
+      expect(await workshop.compile('verify', verifySnippets.typescript)).toBe('');
+      const { isValid } = await import(workshop.path('verify.js'));
+      expect(isValid(body, headers, secret)).toBe(true);
+      expect(isValid(Buffer.concat([body, Buffer.from(' ')]), headers, secret)).toBe(false);
+      expect(isValid(body, headers, `${secret.slice(0, -2)}xx`)).toBe(false);
+      expect(isValid(body, { ...headers, 'webhook-timestamp': '1700000000' }, secret)).toBe(false);
+      expect(isValid(body, {}, secret)).toBe(false);
+    });
+
+    test.runIf(python)(
+      `accept a request and refuse what was changed or is old, in Python${python ? '' : ' (skipped: no python3)'}`,
+      async () => {
+        const program = `${verifySnippets.python}
+import json, sys
+body, headers, secret = open("body.json", "rb").read(), json.load(open("headers.json")), sys.argv[1]
+old = {**headers, "webhook-timestamp": "1700000000"}
+print(is_valid(body, headers, secret), is_valid(body + b" ", headers, secret), is_valid(body, old, secret), is_valid(body, {}, secret))`;
+        await writeFile(workshop.path('verify.py'), program);
+        const line = `cd '${workshop.path('.')}' && '${python}' verify.py '${secret}'`;
+        expect(await run('sh', ['-c', line])).toMatchObject({ stdout: 'True False False False\n' });
+      },
+    );
+
+    test.runIf(openssl)(
+      `print the signature, with openssl${openssl ? '' : ' (skipped: no openssl)'}`,
+      async () => {
+        const line = `cd '${workshop.path('.')}'\n${verifySnippets.shell}`;
+        const { stdout } = await run('sh', ['-c', line], { SECRET: secret });
+        expect(stdout.trim()).toBe(headers['x-service-signature']);
+      },
+    );
+  },
+);
