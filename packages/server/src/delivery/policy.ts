@@ -112,7 +112,7 @@ function widened(
   if (window < limits.windowUsual) return { window: window * 2, bestMs };
   // A receiver may have become slower for good, which shows while it has no more than usual.
   if (window === limits.windowUsual) bestMs += (responseMs - bestMs) / 32;
-  if (responseMs > bestMs * 1.5 + limits.gatherMs)
+  if (responseMs < limits.elasticMs || responseMs > bestMs * 1.5 + limits.gatherMs)
     return { window: Math.max(limits.windowUsual, Math.floor(window * 0.75)), bestMs };
   return { window: isWaiting ? Math.min(window * 2, limits.windowMax) : window, bestMs };
 }
