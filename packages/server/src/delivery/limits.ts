@@ -29,10 +29,11 @@ export const limitTable = {
   laneQueuedFailing: [150, 'deliveries', 'A second of what a failing webhook is sent.'],
   unprovenBytes: [16 * MiB, 'bytes', 'Webhooks that do not respond, together, beside the rest.'],
   recordedShare: [
-    0.75,
+    0.8,
     'ratio',
-    'Recordings leave a quarter of a lane to claims: retries never wait behind them.',
+    'Recordings leave a fifth of a lane to claims: retries do not wait for them.',
   ],
+  askShare: [0.125, 'ratio', 'A claim is not made for every single delivery that leaves a lane.'],
   lanes: [5_000, 'webhooks', 'What is known of a quiet webhook is kept, but not of all ever.'],
   // Claims
   claimDeliveries: [5_000, 'deliveries', 'Read in one piece, in some 50 ms.'],

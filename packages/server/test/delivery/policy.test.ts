@@ -205,7 +205,7 @@ describe('the policy', () => {
     check((track, condition, held, load) => {
       const { ask, inMemory } = allow(condition, track, held, load);
       expect(ask === 0 || held.queued + ask <= inMemory).toBe(true);
-      expect(ask === 0 || ask >= inMemory / 4).toBe(true);
+      expect(ask === 0 || ask >= inMemory * limits.askShare).toBe(true);
     });
   });
 
