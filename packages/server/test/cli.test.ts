@@ -229,7 +229,10 @@ test('migrate applies what is missing and says so, then says that there is nothi
   const { url } = await freshDatabase(true);
   const first = await posthorn(['migrate'], { DATABASE_URL: url });
   expect(first).toMatchObject({ code: 0, stderr: '' });
-  expect(linesOf(first.stdout).slice(0, 2)).toEqual(['applied 0001_events.sql', 'applied 0002_tokens.sql']);
+  expect(linesOf(first.stdout).slice(0, 2)).toEqual([
+    'applied baseline/1_events.sql',
+    'applied baseline/2_webhooks.sql',
+  ]);
   expect(await posthorn(['migrate'], { DATABASE_URL: url })).toEqual({
     code: 0,
     stdout: 'Nothing to apply: the database is up to date.\n',

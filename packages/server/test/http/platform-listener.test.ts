@@ -173,7 +173,7 @@ describe('ages in /metrics', () => {
     const client = new pg.Client({ connectionString: service.databaseUrl });
     await client.connect();
     await client.query('begin');
-    await client.query('select posthorn.announce_recording()');
+    await client.query('select posthorn.announce_recording($1)', [['ORG-acme']]);
     await eventually(
       () => ageOf(name),
       (age) => age >= 1,

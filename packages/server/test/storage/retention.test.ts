@@ -49,7 +49,7 @@ test('a week goes from Monday to Sunday, UTC, and has its partition a week befor
   insert into posthorn.events (organization_id, created_at, id, type, actor_type, actor_id, subject_type, subject_id,
                                payload, bytes)
   values ('ORG-acme', $1, 'EVT-1', 'invoice.paid', 'user', 'USR-1', 'invoice', 'INV-1', '{}', 2)
-  returning (select c.relname from pg_class c where c.oid = tableoid) as partition`,
+  returning (select c.relname from pg_class c where c.oid = events.tableoid) as partition`,
       values: [at],
     });
     expect(rows).toEqual([{ partition }]);

@@ -78,12 +78,13 @@ export class Tenant {
     );
   }
 
-  /** The next attempt of whatever waits for this webhook is due now. */
+  /** Makes the next attempt of what waits for this webhook, or is held for it, due now. */
   async bringForward(webhook: { id: string }): Promise<void> {
     await this.service.database.query({
       text: `
   update posthorn.deliveries set due_at = now()
-   where organization_id = $1 and webhook_id = $2 and status = 'pending' and leased_by is null`,
+   where organization_id = $1 and webhook_id = $2 and status = 'pending'
+     and (leased_by is null or leased_by = 0)`,
       values: [this.organization, webhook.id],
     });
     await this.service.database.query({ text: "select pg_notify('posthorn_deliveries', '')" });
