@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
-import { WebhookDirectory } from './delivery/directory.js';
 import { DeliveryEngine } from './delivery/engine.js';
+import { limits } from './delivery/limits.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
@@ -11,6 +11,7 @@ import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
 import { secretKey } from './keys.js';
 import type { Sender } from './sending/attempt.js';
+import { WebhookDirectory } from './sending/directory.js';
 import { Prober } from './sending/prober.js';
 import { Transport } from './sending/transport.js';
 import type { Bell } from './signals/bell.js';
@@ -53,7 +54,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
   const prober = new Prober(sender, secrets, timeoutMs);
   const alone = config.databaseUrl === undefined;
-  const directory = new WebhookDirectory(own, secrets, (webhook_id, error) =>
+  const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
     logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
   );
   const changes = new WebhookChanges({

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { WebhookDirectory } from './delivery/directory.js';
 import { limits } from './delivery/limits.js';
+import type { WebhookDirectory } from './sending/directory.js';
 import { within } from './signals/within.js';
 import type { Database } from './storage/database.js';
 import { alignWaiting } from './storage/deliveries.js';

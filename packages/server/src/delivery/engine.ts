@@ -3,6 +3,7 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { deliveryFailed } from '../domain/own-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
+import type { WebhookDirectory } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
@@ -14,7 +15,6 @@ import { noRoom, type Room } from '../storage/room.js';
 import { attempted, givenUp, setAside } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import { Claimer } from './claimer.js';
-import type { WebhookDirectory } from './directory.js';
 import { Lanes, type Turn } from './lanes.js';
 import { NodeLease } from './lease.js';
 import { limits } from './limits.js';

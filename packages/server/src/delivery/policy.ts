@@ -112,7 +112,7 @@ function widened(
   if (window < limits.windowUsual) return { window: window * 2, bestMs };
   // A receiver may have become slower for good, which shows while it has no more than usual.
   if (window === limits.windowUsual) bestMs += (responseMs - bestMs) / 32;
-  if (responseMs > bestMs * 1.5 + limits.gatherMs)
+  if (responseMs < limits.elasticMs || responseMs > bestMs * 1.5 + limits.gatherMs)
     return { window: Math.max(limits.windowUsual, Math.floor(window * 0.75)), bestMs };
   return { window: isWaiting ? Math.min(window * 2, limits.windowMax) : window, bestMs };
 }
@@ -130,8 +130,7 @@ export function allow(
     underWay: underWayOf(condition, track.window, load),
     inMemory,
     restMs: condition === 'failing' ? restMsOf(track, load) : 0,
-    // Not for every single delivery that leaves.
-    ask: room >= inMemory / 4 ? Math.max(0, room) : 0,
+    ask: room >= inMemory * limits.askShare ? Math.max(0, room) : 0,
   };
 }
 
@@ -162,8 +161,9 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
     case 'healthy':
     case 'slow': {
       if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
-      // Half of what is free: however many webhooks want more than they can send, some of it stays free.
-      const half = Math.floor((limits.queued - load.queued - limits.queuedReserve) / 2);
+      // Half of what others leave: however many webhooks want more than they can send, some of it stays free.
+      const others = load.queued - held.queued;
+      const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
       return Math.max(limits.queuedLittle, Math.min(limits.laneQueued, half));
     }
     case 'new':

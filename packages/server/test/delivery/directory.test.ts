@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { WebhookDirectory } from '../../src/delivery/directory.js';
+import { limits } from '../../src/delivery/limits.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
 import type { Webhook } from '../../src/domain/webhook.js';
+import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database } from '../../src/storage/database.js';
 
 const secrets = new SecretBox([randomBytes(32)]);
@@ -42,7 +43,7 @@ function openDirectory() {
       }),
   };
   return {
-    directory: new WebhookDirectory(database as unknown as Database, secrets),
+    directory: new WebhookDirectory(database as unknown as Database, secrets, limits),
     nextLookUp: async (): Promise<AnswerLookUp> => {
       while (begun.length === 0) {
         await new Promise<void>((resolve) => {

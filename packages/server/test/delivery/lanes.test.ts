@@ -140,7 +140,7 @@ test('a claim that began before deliveries were left does not end the search for
 test('a claim that was told that a webhook has no room says nothing about it', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
-  rig.lanes.add(many(8_000, 'WHK-1'));
+  rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
   rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
   const asked = rig.lanes.roomToClaim(1, 1);
   expect(asked.webhooks.get('WHK-1')).toBe(0);
@@ -155,7 +155,7 @@ test('another claim is worthwhile if a webhook has more and room for it here, or
   expect([rig.claimed(asked), rig.claimed(asked, ['WHK-1']), rig.claimed(asked, ['WHK-unknown'])]).toEqual([
     ...[false, true, true],
   ]);
-  rig.lanes.add(many(8_000, 'WHK-1'));
+  rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
   expect(rig.claimed(asked, ['WHK-1'])).toBe(false);
 });
 

@@ -45,6 +45,10 @@ test.each(smallerFirst)('%s', (_, names) => {
   expect(values).toEqual([...values].sort((a, b) => a - b));
 });
 
+test('a lane that recordings have filled still asks for retries', () => {
+  expect(1 - limits.recordedShare).toBeGreaterThan(limits.askShare);
+});
+
 test('a failing webhook keeps at least as much in memory as it may have under way', () => {
   expect(limits.laneQueuedFailing).toBeGreaterThan(limits.windowFailing);
 });

@@ -2,10 +2,11 @@ import { EventEmitter, once } from 'node:events';
 import { pino } from 'pino';
 import { buildConnector } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { WebhookDirectory } from '../../src/delivery/directory.js';
 import { DeliveryEngine } from '../../src/delivery/engine.js';
+import { limits } from '../../src/delivery/limits.js';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
+import { WebhookDirectory } from '../../src/sending/directory.js';
 import { Transport, type TransportOptions } from '../../src/sending/transport.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
@@ -33,7 +34,7 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];
-  const directory = new WebhookDirectory(database, secrets);
+  const directory = new WebhookDirectory(database, secrets, limits);
   const logger = pino({ level: 'silent' });
   const engine = new DeliveryEngine({
     ...{ database, directory, logger, alone: true },

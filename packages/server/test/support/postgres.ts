@@ -30,6 +30,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const templateName = `posthorn_template_${process.pid}`;
   const admin = new pg.Client({ connectionString: adminUrl });
   await admin.connect();
+  // This cluster lives as long as the run. Tests of crashes have clusters of their own.
+  if (embedded) {
+    for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+      await admin.query(`alter system set ${setting} = off`);
+    }
+    await admin.query('select pg_reload_conf()');
+  }
   await admin.query(`drop database if exists ${templateName}`);
   await admin.query(`create database ${templateName}`);
   const template = new Database({ connectionString: urlOf(adminUrl, templateName) }, 1);

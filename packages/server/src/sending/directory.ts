@@ -1,16 +1,24 @@
 import type { SecretBox } from '../domain/secret-box.js';
-import { type Target, targetOf } from '../sending/target.js';
 import { JoinedCall } from '../signals/joined-call.js';
 import type { Database } from '../storage/database.js';
 import type { Matched } from '../storage/recording.js';
 import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webhooks.js';
-import { limits } from './limits.js';
+import { type Target, targetOf } from './target.js';
 
 /** What a node knows of a webhook: where to send, or why nothing may be sent. */
 export type Standing =
   | { kind: 'active'; target: Target }
   /** Idle: not active. Sealed: its secret was encrypted with a key that this node does not have. */
   | { kind: 'idle' | 'sealed'; target: undefined };
+
+export interface DirectoryAges {
+  /** How long what is known of a webhook may be acted on. */
+  trustMs: number;
+  /** From which age a webhook in use is read again. */
+  refreshMs: number;
+  /** After how long without use it is forgotten. */
+  forgetMs: number;
+}
 
 interface Entry {
   organizationId: string;
@@ -27,6 +35,7 @@ interface Entry {
 export class WebhookDirectory {
   readonly #database: Database;
   readonly #secrets: SecretBox;
+  readonly #ages: DirectoryAges;
   readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
   /** Forgotten since the last read began, which may have seen them as they were before. */
@@ -37,10 +46,12 @@ export class WebhookDirectory {
   constructor(
     database: Database,
     secrets: SecretBox,
+    ages: DirectoryAges,
     onSealed: (webhookId: string, error: Error) => void = () => undefined,
   ) {
     this.#database = database;
     this.#secrets = secrets;
+    this.#ages = ages;
     this.#onSealed = onSealed;
   }
 
@@ -48,7 +59,7 @@ export class WebhookDirectory {
   peek(webhookId: string): Standing | undefined {
     const entry = this.#entries.get(webhookId);
     const nowMs = performance.now();
-    if (!entry || nowMs - entry.readAtMs >= limits.trustMs) return undefined;
+    if (!entry || nowMs - entry.readAtMs >= this.#ages.trustMs) return undefined;
     entry.usedAtMs = nowMs;
     return entry.standing;
   }
@@ -59,7 +70,7 @@ export class WebhookDirectory {
     const old: Promise<void>[] = [];
     for (const { organization_id, id } of webhooks) {
       const entry = this.#entries.get(id);
-      if (entry && nowMs - entry.readAtMs >= limits.refreshMs) old.push(this.#want(organization_id, id));
+      if (entry && nowMs - entry.readAtMs >= this.#ages.refreshMs) old.push(this.#want(organization_id, id));
     }
     await Promise.all(old);
   }
@@ -104,7 +115,7 @@ export class WebhookDirectory {
       if (!this.#forgotten.has(id)) this.#remember(organizationId, id, found.get(id), readAtMs);
     }
     for (const [id, entry] of this.#entries)
-      if (readAtMs - entry.usedAtMs > limits.forgetMs) this.#entries.delete(id);
+      if (readAtMs - entry.usedAtMs > this.#ages.forgetMs) this.#entries.delete(id);
   }
 
   #remember(organizationId: string, id: string, webhook: SentWebhook | undefined, readAtMs: number): void {
