@@ -170,16 +170,21 @@ describe('outcomes whose response was lost', () => {
     expect(await handoffSizes(database)).toEqual([]);
   });
 
-  test('of a retry do not count as another attempt', async () => {
+  test('of a retry do not count as another attempt, even if the node has claimed the next one', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 1);
     await settleFor(database, node, [failedOnce(leased[0]!, 0)]);
-    const { deliveries } = await claimFor(database, node);
-    await settleUnheard(database, node, [failedOnce(deliveries[0]!, 3_600_000)]);
+    const second = (await claimFor(database, node)).deliveries[0]!;
+    await settleUnheard(database, node, [failedOnce(second, 0)]);
     const before = await deliveryRows(database);
     expect(before).toMatchObject([{ attempts: 2, status: 'pending' }]);
-    expect(await settleFor(database, node, [failedOnce(deliveries[0]!, 0)])).toEqual([]);
+    expect(await settleFor(database, node, [failedOnce(second, 0)])).toEqual([]);
     expect(await deliveryRows(database)).toEqual(before);
+    const third = (await claimFor(database, node)).deliveries[0]!;
+    expect(third.attempts).toBe(2);
+    expect(await settleFor(database, node, [failedOnce(second, 0)])).toEqual([]);
+    expect(await settleFor(database, node, [succeeded(third)])).toEqual([third.delivery_id]);
+    expect(await deliveryRows(database)).toMatchObject([{ attempts: 3, status: 'success' }]);
   });
 });
 
