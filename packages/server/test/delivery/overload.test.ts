@@ -44,7 +44,14 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
       recorded.push(...(await record(service, ...events)));
     }
     const onTheWire = await standstill.reached(service.platformUrl, receiver);
-    onTestFinished(() => standstill.end(receiver, 200));
+    onTestFinished(async () => {
+      standstill.end(receiver, 200);
+      // The next test counts what is under way.
+      await eventually(
+        () => inMemory(service.platformUrl),
+        ({ inFlight, queued }) => inFlight === 0 && queued === 0,
+      );
+    });
     const path = `/v1/webhooks/${webhook.id}`;
     return { owner, standstill, receiver, recorded, path, onTheWire, waits: await waiting(owner) };
   }
