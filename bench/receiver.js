@@ -68,3 +68,6 @@ process.on('message', ({ expect, report, hang }) => {
   }
   if (report) process.send({ received, delays: delays.map((ms) => Math.round(ms * 10) / 10) });
 });
+
+// Whoever started it is gone.
+process.on('disconnect', () => process.exit());

@@ -208,7 +208,7 @@ export class DeliveryEngine {
       'a delivery could not be attempted',
     );
     const { id } = this.#lease;
-    if (id !== undefined) this.#setAside(delivery, id, limits.sealedWaitMs);
+    if (id !== undefined) this.#setAside(delivery, id, limits.trustMs);
     return { kind: 'not attempted' };
   }
 

@@ -1,5 +1,4 @@
 import type { Queryable } from './database.js';
-import type { WebhookKey } from './webhooks.js';
 
 /** Deletes what has waited in the backlog for so long that its events are gone. */
 export async function deleteOldBacklog(database: Queryable, before: Date): Promise<void> {
@@ -28,7 +27,7 @@ export async function readLongestWaitSeconds(database: Queryable): Promise<numbe
  */
 export async function alignWaiting(
   database: Queryable,
-  { organization_id, id }: WebhookKey,
+  { organization_id, id }: { organization_id: string; id: string },
   atMost: number,
 ): Promise<number> {
   const { rows } = await database.query<{ changed: number }>({

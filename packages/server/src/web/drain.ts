@@ -15,8 +15,9 @@ export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuse
     begun = true;
     cutOff = setTimeout(() => app.server.closeAllConnections(), msMax);
   });
-  app.addHook('onResponse', async () => {
+  app.addHook('onResponse', (_request, _reply, done) => {
     if (begun) app.server.closeIdleConnections();
+    done();
   });
   app.addHook('onClose', async () => clearTimeout(cutOff));
   return {

@@ -82,6 +82,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   const routes = knownRoutes(app);
   const drain = drainOnClose(app);
+  // A promise, so that nothing is sent before all that came with the head is parsed: it may not be HTTP. Further hooks that
+  // wait for nothing call back: a promise for each would cost every request as much as its validation.
   app.addHook('onRequest', async (request, reply) => {
     request.logFields = {};
     setCommonHeaders(request, reply);
@@ -90,7 +92,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     drain.refuseWhileStopping();
     if (request.is404) throw routes.missing(request.method, request.url);
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
     const seconds = reply.elapsedTime / 1000;
     options.onFinished?.(route, request.method, reply.statusCode, seconds);
@@ -107,9 +109,10 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       },
       'request',
     );
+    done();
   });
 
-  app.addHook('preParsing', async (request, _reply, payload) => {
+  app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyLimit) {
       throw new Problem('body_too_large', `The body must have at most ${bodyLimit} bytes.`);
@@ -120,17 +123,19 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
         headers: { 'Accept-Encoding': 'identity' },
       });
     }
-    return payload;
+    done(null, payload);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>(
     'application/json',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) => {
+    (request: FastifyRequest, body: Buffer, done) => {
       // Many clients name the type of a body they do not send, where none is needed.
-      if (body.length === 0 && needsNoBody(request)) return undefined;
-      request.bodyText = decodeBody(body);
-      return parseJson(request.bodyText);
+      if (body.length === 0 && needsNoBody(request)) done(null, undefined);
+      else {
+        request.bodyText = decodeBody(body);
+        done(null, parseJson(request.bodyText));
+      }
     },
   );
   app.setSerializerCompiler(() => JSON.stringify);

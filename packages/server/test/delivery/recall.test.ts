@@ -26,7 +26,7 @@ const webhook = {
 };
 
 /** An engine that reaches the network only as the test says, with one active webhook. */
-async function startEngine(url: string, network: Partial<TransportOptions>) {
+async function startEngine(url: string, network: Partial<TransportOptions> = {}, random = () => 0) {
   const { database, url: databaseUrl } = await freshDatabase();
   const secrets = new SecretBox([Buffer.alloc(32, 7)]);
   const secret = secrets.seal('a secret of sixteen and more', webhook.id);
@@ -42,7 +42,7 @@ async function startEngine(url: string, network: Partial<TransportOptions>) {
     sender: { transport, userAgent: 'Posthorn/test', now: Date.now },
     retryScheduleMs: [60_000, 60_000, 60_000, 60_000],
     timeoutMs: 10_000,
-    random: () => 0,
+    random,
     onRecorded: () => undefined,
     onDisabled: () => undefined,
     onAttempt: (_delivery, _outcome, { kind }) => attempts.push(kind),
@@ -144,4 +144,17 @@ test('a machine that can open no further connection makes no attempt, and goes o
     error: null,
   });
   expect([asked, attempts]).toEqual([2, ['delivered']]);
+});
+
+test('a fault of ours in one delivery ends neither the process nor the delivery', async () => {
+  const receiver = await startReceiver();
+  let faults = 0;
+  const { record, stored } = await startEngine(receiver.url, {}, () => {
+    faults += 1;
+    if (faults === 1) throw new Error('a fault of ours');
+    return 0;
+  });
+  await record();
+  expect(await eventually(stored, isOver)).toMatchObject({ status: 'success', attempts: 1 });
+  expect([faults, receiver.deliveries.count]).toEqual([2, 2]);
 });
