@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -40,8 +40,7 @@ export async function startServer(env = {}) {
   process.once('exit', () => child.kill('SIGTERM'));
   const api = `http://127.0.0.1:${port}`;
   const platformUrl = `http://127.0.0.1:${platformPort}`;
-  await ready(child, platformUrl, join(dataDir, 'demo-token'));
-  const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim();
+  const token = await ready(child, api, join(dataDir, 'demo-token'));
   const platformToken = (await readFile(join(dataDir, 'platform-token'), 'utf8')).trim();
   const { postmaster, socket } = await runningCluster(dataDir);
   const database = new pg.Client({ host: socket, user: 'posthorn', database: 'posthorn' });
@@ -71,9 +70,9 @@ export async function startServer(env = {}) {
         headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
         body: JSON.stringify({ organization_id: organization, url, event_types: eventTypes, ...fields }),
       });
-      const { data } = await response.json();
-      if (data?.status !== 'active') throw new Error(`the webhook is not active: ${JSON.stringify(data)}`);
-      return data;
+      const body = await response.json();
+      if (body.data?.status !== 'active') throw new Error(`no active webhook: ${JSON.stringify(body)}`);
+      return body.data;
     },
     /** Lets webhooks be created for further organizations. */
     async openOrganizations(names) {
@@ -97,21 +96,18 @@ export async function startServer(env = {}) {
   };
 }
 
-/** Waits for both: the demo token is written after the listeners are open. */
-async function ready(child, url, tokenFile) {
+/** Waits until the demo events can be read, the last thing of a start; returns the token for them. */
+async function ready(child, api, tokenFile) {
   child.once('exit', (code) => {
     if (code !== 0) throw new Error(`the server ended with exit code ${code}`);
   });
   for (;;) {
-    const isReady = await fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    const hasToken = await access(tokenFile).then(
-      () => true,
-      () => false,
-    );
-    if (isReady && hasToken) return;
+    const token = (await readFile(tokenFile, 'utf8').catch(() => '')).trim();
+    const response = await fetch(`${api}/v1/events?organization_id=${organization}`, {
+      headers: { authorization: `Bearer ${token}` },
+    }).catch(() => undefined);
+    const { data = [] } = response?.ok ? await response.json() : {};
+    if (data.length > 0) return token;
     await new Promise((waited) => setTimeout(waited, pollMs));
   }
 }

@@ -179,10 +179,10 @@ export class DeliveryEngine {
 
   #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
     const { directory, sender, timeoutMs } = this.#options;
-    const { event_id: id, event_created_at: created_at } = delivery;
+    const { event_id: id, event_created_at: created_at, type, organization_id, workspace_id } = delivery;
     const message = {
       id,
-      body: Buffer.from(envelopeText({ ...delivery, id, created_at }, payload)),
+      body: Buffer.from(envelopeText({ id, type, created_at, organization_id, workspace_id }, payload)),
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
     // The webhook may be deleted, disabled or changed while the connection is made.

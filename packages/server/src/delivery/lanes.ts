@@ -38,7 +38,9 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have something to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  readonly #load = { underWay: 0, unproven: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 };
+  readonly #load: Load = {
+    ...{ underWay: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+  };
   readonly #now: () => number;
 
   constructor(now: () => number = () => performance.now()) {
@@ -157,11 +159,11 @@ export class Lanes {
   /** Takes the next delivery to attempt: the next organization's next webhook that may start one. */
   next(): Turn | undefined {
     const nowMs = this.#now();
-    const load = { ...this.#load, stalled: this.#stalled(nowMs) };
+    this.#load.stalled = this.#stalled(nowMs);
     for (const [organizationId, lanes] of this.#ready) {
       for (const lane of lanes) {
         const condition = conditionOf(lane.track, nowMs);
-        if (underWayOf(condition, lane.track.window, load) <= lane.track.underWay) {
+        if (underWayOf(condition, lane.track.window, this.#load) <= lane.track.underWay) {
           // One that may have no more until one of its own ends is offered again then.
           if (lane.track.underWay >= lane.track.window) lanes.delete(lane);
           continue;
@@ -197,7 +199,8 @@ export class Lanes {
     this.#change(lane, () => {
       lane.track = ended(lane.track, attempt, lane.queued > 0, nowMs);
     });
-    const { restMs } = this.#allow(lane, nowMs);
+    const isFailing = conditionOf(lane.track, nowMs) === 'failing';
+    const restMs = isFailing ? this.#allow(lane, nowMs).restMs : 0;
     // The request is over, but its place in the window is not free yet.
     if (restMs > 0) lane.track = { ...lane.track, underWay: lane.track.underWay + 1 };
     else this.#offer(lane);
@@ -220,7 +223,7 @@ export class Lanes {
 
   #allow(lane: Lane, nowMs: number): Allowance {
     const condition = conditionOf(lane.track, nowMs);
-    return allow(condition, lane.track, lane, { ...this.#load, stalled: 0 } satisfies Load);
+    return allow(condition, lane.track, lane, this.#load);
   }
 
   /** Only counted when it matters: it takes a look at every lane. */
