@@ -9,6 +9,10 @@ const header = (name: string, description: string, more: { required?: false; exa
 /** The headers of every delivery; also those of docs/receive-webhooks.md. */
 export const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
+  header(
+    'Accept-Encoding',
+    '`identity`: Posthorn keeps the start of your response as text, so do not compress it.',
+  ),
   header('webhook-id', 'Event ID. It is the same on every attempt.', {
     example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
   }),
