@@ -57,7 +57,7 @@ export class LineView implements View {
 
   constructor(running: RunningDemo, print: (line: string) => void) {
     const { publicUrl, organizationId } = running.situation();
-    print(`The company works: ${organizationId} on ${publicUrl}`);
+    print(`Demo running: ${organizationId} on ${publicUrl}`);
     this.#timer = setInterval(() => print(progressLine(running.figures, running.situation().nowMs)), lineMs);
   }
 
