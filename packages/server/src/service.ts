@@ -171,7 +171,7 @@ function watchStore(metrics: Metrics, database: Database): void {
   );
 }
 
-/** Recording meets delivering here: what is born leased to this node goes straight to its dispatcher. */
+/** Connects recording with delivering: what a recording hands to this node goes straight to the engine. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
     delivery.courier.accept(batch);
