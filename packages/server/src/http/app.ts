@@ -13,6 +13,7 @@ import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
+import { type ConsoleOptions, consoleRoutes } from './console.js';
 import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
 import { eventTailRoute } from './event-tail.js';
@@ -23,6 +24,7 @@ import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
 import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
+import { tokenRoute } from './token.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
@@ -40,6 +42,7 @@ export interface PublicApiOptions {
   policy: AddressPolicy;
   secrets: SecretBox;
   courier: Courier;
+  console: ConsoleOptions;
   rateLimits: RateLimits;
   /** What the reference tells receivers about retries. */
   deliveryRules: DeliveryRules;
@@ -64,6 +67,7 @@ const publicTags: readonly Tag[] = [
       'A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for 90 days.',
   },
   { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
+  { name: 'Token', description: 'The token that you use, and what it may do.' },
   { name: 'Monitoring', description: 'Health checks. No token required.' },
   webhooksSectionTag,
 ];
@@ -112,6 +116,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   deliveryRoutes(app, database, now);
   replayRoutes(app, database, catalogue, now);
   auditLogRoutes(app, database, now);
+  tokenRoute(app);
   referenceRoutes(app);
+  consoleRoutes(app, options.console);
   return app;
 }

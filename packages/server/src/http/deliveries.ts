@@ -194,7 +194,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
     {
       config: {
-        scopes: ['webhooks:write'],
+        scopes: ['webhooks:write', 'events:read'],
         idempotent: true,
         bodyIsOptional: true,
         refusals: ['webhook_not_active'],

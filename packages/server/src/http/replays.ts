@@ -66,7 +66,7 @@ export function replayRoutes(
     '/v1/webhooks/:webhook_id/replay',
     {
       config: {
-        scopes: ['webhooks:write'],
+        scopes: ['webhooks:write', 'events:read'],
         check: bodyFaults,
         idempotent: true,
         refusals: ['webhook_not_active', 'too_many_replays'],

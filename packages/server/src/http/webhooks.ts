@@ -153,7 +153,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.patch<{ Body: Static<typeof PatchBody> }>(
     '/v1/webhooks/:webhook_id',
     {
-      config: { scopes: ['webhooks:write'], check: bodyFaults, refusals: ['webhook_changed'] },
+      config: { scopes: ['webhooks:write', 'events:read'], check: bodyFaults, refusals: ['webhook_changed'] },
       schema: {
         operationId: 'changeWebhook',
         tags: ['Webhooks'],

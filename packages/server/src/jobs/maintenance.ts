@@ -9,6 +9,7 @@ import { deleteEventKeys } from '../storage/events.js';
 import { withMaintenanceLock } from '../storage/maintenance-lock.js';
 import { dropPartitions, makePartitionsAhead, type Partitioned } from '../storage/partitions.js';
 import { deleteRequestKeys } from '../storage/request-keys.js';
+import { deletePortalSessions } from '../storage/tokens.js';
 
 const everyMs = 600_000;
 const heldAtOnce = 1_000;
@@ -46,6 +47,7 @@ export class Maintenance {
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
     await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
     await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
+    await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
   }
 
   /** What fails does not keep the rest from being done. */
