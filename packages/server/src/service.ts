@@ -10,6 +10,7 @@ import { createPayloadValidator } from './domain/payload.js';
 import { createPublicApi } from './http/app.js';
 import { TokenDirectory } from './http/auth.js';
 import { consoleBuild, findConsoleFiles } from './http/console-files.js';
+import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
 import { createPlatformListener } from './platform/listener.js';
@@ -74,9 +75,10 @@ export async function startService(
     const policy = createAddressPolicy(config.egressAllow);
 
     if (config.roles.has('maintenance')) {
-      const maintenance = new Maintenance(database, logger, now);
-      await readiness.whenReady(() => maintenance.start());
-      closers.push(() => maintenance.stop());
+      for (const job of [new Maintenance(database, logger, now), new EventCounting(database, logger)]) {
+        await readiness.whenReady(() => job.start());
+        closers.push(() => job.stop());
+      }
     }
 
     const delivery = await openDelivery({ config, database, target, policy, logger, metrics, recorded, now });

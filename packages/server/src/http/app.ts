@@ -24,6 +24,7 @@ import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
 import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
+import { statsRoute } from './stats.js';
 import { tokenRoute } from './token.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
@@ -117,6 +118,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   replayRoutes(app, database, catalogue, now);
   auditLogRoutes(app, database, now);
   tokenRoute(app);
+  statsRoute(app, database, now);
   referenceRoutes(app);
   consoleRoutes(app, options.console);
   return app;

@@ -44,6 +44,10 @@ export class Maintenance {
     await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestReadableMs(nowMs))));
     await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
+    await this.#try('old counts of deliveries', () =>
+      this.#drop('delivery_counts', oldestReadableMs(nowMs), nowMs),
+    );
+    await this.#try('old counts of events', () => this.#drop('event_counts', oldestReadableMs(nowMs), nowMs));
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
     await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
     await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
