@@ -9,7 +9,7 @@ import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { NotificationListener } from '../storage/listener.js';
+import { NotificationListener } from '../storage/notifications.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
 import { attempted, givenUp, setAside } from '../storage/settlements.js';
@@ -53,7 +53,7 @@ export class DeliveryEngine {
   readonly #claimer: Claimer;
   readonly #listener: NotificationListener;
   #refreshing: Repeating | undefined;
-  #exhaustedAtMs = Number.NEGATIVE_INFINITY;
+  #outOfResourcesAtMs = Number.NEGATIVE_INFINITY;
   #drainUntilMs: number | undefined;
   #whenIdle: (() => void) | undefined;
 
@@ -152,7 +152,7 @@ export class DeliveryEngine {
     this.#settler.health.note(delivery, outcome, attemptedAt);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
     if (verdict.kind === 'gone') entry.gone = target;
-    if (verdict.kind === 'exhausted') entry.event = deliveryFailed(target, givenUp(entry.settlement));
+    if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
@@ -191,14 +191,14 @@ export class DeliveryEngine {
   }
 
   #waitAfter({ reason }: Withheld): number {
-    if (reason !== 'exhausted') return 0;
-    if (performance.now() - this.#exhaustedAtMs > limits.exhaustedWaitMs) {
-      this.#exhaustedAtMs = performance.now();
+    if (reason !== 'out_of_resources') return 0;
+    if (performance.now() - this.#outOfResourcesAtMs > limits.outOfResourcesWaitMs) {
+      this.#outOfResourcesAtMs = performance.now();
       this.#options.logger.error(
         'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
       );
     }
-    return limits.exhaustedWaitMs;
+    return limits.outOfResourcesWaitMs;
   }
 
   /** A fault of ours in one delivery: it is attempted again, and all others go on. */

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome, Verdict } from '../domain/delivery.js';
 
-const verdicts: readonly Verdict['kind'][] = ['delivered', 'retry', 'exhausted', 'gone'];
+const verdicts: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone'];
 
 /** Counts what this process does, for Prometheus. */
 export class Metrics {
