@@ -18,7 +18,7 @@ import { type Command, CommandFailure, UsageError } from './command.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import { day } from './short-time.js';
 import type { Column } from './table.js';
-import { visit } from './visit.js';
+import { withDatabase } from './with-database.js';
 
 const json = { description: 'Print JSON.' };
 
@@ -40,8 +40,13 @@ export const tokenCreate: Command = {
   },
   run: async ({ options, config, terminal }) => {
     const text = newTokenText();
+<<<<<<< HEAD
     const token = tokenOf(options, Date.now());
     await visit(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
+=======
+    const token = newToken(options, Date.now());
+    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text)));
+>>>>>>> main
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -62,7 +67,7 @@ export const tokenList: Command = {
   options: { organization: { value: 'ORG-x', description: 'Only tokens of this organization.' }, json },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const tokens = await visit(config, (database) => listTokens(database, organizationId));
+    const tokens = await withDatabase(config, (database) => listTokens(database, organizationId));
     if (options.json) {
       terminal.line(JSON.stringify(tokens));
       return;
@@ -103,10 +108,15 @@ export const tokenRevoke: Command = {
   argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
+<<<<<<< HEAD
     const withdrawn = await visit(config, (database) =>
       withdrawToken(database, argument, new Date(), operatorOrigin()),
     );
     if (!withdrawn)
+=======
+    const token = await withDatabase(config, (database) => withdrawToken(database, argument, new Date()));
+    if (!token)
+>>>>>>> main
       throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
     const { token } = withdrawn;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
