@@ -75,7 +75,10 @@ export async function startService(
     const policy = createAddressPolicy(config.egressAllow);
 
     if (config.roles.has('maintenance')) {
-      for (const job of [new Maintenance(database, logger, now), new EventCounting(database, logger)]) {
+      for (const job of [
+        new Maintenance(database, logger, now, config.eventRetentionMs),
+        new EventCounting(database, logger),
+      ]) {
         await readiness.whenReady(() => job.start());
         closers.push(() => job.stop());
       }
@@ -94,6 +97,7 @@ export async function startService(
         ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
         rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
+        ...{ retentionMs: config.eventRetentionMs, webhooksMax: config.webhooksMax },
         secrets: delivery.secrets,
         courier: delivery.courier,
         console: {

@@ -8,10 +8,12 @@ import { batchOf, recordBatch } from './storage/recording.js';
 import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
+/** In the data directory. */
+export const demoTokenFile = 'demo-token';
 
 /** Creates the demo token and the demo events once, in a fresh embedded database. Returns the token. */
 export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
-  const text = await keptSecret(dataDir, 'demo-token', newTokenText);
+  const text = await keptSecret(dataDir, demoTokenFile, newTokenText);
   const hash = tokenHash(text);
   if (await findToken(database, hash)) return text;
   const token = newToken(

@@ -40,13 +40,8 @@ export const tokenCreate: Command = {
   },
   run: async ({ options, config, terminal }) => {
     const text = newTokenText();
-<<<<<<< HEAD
     const token = tokenOf(options, Date.now());
-    await visit(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
-=======
-    const token = newToken(options, Date.now());
-    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text)));
->>>>>>> main
+    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -108,15 +103,10 @@ export const tokenRevoke: Command = {
   argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
-<<<<<<< HEAD
-    const withdrawn = await visit(config, (database) =>
+    const withdrawn = await withDatabase(config, (database) =>
       withdrawToken(database, argument, new Date(), operatorOrigin()),
     );
     if (!withdrawn)
-=======
-    const token = await withDatabase(config, (database) => withdrawToken(database, argument, new Date()));
-    if (!token)
->>>>>>> main
       throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
     const { token } = withdrawn;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);

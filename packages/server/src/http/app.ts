@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { AddressPolicy } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
+import { durationText } from '../domain/duration.js';
+import { oldestReadableMs } from '../domain/event.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
@@ -47,6 +49,10 @@ export interface PublicApiOptions {
   rateLimits: RateLimits;
   /** What the reference tells receivers about retries. */
   deliveryRules: DeliveryRules;
+  /** How long events and deliveries can be read. */
+  retentionMs: number;
+  /** How many webhooks an organization can have. */
+  webhooksMax: number;
   metrics: Metrics;
   recorded: Notifier;
   now: () => number;
@@ -56,16 +62,15 @@ export interface PublicApiOptions {
 
 const bodyLimit = 64 * 1024;
 
-const publicTags: readonly Tag[] = [
+const publicTags = (kept: string): readonly Tag[] => [
   {
     name: 'Events',
-    description: 'Everything significant that happened. Events never change and are kept for 90 days.',
+    description: `Everything significant that happened. Events never change and are kept for ${kept}.`,
   },
   { name: 'Webhooks', description: 'A webhook sends events of the types that it subscribes to to your URL.' },
   {
     name: 'Deliveries',
-    description:
-      'A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for 90 days.',
+    description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
   },
   { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
   { name: 'Token', description: 'The token that you use, and what it may do.' },
@@ -75,7 +80,8 @@ const publicTags: readonly Tag[] = [
 
 /** Creates the public API, which integrators use. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, courier, database, now, tokens } = options;
+  const { catalogue, courier, database, now, tokens, webhooksMax } = options;
+  const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
     logger: options.logger,
@@ -93,20 +99,20 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
-    tagGroups: [{ name: 'API', tags: publicTags }],
+    tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
     webhooks: webhooksSection(catalogue),
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, now);
+  eventRoutes(app, database, oldestMs);
   eventTailRoute(app, {
-    ...{ database, now, recorded: options.recorded, stopping: options.stopping },
+    ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
     isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
   });
   eventTypeRoutes(app, catalogue);
-  webhookListRoute(app, database);
+  webhookListRoute(app, database, webhooksMax);
   webhookRoutes(app, {
-    ...{ database, catalogue, courier, now },
+    ...{ database, catalogue, courier, now, webhooksMax },
     policy: options.policy,
     secrets: options.secrets,
   });
@@ -114,8 +120,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, courier, now });
   webhookStatsRoute(app, database, now);
-  deliveryRoutes(app, database, now);
-  replayRoutes(app, database, catalogue, now);
+  deliveryRoutes(app, database, now, oldestMs);
+  replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
   tokenRoute(app);
   statsRoute(app, database, now);
