@@ -13,7 +13,7 @@ import {
 } from './resource.js';
 import { creationSchema, moveSchema } from './resource-schema.js';
 
-/** A request as an example, and what the service answers to it. */
+/** An example request and the response to it. */
 export interface LifecycleSample {
   readonly request: Readonly<Record<string, unknown>>;
   readonly answer: { readonly data: unknown; readonly event?: unknown };
@@ -39,7 +39,7 @@ export function creationSample(lifecycle: Lifecycle): LifecycleSample {
   return sampleOf(lifecycle, undefined, lifecycle.creation.event, created(lifecycle));
 }
 
-/** A move from the first status that allows it, of a resource that the samples before have led there. */
+/** Returns the sample of a move, starting from the first status that allows it. */
 export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample {
   const { takes, event } = lifecycle.moves[name]!;
   let { after } = created(lifecycle);
@@ -47,10 +47,10 @@ export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample 
   return sampleOf(lifecycle, name, event, moved(lifecycle, name, after));
 }
 
-/** The moves that lead from the creation to a status; the fewest there are. */
+/** Returns the shortest sequence of moves from the creation to a status. */
 export function wayTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
-  // What is added while it is looked through is looked at, too.
+  // A Map also iterates over entries that are added meanwhile, so this is a breadth-first search.
   for (const [reached, way] of ways) {
     for (const { move, from, to } of transitionsOf(lifecycle))
       if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
@@ -106,7 +106,7 @@ function sampleOf(
   return { request, answer: { data, event: JSON.parse(told) } };
 }
 
-/** A request with everything that it may hold and of which there is an example. */
+/** Returns a request with every field that has an example. */
 function exampleOf({ properties }: TObject): Request {
   const fields = Object.entries(properties)
     .map(([name, field]) => [name, (field as { examples?: readonly unknown[] }).examples?.[0]] as const)

@@ -1,6 +1,6 @@
 /**
- * Every code that an error response can have, with its meaning and what to do. The API reference and docs/errors.md
- * are made from this table.
+ * Every code of an error response, with its meaning and what to do. The API reference and docs/errors.md are
+ * generated from this table.
  */
 export const problems = {
   malformed_json: {
@@ -162,16 +162,16 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems;
 
-/** One error in a request: in a query parameter, by its name, or in the body, by its JSON pointer. */
+/** One error in a request: in a query parameter (by name) or in the body (by JSON pointer). */
 export type InputFault = ({ parameter: string } | { pointer: string }) & { code: string; detail: string };
 
-/** Thrown anywhere behind a listener, and returned in one place as `application/problem+json`. */
+/** An error response. Throw it anywhere in a request; the listener sends it as `application/problem+json`. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly code: ProblemCode;
   readonly faults: readonly InputFault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** For `move_not_allowed`: the moves that are allowed. */
+  /** The allowed moves, for `move_not_allowed`. */
   readonly possibleMoves: readonly string[] | undefined;
 
   constructor(
