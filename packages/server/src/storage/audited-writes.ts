@@ -1,15 +1,15 @@
 import { Turns } from '../signals/turns.js';
 import { type Database, isUnreachable, type Queryable } from './database.js';
 
-/** Writes of one organization wait for its chain of audit entries anyway; more would only hold connections. */
+/** Writes of one organization wait for its audit chain anyway. More at once would only occupy connections. */
 const atOnceMax = 1;
 const lockNotAvailable = '55P03';
 
 const lines = new WeakMap<Database, Map<string, { turns: Turns; users: number }>>();
 
 /**
- * A transaction that ends with an audit entry of this organization. Where somebody holds the organization's
- * chain for long, those in line are told so with the first, and nobody else lacks a connection.
+ * Runs a transaction that ends with an audit log entry of this organization. If something holds the organization's
+ * chain for long, all waiting writes fail together with the first, so other organizations still get connections.
  */
 export async function auditedWrite<T>(
   database: Database,
@@ -23,7 +23,7 @@ export async function auditedWrite<T>(
   line.users += 1;
   const write = () =>
     database.transaction(work).catch((error) => {
-      // Before the next in line has its turn: it would wait for the same chain, or the same lost database.
+      // Before the next write starts: it would wait for the same chain, or for the same lost database.
       const isHeld = (error as { code?: string }).code === lockNotAvailable;
       if (isHeld || isUnreachable(error)) line.turns.sendAway(error, 0);
       throw error;

@@ -36,7 +36,7 @@ export interface DeliveryFilter {
   webhook_id: string;
   status?: 'success' | 'failed' | undefined;
   event_type?: string | undefined;
-  /** The event, with the time that is in its id. */
+  /** The event id and the time that it contains. */
   event?: { id: string; createdMs: number } | undefined;
   fromMs: number;
   toMs?: number | undefined;
@@ -45,7 +45,7 @@ export interface DeliveryFilter {
 const columns = `id, event_id, event_type, event_created_at, status, attempts, due_at, attempted_at, http_status,
          error, duration_ms, created_at`;
 
-/** Deliveries with at least one attempt, newest first, strictly behind `after`. */
+/** Lists deliveries with at least one attempt, newest first, after `after`. */
 export async function listDeliveries(
   database: Queryable,
   filter: DeliveryFilter,
@@ -81,7 +81,7 @@ export async function listDeliveries(
 }
 
 const ofWebhook = 'webhook_id = $2';
-/** Said in a way no index can serve: the way in is the event, not all that the webhook ever had. */
+/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = $2";
 
 const ended = {
@@ -95,9 +95,9 @@ const ended = {
 } as const;
 
 /**
- * The conditions that together make up a filter, each with an index of its own, so that a few failures are
- * found among millions of successes. A delivery between attempts counts as failed. `first` tells the first
- * delivery of an event from those made later.
+ * Returns the conditions whose union is the filter. Each has its own index, so that a few failures are found among
+ * millions of successes. A delivery between attempts counts as failed. `first` distinguishes the first delivery of an
+ * event from later ones.
  */
 function waysTo(status: 'success' | 'failed' | undefined, first: string | undefined): readonly string[] {
   const ways = ended[status ?? 'any'];
@@ -137,7 +137,7 @@ export async function readDelivery(
   return rows[0];
 }
 
-/** Queues one more delivery of an event, to be claimed by any node; false where the event is gone. */
+/** Queues another delivery of an event, for any node to claim. Returns false if the event is gone. */
 export async function queueRedelivery(
   client: Queryable,
   delivery: {

@@ -24,8 +24,8 @@ export interface NewReplay {
 const columns = 'organization_id, webhook_id, id, status, total, done, created_at';
 
 /**
- * Which events `e` a replay `r` sends to the webhook `w`: what it would get if they were recorded now, as
- * far as the replay was asked for them. Those that went to nobody then go to nobody now.
+ * Matches the events `e` that a replay `r` sends to the webhook `w`: those that `w` would get if they were recorded
+ * now, within the replay's filters. Events that were recorded without deliveries stay without them.
  */
 const wanted = `
        (w.workspace_id is null or w.workspace_id = e.workspace_id)
@@ -53,15 +53,15 @@ const wanted = `
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
 
-/** At once, of one webhook. */
+/** Per webhook. */
 export const runningMax = 10;
-/** What a request can wait for, half a second or so. Deliveries are looked up in up to 90 partitions. */
+/** How many events a creation counts, in about half a second. A lookup of deliveries reads up to 90 partitions. */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;
 
 /**
- * Creates the job and counts what it will send, as far as that is quickly done. Undefined where the webhook
- * has as many of them running as it may.
+ * Creates a replay and counts the events that it will send, up to a limit. Returns undefined if the webhook already
+ * has the maximum number of running replays.
  */
 export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay | undefined> {
   const { rows } = await client.query<Replay>({
@@ -120,8 +120,8 @@ export interface ReplayKey {
 }
 
 /**
- * Whose turn it is; it goes to the end of the line at once, whatever comes of its step. Undefined where none
- * runs or others are at it.
+ * Returns the replay whose turn it is, and moves it to the end of the queue at once. Returns undefined if none is
+ * running or other nodes are working on all of them.
  */
 export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {
   const { rows } = await database.query<ReplayKey>({
@@ -141,8 +141,8 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
 }
 
 /**
- * Takes a running replay a page of events further, in the transaction of `client`; undefined where another
- * is at it. A crash repeats nothing: position and deliveries are written together.
+ * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if another node
+ * is working on it. Position and deliveries commit together, so a crash repeats nothing.
  */
 export async function advanceReplay(
   client: Queryable,
