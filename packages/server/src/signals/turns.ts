@@ -4,7 +4,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Lets a few pieces of work run at once; the others wait in line. */
+/** A semaphore: runs a few tasks at once while the others wait in order. */
 export class Turns {
   readonly #runningMax: number;
   #running = 0;
@@ -24,14 +24,14 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // A turn goes straight to the next in line; nobody can come in between.
+      // Pass the slot directly to the next task, so that no other can take it.
       const next = this.#waiting.shift();
       if (next) next.resolve();
       else this.#running -= 1;
     }
   }
 
-  /** Sends those away who have waited for at least so long: their turn would end like the one that failed. */
+  /** Rejects the tasks that have waited at least this long: they would fail like the one that just did. */
   sendAway(error: unknown, waitedMsMin: number): void {
     const nowMs = performance.now();
     const late = this.#waiting.filter(({ sinceMs }) => nowMs - sinceMs >= waitedMsMin);
