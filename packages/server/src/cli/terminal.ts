@@ -8,7 +8,7 @@ export class Terminal {
   readonly #out: NodeJS.WriteStream;
   readonly #colours: boolean;
   readonly isInteractive: boolean;
-  /** Exits when the reader closes the pipe. A command that only prints does; a service does not. */
+  /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
   endsWithItsReader = true;
   #status = '';
 
