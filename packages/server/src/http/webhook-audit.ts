@@ -12,7 +12,7 @@ type WebhookAction =
   | 'webhook.redelivered'
   | 'webhook.replayed';
 
-/** The entry for what a request did to a webhook. The address is the one that the listener sees. */
+/** Returns the audit log entry for what a request did to a webhook. The address is the one that the listener sees. */
 export function webhookEntry(
   request: FastifyRequest,
   webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>,
@@ -31,12 +31,12 @@ export function webhookEntry(
   };
 }
 
-/** What of a webhook is in the audit log. Secrets never are. */
+/** Returns the fields of a webhook that go into the audit log. Secrets never do. */
 export function auditedFields({ url, event_types, status, disabled_reason }: Webhook) {
   return { url, event_types, status, disabled_reason };
 }
 
-/** The entry for a change, which tells what differs between the webhook before and after. */
+/** Returns the audit log entry for a change, with the fields that differ. */
 export function changedEntry(
   request: FastifyRequest,
   before: Webhook,

@@ -4,7 +4,7 @@ import type { Webhook } from '../domain/webhook.js';
 import type { Queryable } from '../storage/database.js';
 import { readWebhook, type VisibleWebhookKey } from '../storage/webhooks.js';
 
-/** The key of the webhook in the path, within what the request's token may see. */
+/** Returns the key of the webhook in the path, limited to what the token may see. */
 export function webhookKey(request: FastifyRequest): VisibleWebhookKey {
   const { webhook_id: id } = request.params as { webhook_id: string };
   return {
@@ -28,7 +28,7 @@ export function noWebhook(): Problem {
   return new Problem('not_found', 'The webhook does not exist.');
 }
 
-/** One webhook, with why it is not verified. */
+/** Returns a webhook as the API shows it, including why it is not verified. */
 export function webhookBody(webhook: Webhook) {
   const { status, verification_failure: failure } = webhook;
   return {
@@ -39,12 +39,12 @@ export function webhookBody(webhook: Webhook) {
 
 type Failure = NonNullable<Webhook['verification_failure']>;
 
-/** In this order, which the database does not keep. */
+/** Restores the order of the fields, which the database does not keep. */
 function failureBody({ at, reason, http_status, duration_ms, response }: Failure): Failure {
   return { at, reason, http_status, duration_ms, response };
 }
 
-/** The Webhook of the API. Secrets never leave by this way. */
+/** Returns a webhook as lists show it. It never contains a secret. */
 export function listedBody(webhook: Webhook) {
   return {
     id: webhook.id,

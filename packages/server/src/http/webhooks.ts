@@ -118,7 +118,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         created_at: new Date(now()),
         secret: secrets.seal(secret, id),
       };
-      // The status is not in the entry: it is known only once the webhook is verified.
+      // The entry has no status, because it is known only after the verification.
       const { url, event_types } = webhook;
       const changes = changesBetween(undefined, { url, event_types });
       await auditedWrite(database, request.token.organization_id, async (client) => {
@@ -174,7 +174,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.event_types !== undefined && { event_types: checkedTypes(body.event_types) }),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
-      // There may be so much that it is still ending.
+      // There may be so many that they are still being ended.
       if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
