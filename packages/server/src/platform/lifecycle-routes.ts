@@ -30,7 +30,7 @@ import {
 } from './lifecycle.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-/** One tag for each resource, with its table of moves. */
+/** One tag per resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
 /** Adds the routes that create, move and read each resource of the table. */
@@ -138,7 +138,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Written by hand, as for reading, so that the payload is the text that was recorded. */
+/** Builds the JSON by hand so that the payload text stays as recorded. */
 function answer(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded }: Done): FastifyReply {
   const data = JSON.stringify(resourceBody(lifecycle, resource));
   const event = recorded ? `,"event":${eventJson(recorded.event)}` : '';
@@ -160,7 +160,7 @@ function answerSchema(
 function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type: EventTypeName): TSchema {
   const { properties, ...rest } = EventSchema;
   const fields = Object.entries(payloadFields(type))
-    // Before a creation there was nothing to tell of.
+    // A creation has no previous values.
     .filter(([name]) => move !== undefined || !name.startsWith('previous_'))
     .map(([name, field]) => [name, Type.Optional(field)]);
   return Type.Object(
@@ -215,7 +215,7 @@ function listed(statuses: readonly string[], separator = ', '): string {
   return [...new Set(statuses)].map((status) => `\`${status}\``).join(separator);
 }
 
-/** `service_line` as `Service lines` */
+/** Turns `service_line` into `Service lines`. */
 function tagName(lifecycle: Lifecycle): string {
   const noun = nounOf(lifecycle);
   const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
