@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** Remembers which methods each path has, to tell a wrong method (405) from a wrong path (404). */
+/** Knows the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
 export function knownRoutes(app: FastifyInstance): {
   missing: (method: string, url: string) => Problem;
 } {
@@ -12,7 +12,7 @@ export function knownRoutes(app: FastifyInstance): {
     methodsByPath.set(url, known);
   });
 
-  /** What the path could have ended with, where all of it but the end is that of a resource. */
+  /** Returns the known paths below the resource if only the last segment of the path is wrong. */
   function besides(path: string): string {
     const known = [...methodsByPath.keys()];
     const before = path.slice(0, path.lastIndexOf('/'));
@@ -46,7 +46,7 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`);
 }
 
-/** The path as the router reads it: without an origin, without what follows it, decoded. */
+/** Returns the path as the router reads it: decoded, without origin, query and fragment. */
 function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '/';
   try {
