@@ -124,7 +124,7 @@ export async function readDelivery(
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
-  -- In its first attempt, or waiting for it: it has no row of its own yet.
+  -- Waiting for its first attempt, or in it: the delivery has no row yet.
   select $4, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null, o.created_at,
          null, null
     from posthorn.open_shares($1, $2, substr($4, 6, 16)) o

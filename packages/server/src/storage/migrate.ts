@@ -49,7 +49,7 @@ function isPending(applied: Applied): (file: SchemaFile) => boolean {
 async function apply(client: Queryable, pending: readonly SchemaFile[], revision: number): Promise<void> {
   await client.query({
     text: `
-  -- Functions may be created before those they call.
+  -- A function may be created before the functions that it calls.
   set local check_function_bodies = off;
   create schema if not exists posthorn;
   create table if not exists posthorn.schema_files (

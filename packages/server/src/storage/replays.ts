@@ -34,7 +34,7 @@ const wanted = `
    and not (e.type like 'webhook.%' and e.subject_id = w.id)
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
    and (not r.only_failed or coalesce((
-         -- Between attempts it counts as failed, as in the list; before the first nobody knows yet.
+         -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
          select d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0)
            from (select status, attempts, created_at, id
                    from posthorn.deliveries
@@ -44,12 +44,12 @@ const wanted = `
                  select status, attempts, created_at, id
                    from posthorn.deliveries
                   where organization_id = e.organization_id and event_id = e.id
-                    -- Said in a way no index can serve: the way in is the event, not all of the webhook since.
+                    -- Written so that no index applies: go through the event, not through all deliveries of the webhook.
                     and coalesce(webhook_id, '') = w.id
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1),
-         -- Without a row it was never delivered, unless its first attempt is still to come.
+         -- Without a row it was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
 
@@ -205,7 +205,7 @@ export async function advanceReplay(
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
-         -- What changed since the count, or was not counted, shows in the end.
+         -- At the end, correct the count for events that changed or were not counted.
          total = case when s.seen < $4 then u.done + s.queued else greatest(u.total, u.done + s.queued) end
     from standing s
    where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3
