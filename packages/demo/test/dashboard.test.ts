@@ -64,20 +64,18 @@ describe('the dashboard', () => {
   test('fits 80 by 24, with everything that is promised', () => {
     const lines = frame(80, 24);
     expect(lines).toHaveLength(24);
-    expect(lines[0]).toMatch(
-      /^Posthorn demo {2}1:23 {2}372 events, [\d.]+ a second of 20 wanted +q ends it$/,
-    );
+    expect(lines[0]).toMatch(/^Posthorn demo {2}1:23 {2}372 events, [\d.]+\/s \(target 20\/s\) +q: stop$/);
     expect(lines[1]).toMatch(
-      /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/- pace$/,
+      /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/-: pace$/,
     );
-    expect(lines[2]).toMatch(/^ +first arrival after$/);
+    expect(lines[2]).toMatch(/^ +time to arrival$/);
     const text = lines.join('\n');
     expect(text).toMatch(/^receiver +what it does +delivered +pending +failed +p50 +p99$/m);
-    expect(text).toMatch(/^healthy +answers at once +12,345 +0 +0 +5\d ms +\d+ ms$/m);
-    expect(text).toMatch(/^dead +hangs up every time +0 +57 +102 +- +-$/m);
+    expect(text).toMatch(/^healthy +responds at once +12,345 +0 +0 +5\d ms +\d+ ms$/m);
+    expect(text).toMatch(/^dead +closes every connection +0 +57 +102 +- +-$/m);
     expect(text).toMatch(/^verifying +11 signed, 1 forged /m);
     expect(text).toMatch(/^all +12,756 +80 +106 /m);
-    expect(text).toMatch(/^events by domain +events a second, last 30 s {2}[▁-█]{30}$/m);
+    expect(text).toMatch(/^events by domain +events per second, last 30 s {2}[▁-█]{30}$/m);
     expect(text).toMatch(/^service_line +48 +agent +48 +execution +24 +webhook +36 *$/m);
     expect(lines.slice(-8).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
   });
@@ -132,7 +130,7 @@ describe('the dashboard', () => {
       const told = manners.filter(({ checksSignatures }) => !checksSignatures).map(({ manner }) => manner);
       const shown = told.filter((manner) => text.includes(manner));
       expect([0, told.length]).toContain(shown.length);
-      if (shown.length === 0) expect(text).not.toMatch(/\b(answers|fails|hangs)\b/);
+      if (shown.length === 0) expect(text).not.toMatch(/\b(responds|fails|closes)\b/);
     }
   });
 
@@ -189,7 +187,7 @@ describe('the dashboard', () => {
     figures.troubled('POST /platform/tasks answered 503');
     const lines = dashboard(figures, { ...situation, phase: 'stopping' }, { columns: 80, rows: 24 }, plain);
     expect(lines).toHaveLength(24);
-    expect(lines[0]).toMatch(/ ending …$/);
-    expect(lines.at(-1)).toBe('2 went wrong, the latest: POST /platform/tasks answered 503');
+    expect(lines[0]).toMatch(/ stopping …$/);
+    expect(lines.at(-1)).toBe('2 failed requests, the latest: POST /platform/tasks answered 503');
   });
 });

@@ -174,7 +174,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
     let isPressed = false;
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (isPressed || !output.includes('q ends it')) return;
+      if (isPressed || !output.includes('q: stop')) return;
       isPressed = true;
       child.stdin.write(key);
     });

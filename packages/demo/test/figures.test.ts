@@ -157,10 +157,10 @@ describe('figures', () => {
     });
     const text = summaryLines(summary).join('\n');
     expect(text).toContain('2 events recorded, 1 of them NOT in the stream.\n');
-    expect(text).toContain('On average 1 a second; 20 were wanted.\n');
-    expect(text).toContain('The verifying receiver found 1 signatures in order and refused 1.');
+    expect(text).toContain('Average rate: 1/s (target 20/s).\n');
+    expect(text).toContain('Signatures at the verifying receiver: 1 valid, 1 refused.');
     expect(progressLine(figures, 3_000)).toBe(
-      '0:02  2 events, 1 a second; 1 delivered, 0 pending, 3 failed; first arrival p50 -, p99 -',
+      '0:02  2 events, 1/s; 1 delivered, 0 pending, 3 failed; time to arrival p50 -, p99 -',
     );
   });
 });
@@ -189,7 +189,7 @@ describe('a summary for people', () => {
 
   test('has what was given up at the end apart from what failed, as the dashboard had', () => {
     const text = lines().join('\n');
-    expect(text).toMatch(/^ +given up +first arrival after$/m);
+    expect(text).toMatch(/^ +given up +time to arrival$/m);
     expect(text).toMatch(/^receiver +delivered +failed +at the end +p50 +p99$/m);
     expect(text).toMatch(/^dead +0 +0 +86 /m);
     expect(text).toMatch(/^healthy +1,234,567 +98,765 +0 /m);
