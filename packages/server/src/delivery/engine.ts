@@ -3,7 +3,7 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { deliveryFailed } from '../domain/own-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import type { WebhookDirectory } from '../sending/directory.js';
+import type { Standing, WebhookDirectory } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
@@ -137,7 +137,11 @@ export class DeliveryEngine {
   async #run(delivery: LeasedDelivery): Promise<Ended> {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
-    const target = await this.#targetOf(delivery, node);
+    const { directory } = this.#options;
+    const standing =
+      directory.peek(delivery.webhook_id) ??
+      (await directory.get(delivery.organization_id, delivery.webhook_id).catch(() => undefined));
+    const target = this.#targetOf(standing, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
     const attemptedAt = new Date(this.#options.sender.now());
     const startedMs = performance.now();
@@ -162,11 +166,7 @@ export class DeliveryEngine {
   }
 
   /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
-  async #targetOf(delivery: LeasedDelivery, node: number): Promise<Target | undefined> {
-    const { directory } = this.#options;
-    const { organization_id: organizationId, webhook_id: webhookId } = delivery;
-    const standing =
-      directory.peek(webhookId) ?? (await directory.get(organizationId, webhookId).catch(() => undefined));
+  #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
     if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
     else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
     // Settling holds or ends the delivery, unless the webhook is active again by then.
