@@ -37,7 +37,7 @@ const post = (body: unknown) => {
   return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
 };
 
-test('a request that the node cannot hold is refused with 503 and Retry-After, also one without a valid body', async () => {
+test('a request that the node cannot hold is refused with 503 and Retry-After, even without a valid body', async () => {
   void recorder.record({ ...batch([event()]), payloads: [' '.repeat(40 * 1024 * 1024)] });
   for (const body of [event(), [event(), event()], { nothing: 'valid' }]) {
     const { status, headers, body: problem, text } = await post(body);

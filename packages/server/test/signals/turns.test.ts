@@ -13,7 +13,7 @@ function held(turns: Turns, order: string[], name: string) {
   return { outcome, end: (error?: Error) => end(error) };
 }
 
-test('so many run at once, and the others in the order they came, also after one that failed', async () => {
+test('a limited number of tasks run at once, the others in order, even after a failure', async () => {
   const turns = new Turns(2);
   const order: string[] = [];
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => held(turns, order, name));
@@ -32,7 +32,7 @@ test('so many run at once, and the others in the order they came, also after one
   later.end();
 });
 
-test('whoever has waited too long is sent away with the error, and who came later is not', async () => {
+test('tasks that have waited too long are rejected with the error, and later ones are not', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const turns = new Turns(1);
   const order: string[] = [];
