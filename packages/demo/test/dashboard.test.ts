@@ -143,7 +143,7 @@ describe('the dashboard', () => {
 
   test('never exceeds the terminal, whatever its size and the figures', () => {
     const troubled = busy(400);
-    troubled.troubled('POST /platform/tasks answered 503: the database is out of reach');
+    troubled.troubled('POST /platform/tasks answered 503: the database is unreachable');
     const size = { columns: fc.integer({ min: 1, max: 300 }), rows: fc.integer({ min: 1, max: 100 }) };
     fc.assert(
       fc.property(

@@ -149,7 +149,7 @@ describe('posthorn demo', { timeout: 60_000 }, () => {
     await first.until(/^Demo running/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^Another posthorn serve or demo runs on the data directory .*\n$/);
+    expect(stderr).toMatch(/^Another posthorn serve or demo uses the data directory .*\n$/);
     for (const name of ['POSTHORN_DATA_DIR', 'POSTHORN_PORT', 'POSTHORN_PLATFORM_PORT'])
       expect(stderr).toContain(name);
     first.kill('SIGINT');

@@ -126,7 +126,7 @@ function requireSecretKey(config: Config): void {
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     throw new ConfigError(
       'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: base64 of 32 bytes. ' +
-        'Make one with: openssl rand -base64 32',
+        'Generate one with: openssl rand -base64 32',
     );
   }
 }
@@ -198,10 +198,7 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    logger.warn(
-      { reason: (error as Error).message },
-      'the database is out of reach; trying again every second',
-    );
+    logger.warn({ reason: (error as Error).message }, 'the database is unreachable; retrying every second');
     const again = new Repeating(migrateAgainMs, attempt, logger);
     closers.push(() => again.stop());
   }

@@ -65,7 +65,7 @@ describe('on one node at a time', () => {
     const warnings: unknown[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
     await new Maintenance(away, logger, Date.now).run();
-    expect(warnings).toEqual(['maintenance will be tried again']);
+    expect(warnings).toEqual(['maintenance failed and will be retried']);
     await away.close();
   });
 });

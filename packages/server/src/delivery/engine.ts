@@ -195,7 +195,7 @@ export class DeliveryEngine {
     if (performance.now() - this.#outOfResourcesAtMs > limits.outOfResourcesWaitMs) {
       this.#outOfResourcesAtMs = performance.now();
       this.#options.logger.error(
-        'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
+        'cannot open another connection: raise the limit of open files (ulimit -n); deliveries wait',
       );
     }
     return limits.outOfResourcesWaitMs;

@@ -21,7 +21,7 @@ export class Lane {
   #isRetrysTurn = true;
   #bytes = 0;
   #waiting: Waiting = 'none';
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #notedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(organizationId: string, webhookId: string) {
     this.organizationId = organizationId;
@@ -70,12 +70,12 @@ export class Lane {
   /** Notes that deliveries wait in the database. */
   expect(waiting: 'some' | 'much', nowMs: number): void {
     if (this.#waiting !== 'much') this.#waiting = waiting;
-    this.#toldAtMs = nowMs;
+    this.#notedAtMs = nowMs;
   }
 
   /** Notes that a claim that began then left nothing. Deliveries reported since then still wait. */
   expectNone(claimedAtMs: number): void {
-    if (this.#waiting !== 'none') this.#waiting = this.#toldAtMs < claimedAtMs ? 'none' : 'some';
+    if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }
 }
 

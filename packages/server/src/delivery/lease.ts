@@ -55,7 +55,7 @@ export class NodeLease {
   abandon(): void {
     if (this.#id === undefined) return;
     this.#options.logger.warn(
-      'deliveries may be leased to this node without its knowledge; it takes a new name',
+      'this node may have leases that it does not know of; it continues with a new id',
     );
     this.#lose();
   }
@@ -71,7 +71,7 @@ export class NodeLease {
     const askedMs = performance.now();
     const id = this.#id;
     if (id !== undefined && !(await renewNode(database, id, leaseMs)) && id === this.#id) {
-      logger.warn('this node was taken for dead; other nodes attempt what it held');
+      logger.warn('this node was declared dead; other nodes attempt its deliveries');
       this.#lose();
     }
     this.#id ??= await registerNode(database, leaseMs);

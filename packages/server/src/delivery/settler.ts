@@ -88,7 +88,7 @@ export class Settler {
       () => this.#flushed(limits.gatherMs),
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; trying again');
+        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -178,10 +178,7 @@ export class Settler {
       });
       if (recorded) onWritten({ disabled: [webhook], recorded });
     } catch (error) {
-      logger.warn(
-        { reason: (error as Error).message },
-        'a webhook that only fails could not be disabled yet',
-      );
+      logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }
   }
 }

@@ -818,12 +818,12 @@ function domainOf(type: string): string {
 function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): void {
   if (!typeName.test(type)) {
     throw new CatalogueError(
-      `event type ${JSON.stringify(type)} is not a name: two or three segments of a-z, 0-9 and _, each ` +
-        'beginning with a letter, with dots between them',
+      `event type ${JSON.stringify(type)} is not a valid name: expected two or three segments of a-z, ` +
+        '0-9 and _, separated by dots, each starting with a letter',
     );
   }
   if (type.startsWith('webhook.')) {
-    throw new CatalogueError(`event type "${type}" cannot be added: webhook.* is the service's own domain`);
+    throw new CatalogueError(`event type "${type}" cannot be added: webhook.* is reserved for the service`);
   }
   if (taken.has(type)) {
     throw new CatalogueError(`event type "${type}" cannot be added: the catalogue already has it`);

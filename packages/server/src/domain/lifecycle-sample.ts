@@ -16,7 +16,7 @@ import { creationSchema, moveSchema } from './resource-schema.js';
 /** An example request and the response to it. */
 export interface LifecycleSample {
   readonly request: Readonly<Record<string, unknown>>;
-  readonly answer: { readonly data: unknown; readonly event?: unknown };
+  readonly response: { readonly data: unknown; readonly event?: unknown };
 }
 
 type Request = Readonly<Record<string, unknown>> & { readonly actor: Reference };
@@ -56,7 +56,7 @@ export function wayTo(lifecycle: Lifecycle, status: string): readonly string[] {
       if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
   }
   const way = ways.get(status);
-  if (!way) throw new Error(`no way leads to ${status}`);
+  if (!way) throw new Error(`no moves lead to ${status}`);
   return way;
 }
 
@@ -94,16 +94,16 @@ function sampleOf(
   { request, before, after }: Step,
 ): LifecycleSample {
   const data = resourceBody(lifecycle, after);
-  if (event === undefined) return { request, answer: { data } };
+  if (event === undefined) return { request, response: { data } };
   const happening: Happening = { event, request, before, after };
   const payload = payloadOf(lifecycle, move === undefined ? undefined : lifecycle.moves[move], happening);
-  const told = eventJson({
+  const json = eventJson({
     ...{ id: `EVT-${sampleUlid}`, type: event, created_at: new Date(after.updated_ms) },
     ...{ organization_id: after.organization_id, workspace_id: after.workspace_id },
     ...{ actor_type: request.actor.type, actor_id: request.actor.id },
     ...{ subject_type: lifecycle.kind, subject_id: after.id, payload: JSON.stringify(payload) },
   });
-  return { request, answer: { data, event: JSON.parse(told) } };
+  return { request, response: { data, event: JSON.parse(json) } };
 }
 
 /** Returns a request with every field that has an example. */

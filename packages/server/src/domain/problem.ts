@@ -154,9 +154,9 @@ export const problems = {
     status: 503,
     title: 'Service unavailable',
     advice:
-      'The database is out of reach, the node is starting or stopping, or it has more to record than it can ' +
-      'hold. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: repeat ' +
-      'it with the same idempotency key.',
+      'The database is unreachable, the node is starting or stopping, or too many events are waiting to be ' +
+      'recorded. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: ' +
+      'repeat it with the same idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 

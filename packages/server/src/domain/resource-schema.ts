@@ -44,8 +44,8 @@ export function creationSchema({ attributes }: Lifecycle): TObject {
  */
 export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
   const fields: Record<string, TSchema> = {};
-  for (const [told, schema] of Object.entries(payloadFields(move.event))) {
-    const field = requestField(lifecycle, told);
+  for (const [payloadField, schema] of Object.entries(payloadFields(move.event))) {
+    const field = requestField(lifecycle, payloadField);
     if (field === undefined) continue;
     const attribute = lifecycle.attributes[field];
     // If an attribute is nullable, the schema of the move's event decides whether null is allowed here.
@@ -58,10 +58,11 @@ export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
 }
 
 /** Returns the name that a request uses for a field of the payload, or undefined if a request cannot set it. */
-function requestField({ attributes }: Lifecycle, told: string): string | undefined {
-  if (['id', 'status', 'new_status'].includes(told) || told.startsWith('previous_')) return undefined;
-  if (Object.values(attributes).some(({ counts }) => counts === told)) return undefined;
-  return told.replace(/^new_/, '');
+function requestField({ attributes }: Lifecycle, payloadField: string): string | undefined {
+  if (['id', 'status', 'new_status'].includes(payloadField) || payloadField.startsWith('previous_'))
+    return undefined;
+  if (Object.values(attributes).some(({ counts }) => counts === payloadField)) return undefined;
+  return payloadField.replace(/^new_/, '');
 }
 
 /** Returns the schema of the resource in responses. */

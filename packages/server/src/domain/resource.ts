@@ -55,8 +55,8 @@ export function attributesSetBy(
 
 /** Returns the attribute that a move increments. */
 export function counterOf({ attributes }: Lifecycle, { event }: Move): string | undefined {
-  const told = payloadFields(event);
-  return Object.keys(attributes).find((name) => Object.hasOwn(told, attributes[name]!.counts ?? ''));
+  const fields = payloadFields(event);
+  return Object.keys(attributes).find((name) => Object.hasOwn(fields, attributes[name]!.counts ?? ''));
 }
 
 export interface Happening {

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { inputProblem, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { keepAnswer, type RequestKey, releaseRequestKey, takeRequestKey } from '../storage/request-keys.js';
+import {
+  type RequestKey,
+  releaseRequestKey,
+  storeResponse,
+  takeRequestKey,
+} from '../storage/request-keys.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -86,7 +91,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
     request.heldKey = undefined;
     if (reply.statusCode >= 200 && reply.statusCode <= 299 && typeof payload === 'string') {
       const location = reply.getHeader('Location');
-      await keepAnswer(database, key, {
+      await storeResponse(database, key, {
         status: reply.statusCode,
         body: withoutSecret(payload),
         location: location === undefined ? null : String(location),

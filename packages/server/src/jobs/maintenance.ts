@@ -53,13 +53,14 @@ export class Maintenance {
     try {
       await work();
     } catch (error) {
-      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
+      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance failed and will be retried');
     }
   }
 
   async #drop(parent: Partitioned, keepFromMs: number, nowMs: number): Promise<void> {
     const dropped = await dropPartitions(this.#database, parent, new Date(keepFromMs), new Date(nowMs));
-    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is no longer kept');
+    if (dropped.length > 0)
+      this.#logger.info({ partitions: dropped }, 'dropped partitions past their retention');
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,4 @@
-import { Turns } from '../signals/turns.js';
+import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -25,7 +25,7 @@ const triesMax = 3;
 /** Runs creations and moves, each in its own transaction, a few at a time. */
 export class Mover {
   readonly #options: MoverOptions;
-  readonly #turns = new Turns(transactionsMax);
+  readonly #semaphore = new Semaphore(transactionsMax);
 
   constructor(options: MoverOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class Mover {
   ): Promise<Outcome> {
     const { database, room, onRecorded } = this.#options;
     const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));
-    const outcome = await this.#turns.take(() => this.#repeated(transact));
+    const outcome = await this.#semaphore.run(() => this.#repeated(transact));
     if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
     return outcome;
   }
@@ -48,7 +48,7 @@ export class Mover {
       try {
         return await transact();
       } catch (error) {
-        if (isUnreachable(error)) this.#turns.sendAway(error, waitMsMax);
+        if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
         if (!isDeadlock || tries === triesMax) throw error;
       }

@@ -63,7 +63,7 @@ export class Recorder {
     if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
     throw new Problem(
       'unavailable',
-      'As many events wait to be recorded as this node can hold; nothing was recorded. Try again.',
+      'Too many events are waiting to be recorded on this node. Nothing was recorded. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }

@@ -64,7 +64,7 @@ export async function createResource<Name extends ResourceName>(
   const lifecycle = lifecycleOf(name);
   refuseFaults(name, undefined, creation);
   const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, setting);
-  return told(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
+  return resultOf(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
 }
 
 /**
@@ -86,7 +86,7 @@ export async function moveResource<Name extends ResourceName, Move extends MoveN
   if (moved.outcome === 'refused') {
     throw new MoveNotAllowed(id, move, moved.resource.status, moved.possibleMoves);
   }
-  return told(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
+  return resultOf(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
 }
 
 /** Reads a resource, as the caller's transaction sees it. */
@@ -105,9 +105,12 @@ export async function readResource<Name extends ResourceName>(
 function lifecycleOf(name: string, move?: string): Lifecycle {
   const known: Readonly<Record<string, Lifecycle>> = lifecycles;
   const lifecycle = Object.hasOwn(known, name) ? known[name] : undefined;
-  if (!lifecycle) throw new TypeError(`no resource is called '${name}'; there are ${Object.keys(known)}`);
+  if (!lifecycle)
+    throw new TypeError(`unknown resource '${name}'; known resources: ${Object.keys(known).join(', ')}`);
   if (move !== undefined && !Object.hasOwn(lifecycle.moves, move)) {
-    throw new TypeError(`${name} have no move '${move}'; there are ${Object.keys(lifecycle.moves)}`);
+    throw new TypeError(
+      `${name} have no move '${move}'; known moves: ${Object.keys(lifecycle.moves).join(', ')}`,
+    );
   }
   return lifecycle;
 }
@@ -130,7 +133,7 @@ function notFound(name: string, id: string): ResourceNotFound {
   return new ResourceNotFound(`there is no ${id} among the ${name}`);
 }
 
-function told(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
+function resultOf(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
   return {
     data: resourceBody(lifecycle, resource),
     event: recorded && JSON.parse(eventJson(recorded.event)),

@@ -94,7 +94,7 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
   });
   try {
     const addresses = await Promise.race([resolve(hostname), late]);
-    if (addresses.length === 0) throw new Error('an empty answer');
+    if (addresses.length === 0) throw new Error('it has no address');
     return addresses;
   } catch (cause) {
     throw new NameNotResolvedError(`${hostname} did not resolve: ${(cause as Error).message}`, { cause });
@@ -109,7 +109,7 @@ function refuseBlocked(target: buildConnector.Options, addresses: readonly strin
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused !== undefined) {
     throw new BlockedAddressError(
-      `${target.protocol}//${target.hostname} leads to ${refused}, which is not allowed`,
+      `${target.protocol}//${target.hostname} resolves to ${refused}, which is not allowed`,
     );
   }
 }

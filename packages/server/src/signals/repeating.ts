@@ -27,10 +27,7 @@ export class Repeating {
     try {
       await this.#work();
     } catch (error) {
-      this.#logger.warn(
-        { reason: (error as Error).message },
-        'a background task failed and will be tried again',
-      );
+      this.#logger.warn({ reason: (error as Error).message }, 'a background task failed and will be retried');
     }
   }
 

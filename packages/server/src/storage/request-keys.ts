@@ -48,10 +48,10 @@ export async function takeRequestKey(
   return rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null };
 }
 
-export async function keepAnswer(
+export async function storeResponse(
   database: Queryable,
   key: RequestKey,
-  answer: { status: number; body: string; location: string | null },
+  response: { status: number; body: string; location: string | null },
 ): Promise<void> {
   await database.query({
     text: `
@@ -63,9 +63,9 @@ export async function keepAnswer(
       key.token_id,
       key.route,
       key.key,
-      answer.status,
-      answer.body,
-      answer.location,
+      response.status,
+      response.body,
+      response.location,
     ],
   });
 }

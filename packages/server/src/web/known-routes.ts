@@ -13,7 +13,7 @@ export function knownRoutes(app: FastifyInstance): {
   });
 
   /** Returns the known paths below the resource if only the last segment of the path is wrong. */
-  function besides(path: string): string {
+  function knownBelow(path: string): string {
     const known = [...methodsByPath.keys()];
     const before = path.slice(0, path.lastIndexOf('/'));
     const resource = known.find((url) => /\/:[^/]+$/.test(url) && patternOf(url).test(before));
@@ -33,7 +33,8 @@ export function knownRoutes(app: FastifyInstance): {
       for (const { pattern, methods } of methodsByPath.values()) {
         if (pattern.test(path)) for (const name of methods) allowed.add(name);
       }
-      if (allowed.size === 0) return new Problem('not_found', `Nothing exists at this path${besides(path)}.`);
+      if (allowed.size === 0)
+        return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.`);
       const allow = [...allowed].sort().join(', ');
       return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.`, {
         headers: { Allow: allow },

@@ -12,7 +12,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (isUnreachable(error)) {
     return new Problem(
       'unavailable',
-      'The database is out of reach. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
+      'The database is unreachable. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
       {
         headers: { 'Retry-After': '2' },
       },

@@ -188,12 +188,12 @@ describe('added types', () => {
   test.each([
     [['invoice.paid'], /"invoice\.paid".*already has it/],
     [['order.shipped', 'order.shipped'], /"order\.shipped".*already has it/],
-    [['webhook.created'], /"webhook\.created".*service's own/],
-    [['*'], /"\*" is not a name/],
-    [['invoice.*'], /"invoice\.\*" is not a name/],
-    [['order'], /"order" is not a name/],
-    [['Order.Shipped'], /"Order\.Shipped" is not a name/],
-    [['order.a.b.c'], /is not a name/],
+    [['webhook.created'], /"webhook\.created".*reserved for the service/],
+    [['*'], /"\*" is not a valid name/],
+    [['invoice.*'], /"invoice\.\*" is not a valid name/],
+    [['order'], /"order" is not a valid name/],
+    [['Order.Shipped'], /"Order\.Shipped" is not a valid name/],
+    [['order.a.b.c'], /is not a valid name/],
   ])('%s are refused by name', (types, message) => {
     const create = () => createCatalogue(types.map(further));
     expect(create).toThrow(CatalogueError);

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { placeForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
+import { directoryForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
 import { findBinaries } from '../../src/storage/embedded/binaries.js';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/storage/embedded/embedded.js';
 import { ask } from '../support/client.js';
@@ -220,8 +220,8 @@ describe('next to a running service', () => {
       code: 1,
       stdout: '',
       stderr:
-        `Another posthorn serve or demo runs on the data directory ${directory}. Stop it first, or let this one run beside it: ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any).\n',
+        `Another posthorn serve or demo uses the data directory ${directory}. Stop it first. To run both, ` +
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).\n',
     });
     expect(await serverPid(directory)).toBe(server);
     expect(await isReady()).toBe(true);
@@ -369,7 +369,7 @@ describe('the programs of PostgreSQL', () => {
     const native = await unpacked();
     chmodSync(dirname(dirname(native)), 0o700);
     const account = await unprivilegedAccount('/nowhere');
-    const copy = join(await placeForAccount(account), `postgresql-${packageVersion}`);
+    const copy = join(await directoryForAccount(account), `postgresql-${packageVersion}`);
     try {
       const { postgres } = await findBinaries(account, native);
       expect(postgres).toBe(join(copy, 'native', 'bin', 'postgres'));

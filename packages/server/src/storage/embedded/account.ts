@@ -34,7 +34,7 @@ export function canReach(account: Account, directory: string): boolean {
 }
 
 /** Returns a directory of ours that the account can reach. For root, it is where system services keep their data. */
-export async function placeForAccount(account: Account | undefined): Promise<string> {
+export async function directoryForAccount(account: Account | undefined): Promise<string> {
   const place = account ? '/var/lib/posthorn' : join(homedir(), '.cache', 'posthorn');
   await makeReachable(place, 0o755);
   return place;

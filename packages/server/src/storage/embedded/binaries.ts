@@ -3,7 +3,7 @@ import { access, constants, cp, readFile, rename, rm, symlink } from 'node:fs/pr
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-import { type Account, makeReachable, placeForAccount } from './account.js';
+import { type Account, directoryForAccount, makeReachable } from './account.js';
 
 /** Explains why there is no embedded database and what to do instead. */
 export class EmbeddedUnavailable extends Error {
@@ -89,7 +89,7 @@ function runFault(native: string, account: Account | undefined): string | undefi
 
 async function copyNative(native: string, account: Account | undefined): Promise<string> {
   const manifest = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8'));
-  const place = await placeForAccount(account);
+  const place = await directoryForAccount(account);
   // linkLibraries resolves links relative to the parent directory, as the package does.
   const target = join(place, `postgresql-${manifest.version}`);
   const copy = join(target, 'native');

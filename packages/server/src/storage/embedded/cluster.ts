@@ -5,7 +5,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Account, canReach, makeReachable, placeForAccount, unprivilegedAccount } from './account.js';
+import {
+  type Account,
+  canReach,
+  directoryForAccount,
+  makeReachable,
+  unprivilegedAccount,
+} from './account.js';
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
@@ -56,7 +62,7 @@ async function clusterHome(base: string): Promise<string> {
   if (remembered) return remembered;
   const account = await unprivilegedAccount(join(base, 'postgres'));
   if (!account || canReach(account, base)) return base;
-  const home = join(await placeForAccount(account), `data-${randomBytes(8).toString('hex')}`);
+  const home = join(await directoryForAccount(account), `data-${randomBytes(8).toString('hex')}`);
   await makeReachable(home, 0o711);
   await writeFile(pointer, `${home}\n`);
   return home;
@@ -218,7 +224,7 @@ async function socketDirectory(cluster: Cluster): Promise<string> {
   const owners = [process.getuid?.(), cluster.account?.uid];
   if (!owners.includes(uid)) {
     throw new EmbeddedUnavailable(
-      `The directory ${directory} belongs to somebody else. Remove it, or use a shorter POSTHORN_DATA_DIR.`,
+      `The directory ${directory} belongs to another user. Remove it, or use a shorter POSTHORN_DATA_DIR.`,
     );
   }
   await chmod(directory, 0o700);

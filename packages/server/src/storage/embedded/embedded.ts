@@ -41,8 +41,8 @@ export async function openEmbedded(
   if (purpose === 'serve' && !(await takeServing(seat.client))) {
     await leave(cluster, seat);
     throw new DataDirectoryInUse(
-      `Another posthorn serve or demo runs on the data directory ${dataDir}. Stop it first, or let this one run beside it: ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any).',
+      `Another posthorn serve or demo uses the data directory ${dataDir}. Stop it first. To run both, ` +
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).',
     );
   }
 

@@ -4,8 +4,8 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** A semaphore: runs a few tasks at once while the others wait in order. */
-export class Turns {
+/** Runs a few tasks at once while the others wait in order. */
+export class Semaphore {
   readonly #runningMax: number;
   #running = 0;
   #waiting: Waiting[] = [];
@@ -14,7 +14,7 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  async take<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running += 1;
     else {
       await new Promise<void>((resolve, reject) => {
@@ -32,7 +32,7 @@ export class Turns {
   }
 
   /** Rejects the tasks that have waited at least this long: they would fail like the one that just did. */
-  sendAway(error: unknown, waitedMsMin: number): void {
+  rejectWaiting(error: unknown, waitedMsMin: number): void {
     const nowMs = performance.now();
     const late = this.#waiting.filter(({ sinceMs }) => nowMs - sinceMs >= waitedMsMin);
     this.#waiting = this.#waiting.filter(({ sinceMs }) => nowMs - sinceMs < waitedMsMin);
