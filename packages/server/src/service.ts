@@ -161,7 +161,7 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
 function watchStore(metrics: Metrics, database: Database): void {
   metrics.watchAge(
     'posthorn_oldest_due_delivery_age_seconds',
-    'How long the delivery that is due the longest has waited for a process to take it',
+    'How long the oldest due delivery has waited for a node to claim it',
     () => readLongestWaitSeconds(database),
   );
   metrics.watchAge(

@@ -174,7 +174,7 @@ export class Lanes {
         const turn = this.#start(lane, condition, nowMs);
         if (lane.queued === 0 || lanes.size > 1) lanes.delete(lane);
         if (!turn) continue;
-        // To the back, behind the others, if there are any.
+        // Move the lane and its organization behind the others.
         if (lane.queued > 0) lanes.add(lane);
         if (lanes.size === 0 || this.#ready.size > 1) this.#ready.delete(organizationId);
         if (lanes.size > 0) this.#ready.set(organizationId, lanes);

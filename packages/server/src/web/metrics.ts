@@ -19,11 +19,11 @@ export class Metrics {
 
   readonly #attempts = new Counter({
     name: 'posthorn_delivery_attempts_total',
-    help: 'Delivery attempts by what followed from them',
+    help: 'Delivery attempts by verdict',
     labelNames: ['verdict'],
     registers: [this.registry],
   });
-  /** Looked up once: an attempt costs a fraction of what it costs by its label. */
+  /** Looked up once, because finding a counter by its label costs several times as much. */
   readonly #attemptsBy = {
     delivered: this.#attempts.labels('delivered'),
     retry: this.#attempts.labels('retry'),
