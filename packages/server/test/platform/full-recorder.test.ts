@@ -42,7 +42,7 @@ test('a request that the node cannot hold is refused with 503 and Retry-After, e
   for (const body of [event(), [event(), event()], { nothing: 'valid' }]) {
     const { status, headers, body: problem, text } = await post(body);
     expect([status, problem.code], text).toEqual([503, 'unavailable']);
-    expect(problem.detail).toMatch(/nothing was recorded/);
+    expect(problem.detail).toMatch(/Nothing was recorded/);
     expect(headers.get('retry-after')).toBe('1');
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
   }
