@@ -5,7 +5,7 @@ import { writeAudit } from './storage/audit.js';
 import type { Database } from './storage/database.js';
 import { createToken, readToken, revokeToken } from './storage/tokens.js';
 
-/** Creates a token as the operator, with its audit log entry. */
+/** Makes a token in the name of whoever runs this process, with its entry in the audit log. */
 export async function issueToken(database: Database, token: Token, hash: Buffer): Promise<void> {
   const { scopes, actor, expires_at } = token;
   await database.transaction(async (client) => {
@@ -15,7 +15,7 @@ export async function issueToken(database: Database, token: Token, hash: Buffer)
   });
 }
 
-/** Revokes a token and returns it, even if it was revoked before. Returns undefined for an unknown id. */
+/** The token, revoked now or earlier; undefined for an unknown id. */
 export async function withdrawToken(database: Database, id: string, now: Date): Promise<Token | undefined> {
   return database.transaction(async (client) => {
     const revoked = await revokeToken(client, id, now);

@@ -133,7 +133,7 @@ export class DeliveryEngine {
     setTimeout(rested, restMs).unref();
   }
 
-  /** Attempts one delivery, judges the outcome and passes it to the settler. */
+  /** Attempts one delivery, judges the outcome and passes it on to be settled. */
   async #run(delivery: LeasedDelivery): Promise<Ended> {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };

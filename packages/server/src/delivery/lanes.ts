@@ -195,7 +195,7 @@ export class Lanes {
     return { lane, delivery, isUnproven };
   }
 
-  /** Notes how an attempt ended, and returns what to do next. */
+  /** Notes how an attempt ended, and returns what follows. */
   ended({ lane, isUnproven }: Turn, attempt: Ended): AfterEnd {
     this.#load.underWay -= 1;
     if (isUnproven) this.#load.unproven -= 1;

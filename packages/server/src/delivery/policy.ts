@@ -129,7 +129,7 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
   return isWaiting ? Math.min(window * 2, limits.windowMax) : window;
 }
 
-/** Returns what a webhook is allowed, from its condition, its deliveries in memory and the load of the node. */
+/** The policy: what a webhook may have, for its condition, what it holds in memory, and the node's load. */
 export function allow(
   condition: Condition,
   track: Track,

@@ -95,7 +95,7 @@ export function parseRetryAfterMs(header: string | undefined, nowMs: number): nu
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
-/** The result of a test event. */
+/** What a test event led to. */
 export interface Receipt {
   id: string;
   webhook_id: string;

@@ -33,7 +33,7 @@ export interface StoredEvent {
 
 const eventRetentionMs = 90 * dayMs;
 
-/** Returns the oldest time that can still be read, inclusive: 90 days ago. */
+/** The oldest time an event may have to be read: exactly 90 days old still counts. */
 export function oldestReadableMs(nowMs: number): number {
   return nowMs - eventRetentionMs;
 }

@@ -4,16 +4,16 @@ import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 
-/** What the public API needs from the part that sends requests to receivers. */
+/** What the public API needs of whoever sends requests to receivers. */
 export interface Courier {
-  /** Returns undefined if the webhook was verified. */
+  /** Undefined where the webhook answered as it should. */
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   test: (webhook: Webhook, type: string, sample: unknown) => Promise<Receipt>;
-  /** The room for deliveries of events recorded here, and who takes those deliveries. */
+  /** Where deliveries of events recorded here go, and who takes those that stay. */
   room: () => Room;
   accept: (batch: RecordedBatch) => void;
-  /** Resolves when no delivery waits for a disabled webhook any more. */
+  /** Resolves once nothing waits any more for a webhook that is disabled. */
   endWaiting: (webhook: WebhookKey) => Promise<void>;
-  /** Resolves when no node will send anything more to the webhook as it was. */
+  /** Resolves once no node will send anything more for this webhook as it was. */
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }

@@ -220,7 +220,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
         event_id: delivery.event_id,
         event_created_at: delivery.event_created_at,
       };
-      // The id contains the time, which is part of the key of the row.
+      // The id carries the time, by which the row is found again.
       again.created_at = new Date(idTimeMs('WDLV', again.id) ?? now());
       const changes = changesBetween(undefined, {
         delivery_id: again.id,
@@ -274,7 +274,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
   }
 }
 
-/** An id that is not ours contains no time and matches no event. */
+/** An id that is none of ours has no time; no event has it either. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }
@@ -314,7 +314,7 @@ function deliveryBody(delivery: StoredDelivery) {
 function attemptLog(delivery: DeliveryDetail): EarlierAttempt[] {
   const { earlier_attempts: earlier, attempts, attempted_at } = delivery;
   const log = (earlier ?? []).map((one) => attemptBody(one, new Date(one.attempted_at)));
-  // If the delivery was given up with its webhook, its last attempt is already in the log.
+  // Of one that was given up with its webhook the last attempt is among the earlier ones.
   const isComplete = log.length >= attempts || attempted_at === null;
   return isComplete ? log : [...log, attemptBody({ ...delivery, attempt: attempts }, attempted_at)];
 }

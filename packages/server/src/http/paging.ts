@@ -11,7 +11,7 @@ export const orderParameter = (what: string) =>
     }),
   );
 
-/** Returns a fault if a cursor was not issued for this binding. */
+/** Returns what is wrong with a cursor: it was not issued for this binding. */
 export function cursorFaults(cursor: unknown, binding: () => string): readonly InputFault[] {
   if (typeof cursor !== 'string' || cursor === '' || decodeCursor(cursor, binding())) return [];
   const detail =
@@ -24,7 +24,7 @@ export function positionOf(cursor: string | undefined, binding: string): Positio
   return cursor === undefined ? undefined : decodeCursor(cursor, binding);
 }
 
-/** Sends a page whose rows are already JSON texts. */
+/** Sends a page whose rows are JSON texts already. */
 export function sendPage(
   reply: FastifyReply,
   rows: readonly string[],

@@ -31,12 +31,12 @@ export function webhookEntry(
   };
 }
 
-/** Returns the fields of a webhook that go into the audit log. Secrets never do. */
+/** What of a webhook is in the audit log. Secrets never are. */
 export function auditedFields({ url, event_types, status, disabled_reason }: Webhook) {
   return { url, event_types, status, disabled_reason };
 }
 
-/** Returns the audit log entry for a change, with the fields that differ. */
+/** The entry for a change, which tells what differs between the webhook before and after. */
 export function changedEntry(
   request: FastifyRequest,
   before: Webhook,

@@ -28,7 +28,7 @@ export function noWebhook(): Problem {
   return new Problem('not_found', 'The webhook does not exist.');
 }
 
-/** Returns a webhook as the API shows it, including why it is not verified. */
+/** One webhook, with why it is not verified. */
 export function webhookBody(webhook: Webhook) {
   const { status, verification_failure: failure } = webhook;
   return {
@@ -39,12 +39,12 @@ export function webhookBody(webhook: Webhook) {
 
 type Failure = NonNullable<Webhook['verification_failure']>;
 
-/** Restores the order of the fields, which the database does not keep. */
+/** In this order, which the database does not keep. */
 function failureBody({ at, reason, http_status, duration_ms, response }: Failure): Failure {
   return { at, reason, http_status, duration_ms, response };
 }
 
-/** Returns a webhook as lists show it. It never contains a secret. */
+/** The Webhook of the API. Secrets never leave by this way. */
 export function listedBody(webhook: Webhook) {
   return {
     id: webhook.id,

@@ -118,7 +118,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         created_at: new Date(now()),
         secret: secrets.seal(secret, id),
       };
-      // The entry has no status, because it is known only after the verification.
+      // The status is not in the entry: it is known only once the webhook is verified.
       const { url, event_types } = webhook;
       const changes = changesBetween(undefined, { url, event_types });
       await auditedWrite(database, request.token.organization_id, async (client) => {

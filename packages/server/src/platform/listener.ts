@@ -28,7 +28,7 @@ export interface PlatformListenerOptions {
 
 const bodyLimit = 8 * 1024 * 1024;
 
-/** Creates the platform listener, which must not be exposed to integrators. */
+/** Creates the listener that records events. It is never exposed to integrators. */
 export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
   const app = await createListener({
     name: 'platform',
@@ -75,7 +75,7 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  // In its own scope, because only this route accepts NDJSON.
+  // In a scope of its own: NDJSON is read there and nowhere else.
   await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
   app.get(
@@ -97,10 +97,7 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
   return app;
 }
 
-/**
- * Compares tokens in constant time if the lengths are equal. The length is no secret, and a digest takes ten times as
- * long.
- */
+/** Compares in constant time, as far as the length is right: that is no secret, and a digest costs ten times as much. */
 function tokenComparison(token: string): (given: string) => boolean {
   const expected = Buffer.from(token);
   return (given) => {

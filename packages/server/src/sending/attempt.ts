@@ -4,7 +4,7 @@ import type { Target } from './target.js';
 import type { Transport } from './transport.js';
 
 export interface Message {
-  /** The event id, the same on every attempt. */
+  /** The event's id: the same on every attempt. */
   id: string;
   body: Buffer;
   /** Absent on verifications, which belong to no delivery. */
@@ -17,10 +17,10 @@ export interface Sender {
   now: () => number;
 }
 
-/** Ask for an uncompressed response, which can be stored as text. */
+/** A response that is not compressed can be stored as text. */
 const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'];
 
-/** Signs and sends a request and returns the outcome. Calls `mayStart` right before the first byte. */
+/** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,

@@ -109,7 +109,7 @@ function refuseBlocked(target: buildConnector.Options, addresses: readonly strin
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused !== undefined) {
     throw new BlockedAddressError(
-      `${target.protocol}//${target.hostname} resolves to ${refused}, which is not allowed`,
+      `${target.protocol}//${target.hostname} leads to ${refused}, which is not allowed`,
     );
   }
 }
@@ -133,7 +133,7 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
   });
 }
 
-/** Returns whether to try the next address. A receiver that responded, even with a wrong certificate, is final. */
+/** Only then is the next address worth a try: one that answered, with a wrong certificate say, has spoken. */
 function neverConnected(error: unknown): boolean {
   return (
     error instanceof errors.ConnectTimeoutError || (error as NodeJS.ErrnoException).syscall === 'connect'

@@ -9,7 +9,7 @@ import { targetOf } from './target.js';
 
 const verificationMsMax = 5_000;
 
-/** Sends requests that belong to no delivery: verifications and test events. */
+/** Requests that belong to no delivery: the verification of a webhook, and test events. */
 export class Prober {
   readonly #sender: Sender;
   readonly #secrets: SecretBox;
@@ -21,7 +21,7 @@ export class Prober {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Sends the signed verification request. Returns undefined if the response is 200 within 5 s. */
+  /** Sends the signed verification request; exactly 200 within 5 s counts. Undefined where it did. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const challenge = randomBytes(24).toString('base64url');
     const payload = JSON.stringify({ webhook_id: webhook.id, challenge });
@@ -36,7 +36,7 @@ export class Prober {
     };
   }
 
-  /** Sends a sample once, marked as a test. It is stored neither as an event nor as a delivery. */
+  /** One signed attempt of a sample, marked as a test; it leaves no trace in the stream or the deliveries. */
   async test(webhook: Webhook, type: string, sample: unknown): Promise<Receipt> {
     const attemptedAt = new Date(this.#sender.now());
     const payload = JSON.stringify(sample);
@@ -74,7 +74,7 @@ export class Prober {
     const body = Buffer.from(envelopeText(head, payload, test));
     const message = { id: eventId, body, ...(test && { delivery: { id: deliveryId, attempt: 1 } }) };
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
-    // A probe is not retried: it fails even if only this machine is out of resources.
+    // Nobody comes back to a probe: it failed, if only for want of a connection of our own.
     if (outcome.kind === 'withheld')
       return { outcome: { kind: 'unanswered', error: 'connect', durationMs: 0 }, eventId, deliveryId };
     return { outcome, eventId, deliveryId };

@@ -45,7 +45,7 @@ export interface DeliveryFilter {
 const columns = `id, event_id, event_type, event_created_at, status, attempts, due_at, attempted_at, http_status,
          error, duration_ms, created_at`;
 
-/** Lists deliveries with at least one attempt, newest first, after `after`. */
+/** Deliveries with at least one attempt, newest first, strictly behind `after`. */
 export async function listDeliveries(
   database: Queryable,
   filter: DeliveryFilter,
@@ -81,7 +81,7 @@ export async function listDeliveries(
 }
 
 const ofWebhook = 'webhook_id = $2';
-/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
+/** Said in a way no index can serve: the way in is the event, not all that the webhook ever had. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = $2";
 
 const ended = {
@@ -95,9 +95,9 @@ const ended = {
 } as const;
 
 /**
- * Returns the conditions whose union is the filter. Each has its own index, so that a few failures are found among
- * millions of successes. A delivery between attempts counts as failed. `first` distinguishes the first delivery of an
- * event from later ones.
+ * The conditions that together make up a filter, each with an index of its own, so that a few failures are
+ * found among millions of successes. A delivery between attempts counts as failed. `first` tells the first
+ * delivery of an event from those made later.
  */
 function waysTo(status: 'success' | 'failed' | undefined, first: string | undefined): readonly string[] {
   const ways = ended[status ?? 'any'];
@@ -124,7 +124,7 @@ export async function readDelivery(
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
-  -- Waiting for its first attempt, or in it: the delivery has no row yet.
+  -- In its first attempt, or waiting for it: it has no row of its own yet.
   select $4, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null, o.created_at,
          null, null
     from posthorn.open_shares($1, $2, substr($4, 6, 16)) o

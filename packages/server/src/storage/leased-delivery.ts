@@ -22,7 +22,7 @@ export interface LeasedDelivery {
   type: string;
   event_created_at: Date;
   workspace_id: string | null;
-  /** Null if the retention of the event ended while the delivery waited. */
+  /** Null if the event is gone: its retention ended while the delivery waited. */
   payload: string | null;
   /** Undefined if it has a row of its own. */
   group: OpenGroup | undefined;

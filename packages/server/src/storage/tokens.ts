@@ -66,7 +66,7 @@ export async function readToken(database: Queryable, id: string): Promise<Token 
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Revokes a token and returns it. Returns undefined if it was already revoked or does not exist. */
+/** Answers the token where it was revoked now; undefined for one that was already, and for an unknown id. */
 export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `
@@ -79,7 +79,7 @@ export async function revokeToken(database: Queryable, id: string, now: Date): P
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Stores when tokens were last used, many in one statement. */
+/** Notes when tokens were last used, many in one statement. */
 export async function touchTokens(database: Queryable, lastUsed: ReadonlyMap<string, Date>): Promise<void> {
   if (lastUsed.size === 0) return;
   await database.query({

@@ -8,7 +8,7 @@ export interface SealedSecrets {
   previous_secret: Buffer | null;
 }
 
-/** Reads webhooks with a secret that does not start with `mark`, in the order of their ids, after `after`. */
+/** Webhooks with a secret that does not begin with `mark`, in the order of their ids, behind `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   mark: Buffer,

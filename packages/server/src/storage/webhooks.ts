@@ -32,7 +32,7 @@ export async function createWebhook(
     'id' | 'organization_id' | 'workspace_id' | 'url' | 'event_types' | 'created_at' | 'secret'
   >,
 ): Promise<boolean> {
-  // Two concurrent creations must not both take the last free one.
+  // Two creations at once must not both take the last place.
   await client.query({
     text: "select pg_advisory_xact_lock(hashtextextended('posthorn.webhooks ' || $1, 0))",
     values: [webhook.organization_id],

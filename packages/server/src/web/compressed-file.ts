@@ -17,7 +17,7 @@ const encoders = {
 type Encoding = keyof typeof encoders;
 const encodings = Object.keys(encoders) as Encoding[];
 
-/** A large file that does not change while the process runs. It is compressed once, not per request. */
+/** A large file that never changes while the process runs. It is compressed once, not for each request. */
 export class CompressedFile {
   /** Identifies the content, for a path that browsers can cache forever. */
   readonly hash: string;

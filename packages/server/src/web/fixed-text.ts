@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { etagOf, matchesEtag } from './etag.js';
 
-/** A text that does not change while the process runs. A browser revalidates it and gets a 304. */
+/** A text that stays the same while the process runs: a browser asks again, and is told it has it already. */
 export class FixedText {
   readonly #type: string;
   readonly #text: string;
