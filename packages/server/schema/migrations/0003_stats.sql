@@ -41,6 +41,5 @@ create table posthorn.event_count_progress (
 insert into posthorn.event_count_progress (counted_until)
 select coalesce(min(e.created_at), now()) from posthorn.events e;
 
--- Finds the events of the last moments, of all organizations. It has one entry for each megabyte of events, so
--- recording hardly notices it.
+-- Finds the events of the last moments, of all organizations. It has one entry for each megabyte of events.
 create index events_by_time on posthorn.events using brin (created_at) with (autosummarize = on);
