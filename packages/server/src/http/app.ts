@@ -15,6 +15,7 @@ import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
+import { deliveryListRoutes } from './delivery-lists.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
@@ -109,7 +110,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, courier, now });
   webhookStatsRoute(app, database, now);
-  deliveryRoutes(app, database, now);
+  deliveryListRoutes(app, database, now);
+  deliveryRoutes(app, { database, now, userAgent: `Posthorn/${options.version}` });
   replayRoutes(app, database, catalogue, now);
   auditLogRoutes(app, database, now);
   referenceRoutes(app);

@@ -52,3 +52,15 @@ export const limitParameter = (fallback: number) =>
   Type.Optional(
     Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'Maximum number of results.' }),
   );
+
+/** What the API says of a failure. */
+export const diagnosisFields = {
+  error_detail: Type.String({
+    description: 'What happened, in a sentence.',
+    examples: ['Nothing is listening on example.com:443.'],
+  }),
+  remedy: Type.String({
+    description: 'What to do about it, in a sentence.',
+    examples: ['Start the receiver, or correct the port in the URL.'],
+  }),
+};
