@@ -8,7 +8,7 @@ import {
   type Withheld,
 } from '../domain/delivery.js';
 import type { ConnectionRequest } from './connection.js';
-import { attemptError, connectTimeout, failureDetail, isExhausted } from './failure.js';
+import { attemptError, connectTimeout, failureDetail, isOutOfResources } from './failure.js';
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
@@ -97,7 +97,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     const error = connection?.firstError ?? latest;
     const kind = attemptError(error);
-    if (isExhausted(error)) this.#withhold('exhausted');
+    if (isOutOfResources(error)) this.#withhold('out_of_resources');
     else if (kind === 'timeout' && !this.#began) this.#end(kind, connectTimeout);
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
