@@ -19,8 +19,8 @@ import { attemptLog, deliveryBody } from './delivery-body.js';
 import {
   DeliveryDetailSchema,
   type DeliveryParams,
-  DeliverySchema,
   deliveryParams,
+  WaitingDeliverySchema,
 } from './delivery-schemas.js';
 import { sentRequest } from './sent-request.js';
 import { webhookEntry } from './webhook-audit.js';
@@ -82,7 +82,7 @@ export function deliveryRoutes(
           'for an attempt, makes that attempt now and creates no second delivery; the response is that delivery.',
         params: deliveryParams,
         body: NoBody,
-        response: { 202: Type.Object({ data: DeliverySchema }) },
+        response: { 202: Type.Object({ data: WaitingDeliverySchema }) },
       },
     },
     async (request, reply) => {

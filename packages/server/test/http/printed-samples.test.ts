@@ -77,7 +77,9 @@ describe('what the reference prints as the answer of the public API is what come
     const isLast = operation.method === 'DELETE' || operation.name === 'GET /v1/audit-logs';
     if (!sampleOf(operation) || isLast) continue;
     const replay_id = answers.get('POST /v1/webhooks/{webhook_id}/replay')?.body.data.id ?? 'none';
-    const path = { ...ids, event_id: recorded.id, replay_id };
+    const isDelivered = operation.name.endsWith('/{event_id}/deliveries');
+    const event_id = isDelivered ? delivery.event_id : recorded.id;
+    const path = { ...ids, event_id, replay_id };
     answers.set(operation.name, await send('public', operation, path));
   }
   // The newest entry is then the one of a change.
