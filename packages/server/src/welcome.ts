@@ -9,7 +9,7 @@ import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
 
-/** Creates the demo token and the demo events once, in a fresh embedded database. Returns the token. */
+/** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
 export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
   const text = await keptSecret(dataDir, 'demo-token', newTokenText);
   const hash = tokenHash(text);

@@ -7,7 +7,7 @@ export type Scope = (typeof scopes)[number];
 export const defaultScopes: readonly Scope[] = ['events:read', 'webhooks:read', 'webhooks:write'];
 export const defaultLifetimeMs = 365 * 86_400_000;
 
-/** An access token as it is known here: everything but the token itself. */
+/** An access token without its text, which is not stored. */
 export interface Token {
   id: string;
   organization_id: string;
@@ -20,7 +20,7 @@ export interface Token {
   last_used_at: Date | null;
 }
 
-/** A fresh token: 32 random bytes behind a prefix that secret scanners and people recognise. */
+/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognise. */
 export function newTokenText(): string {
   return `pht_${randomBytes(32).toString('base64url')}`;
 }

@@ -42,7 +42,7 @@ export interface PublicApiOptions {
   secrets: SecretBox;
   courier: Courier;
   rateLimits: RateLimits;
-  /** What the reference tells receivers about retries. */
+  /** What the reference says about retries. */
   deliveryRules: DeliveryRules;
   metrics: Metrics;
   recorded: Notifier;
@@ -69,7 +69,7 @@ const publicTags: readonly Tag[] = [
   webhooksSectionTag,
 ];
 
-/** Creates the public API, which integrators use. */
+/** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, courier, database, now, tokens } = options;
   const app = await createListener({

@@ -10,11 +10,11 @@ export const PageMeta = Type.Object({
   has_more: Type.Boolean({ description: 'Whether there are more results.' }),
 });
 
-/** Of any length: an unknown value is not an error, it finds nothing. */
+/** Any length: an unknown value is not an error, it just matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
-/** The filters that events share between the list and the tail. */
+/** The filters that the list and the tail of events share. */
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,
