@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react';
+import { CopyButton } from './copy-button';
+
+/** Text as it is, with a title and a button that copies it. */
+export function CodeBlock({
+  title,
+  text,
+  what,
+  aside,
+  children,
+}: {
+  title: ReactNode;
+  text: string;
+  what: string;
+  aside?: ReactNode;
+  children?: ReactNode;
+}) {
+  return (
+    <section className="box">
+      <header>
+        <h3>{title}</h3>
+        <span className="grow cut r">{aside}</span>
+        <CopyButton text={text} what={what} />
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+      <pre className="code" tabIndex={0}>
+        {children ?? text}
+      </pre>
+    </section>
+  );
+}
