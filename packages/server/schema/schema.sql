@@ -244,6 +244,7 @@ CREATE INDEX events_by_workspace ON ONLY posthorn.events USING btree (organizati
 CREATE INDEX handoffs_leased ON posthorn.handoffs USING btree (leased_by);
 CREATE INDEX replays_running ON posthorn.replays USING btree (advanced_at, created_at) WHERE (status = 'running'::text);
 CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_at);
+CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);
 CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
 CREATE UNIQUE INDEX tokens_by_hash ON posthorn.tokens USING btree (hash);

@@ -14,7 +14,7 @@ import type { Sender } from './sending/attempt.js';
 import { WebhookDirectory } from './sending/directory.js';
 import { Prober } from './sending/prober.js';
 import { Transport } from './sending/transport.js';
-import type { Bell } from './signals/bell.js';
+import type { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import type { LeasedDelivery } from './storage/leased-delivery.js';
 import type { Metrics } from './web/metrics.js';
@@ -39,7 +39,7 @@ export interface DeliveringOptions {
   policy: AddressPolicy;
   logger: Logger;
   metrics: Metrics;
-  recorded: Bell;
+  recorded: Notifier;
   now: () => number;
 }
 
@@ -64,7 +64,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const engine = new DeliveryEngine({
     ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,
-    onRecorded: (batch) => recorded.ring(batch.organizations),
+    onRecorded: (batch) => recorded.notify(batch.organizations),
     onDisabled: (webhook) => {
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
@@ -90,7 +90,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     room: () => engine.room(),
     accept: (batch) => {
       engine.accept(batch);
-      recorded.ring(batch.organizations);
+      recorded.notify(batch.organizations);
     },
     endWaiting: (webhook) => changes.alignWaiting(webhook),
     forgetEverywhere: async (webhook) => {

@@ -13,7 +13,7 @@ import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
 import { createPlatformListener } from './platform/listener.js';
 import { Recorder } from './platform/recorder.js';
-import { Bell } from './signals/bell.js';
+import { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
 import { readLongestWaitSeconds } from './storage/deliveries.js';
@@ -64,7 +64,7 @@ export async function startService(
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
     watchStore(metrics, database);
-    const recorded = new Bell();
+    const recorded = new Notifier();
     const stopping = new AbortController();
     const policy = createAddressPolicy(config.egressAllow);
 

@@ -11,6 +11,7 @@ import { tokenHash } from '../src/domain/token.js';
 import type { Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
 import { ask, event } from './support/client.js';
+import { command } from './support/command.js';
 import { dataDirectory, serverPid } from './support/data-directory.js';
 import { freshDatabase } from './support/database.js';
 import { Posthorn, posthorn, program, serve } from './support/process.js';
@@ -29,7 +30,7 @@ beforeAll(async () => {
 
 /** Runs a command that must do what it is asked for, and answers what it printed. */
 async function printed(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await posthorn(args, env);
+  const { code, stdout, stderr } = await command(args, env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
@@ -39,7 +40,7 @@ const linesOf = (text: string) => text.split('\n').slice(0, -1);
 
 describe.concurrent('help', () => {
   test.each(['', '--help', 'help'])('posthorn %s lists every command', async (argument) => {
-    const { code, stdout } = await posthorn(argument === '' ? [] : [argument], {});
+    const { code, stdout } = await command(argument === '' ? [] : [argument], {});
     expect(code).toBe(0);
     for (const { name, summary } of commands) {
       expect(stdout).toContain(`  ${name} `);
@@ -49,19 +50,18 @@ describe.concurrent('help', () => {
 
   test.each(commands.map((command) => [command.name, command] as const))(
     'posthorn %s --help shows everything in its table',
-    async (name, command) => {
-      const { code, stdout, stderr } = await posthorn([...name.split(' '), '--help'], unreachable);
+    async (name, { summary, argument, options, showsSettings }) => {
+      const { code, stdout, stderr } = await command([...name.split(' '), '--help'], unreachable);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       const said = stdout.replaceAll(/\s+/g, ' ');
-      expect(said).toContain(`${command.summary} Usage: posthorn ${name}`);
-      if (command.argument)
-        expect(said).toContain(`<${command.argument.name}> ${command.argument.description}`);
-      for (const [option, { value, description }] of Object.entries(command.options)) {
+      expect(said).toContain(`${summary} Usage: posthorn ${name}`);
+      if (argument) expect(said).toContain(`<${argument.name}> ${argument.description}`);
+      for (const [option, { value, description }] of Object.entries(options)) {
         expect(said).toContain(`--${option}${value === undefined ? '' : ` ${value}`} ${description}`);
       }
       for (const { env: variable, description } of Object.values(settings)) {
         const line = `${variable} ${description.replaceAll('`', '')}`;
-        expect(said.includes(line), variable).toBe(command.showsSettings === true);
+        expect(said.includes(line), variable).toBe(showsSettings === true);
       }
       expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
     },
@@ -76,6 +76,10 @@ describe.concurrent('help', () => {
 });
 
 describe.concurrent('wrong use', () => {
+  test('makes the process exit with code 2', async () => {
+    expect((await posthorn(['serv'], unreachable)).code).toBe(2);
+  });
+
   const organization = ['--organization', 'ORG-1'];
   test.each<[string[], string]>([
     [['serv'], "Unknown command 'serv'. Run posthorn --help to list the commands."],
@@ -146,7 +150,7 @@ describe.concurrent('wrong use', () => {
       "--workspace: 'berlin' is not valid. It must match ^WS-",
     ]),
   ])('posthorn %j is reported with exit code 2, before the database is used', async (args, line) => {
-    const { code, stdout, stderr } = await posthorn(args, unreachable);
+    const { code, stdout, stderr } = await command(args, unreachable);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr.startsWith(line), stderr).toBe(true);
   });
@@ -154,7 +158,8 @@ describe.concurrent('wrong use', () => {
 
 describe.concurrent('failure is one line and exit code 1:', () => {
   const expectFailure = async (args: string[], settingsGiven: Record<string, string>, line: RegExp) => {
-    const { code, stdout, stderr } = await posthorn(args, settingsGiven);
+    const run = args[0] === 'serve' ? posthorn : command;
+    const { code, stdout, stderr } = await run(args, settingsGiven);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(line);
     expect(linesOf(stderr)).toHaveLength(1);
@@ -227,13 +232,13 @@ describe.concurrent('failure is one line and exit code 1:', () => {
 
 test('migrate applies what is missing and says so, then says that there is nothing to apply', async () => {
   const { url } = await freshDatabase(true);
-  const first = await posthorn(['migrate'], { DATABASE_URL: url });
+  const first = await command(['migrate'], { DATABASE_URL: url });
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(linesOf(first.stdout).slice(0, 2)).toEqual([
     'applied baseline/1_events.sql',
     'applied baseline/2_webhooks.sql',
   ]);
-  expect(await posthorn(['migrate'], { DATABASE_URL: url })).toEqual({
+  expect(await command(['migrate'], { DATABASE_URL: url })).toEqual({
     code: 0,
     stdout: 'Nothing to apply: the database is up to date.\n',
     stderr: '',
@@ -387,7 +392,7 @@ describe('events', () => {
   });
 
   test('get does not show an event of another organization', async () => {
-    expect((await posthorn(['events', 'get', ids[2]!, '--organization', 'ORG-other'], env)).code).toBe(1);
+    expect((await command(['events', 'get', ids[2]!, '--organization', 'ORG-other'], env)).code).toBe(1);
   });
 
   /** Starts following and answers once it does, which a first event shows. */

@@ -26,6 +26,8 @@ create table posthorn.webhooks (
   check ((status = 'disabled') = (disabled_reason is not null))
 );
 
+-- Finds the webhooks of an event's workspace, and the organization-wide ones, among all of the organization.
+create index webhooks_to_match on posthorn.webhooks (organization_id, coalesce(workspace_id, '')) where status = 'active';
 create index webhooks_to_verify on posthorn.webhooks (verify_at) where status = 'unverified';
 
 -- How a webhook's deliveries fare. Written with every settlement, so it is narrow, and half of each page stays free

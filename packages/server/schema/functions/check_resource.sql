@@ -8,10 +8,7 @@ begin
      and (old.organization_id, old.id, old.kind) is distinct from (new.organization_id, new.id, new.kind) then
     raise exception 'posthorn: % keeps its organization, id and kind', old.id using errcode = 'check_violation';
   end if;
-  if left_status = new.status then
-    return new;
-  end if;
-  if not exists (
+  if left_status is distinct from new.status and not exists (
     select from posthorn.lifecycle_moves m
      where m.kind = new.kind and m.to_status = new.status
        and m.from_status is not distinct from left_status

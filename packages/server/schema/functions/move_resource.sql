@@ -38,9 +38,7 @@ begin
       || jsonb_build_object(counter, coalesce((before.attributes ->> counter)::bigint, 0) + 1);
   end if;
   after.updated_at := moved_at;
-  if after.status <> before.status then
-    after.status_since := moved_at;
-  end if;
+  after.status_since := case when after.status = before.status then before.status_since else moved_at end;
   update posthorn.resources r
      set status = after.status, status_since = after.status_since,
          attributes = after.attributes, updated_at = after.updated_at

@@ -72,22 +72,33 @@ begin
            b.actor_type, b.actor_id, b.subject_type, b.subject_id, b.payload, b.bytes
       from batch b
      where b.fresh
-  ), matched as (
-    select b.organization_id, w.id as webhook_id, w.revision,
-           array_agg(b.ordinal::int order by b.ordinal) as ordinals,
-           count(*)::int as size, sum(b.bytes) as bytes,
-           -- Every share has room for the whole batch, so a delivery's number is its share's zero plus its ordinal.
-           base + (row_number() over (order by b.organization_id, w.id) - 1) * cardinality(types) as zero
+  ), scopes as (
+    -- What decides who gets an event. Webhooks are looked up once for all events of a batch that share it.
+    select b.organization_id, b.workspace_id, b.type, case when b.type like 'webhook.%' then b.subject_id end as about,
+           array_agg(b.ordinal::int) as ordinals, array_agg(b.bytes) as sizes
       from batch b
-      join posthorn.webhooks w
-        on w.organization_id = b.organization_id
-       and w.status = 'active'
-       and (w.workspace_id is null or w.workspace_id = b.workspace_id)
-       and w.event_types && array[b.type, split_part(b.type, '.', 1) || '.*', '*']
-       -- A webhook does not receive events about itself.
-       and not (b.type like 'webhook.%' and b.subject_id = w.id)
      where b.fresh and b.undelivered is not true
-     group by b.organization_id, w.id, w.revision
+     group by 1, 2, 3, 4
+  ), matched as (
+    select s.organization_id, w.id as webhook_id, w.revision,
+           array_agg(e.ordinal order by e.ordinal) as ordinals, count(*)::int as size, sum(e.bytes) as bytes,
+           -- Every share has room for the whole batch, so a delivery's number is its share's zero plus its ordinal.
+           base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as zero
+      from scopes s
+     cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
+     cross join lateral (
+             select w.id, w.revision
+               from posthorn.webhooks w
+              where w.organization_id = s.organization_id
+                and coalesce(w.workspace_id, '') = wide.workspace_id
+                and w.status = 'active'
+                and w.event_types && array[s.type, split_part(s.type, '.', 1) || '.*', '*']
+                -- A webhook does not receive events about itself.
+                and w.id is distinct from s.about
+             -- Keeps this a lookup by the index, also in a plan that was made when there were no webhooks.
+             offset 0) w
+     cross join unnest(s.ordinals, s.sizes) as e (ordinal, bytes)
+     group by s.organization_id, w.id, w.revision
   ), fitting as (
     select m.*, case when node is null then 0 else least(m.size, greatest(coalesce(k.room, room_each), 0)) end as fits
       from matched m

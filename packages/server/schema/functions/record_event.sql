@@ -1,12 +1,7 @@
 -- Records one event inside the caller's transaction and returns its id.
 create or replace function posthorn.record_event(
-  type            text,
-  organization_id text,
-  actor           json,
-  subject         json,
-  payload         json,
-  workspace_id    text default null,
-  idempotency_key text default null
+  type text, organization_id text, actor json, subject json, payload json,
+  workspace_id text default null, idempotency_key text default null
 ) returns text
 language sql as $$
   select r.id

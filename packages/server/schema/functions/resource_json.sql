@@ -3,13 +3,8 @@ create or replace function posthorn.resource_json(resource posthorn.resources) r
 language sql stable
 as $$
   select json_build_object(
-    'organization_id', resource.organization_id,
-    'id',              resource.id,
-    'kind',            resource.kind,
-    'workspace_id',    resource.workspace_id,
-    'status',          resource.status,
-    'status_since_ms', posthorn.epoch_ms(resource.status_since),
-    'attributes',      resource.attributes,
-    'created_ms',      posthorn.epoch_ms(resource.created_at),
-    'updated_ms',      posthorn.epoch_ms(resource.updated_at))
+    'organization_id', resource.organization_id, 'id', resource.id, 'kind', resource.kind,
+    'workspace_id', resource.workspace_id, 'status', resource.status,
+    'status_since_ms', posthorn.epoch_ms(resource.status_since), 'attributes', resource.attributes,
+    'created_ms', posthorn.epoch_ms(resource.created_at), 'updated_ms', posthorn.epoch_ms(resource.updated_at))
 $$;

@@ -29,7 +29,7 @@ declare
   inserted text[];
   updated  text[];
   failed   json;
-  idle     record;
+  again    boolean := false;
 begin
   -- Whoever takes the node for dead deletes its row first, and waits for this transaction to end.
   perform from posthorn.nodes n where n.id = node for key share;
@@ -52,24 +52,35 @@ begin
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 
-  with settled as (
-    insert into posthorn.deliveries
-           (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
-            status, attempts, attempted_at, http_status, error, duration_ms, response)
-    select o.organization_id, o.webhook_id, at.created, o.id, o.event_id, o.type, at.created,
-           coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', at.created), o.size,
-           o.status, o.attempts, to_timestamp(o.attempted_ms / 1000), o.http_status, o.error, o.duration_ms,
-           o.response
-      from unnest(organization_ids, webhook_ids, created_ms, ids, event_ids, types, sizes, has_rows, statuses, tries,
-                  waits_ms, attempted_ms, http_statuses, errors, durations_ms, responses) as o (
-             organization_id, webhook_id, created_ms, id, event_id, type, size, has_row, status, attempts,
-             wait_ms, attempted_ms, http_status, error, duration_ms, response)
-     cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
-     where o.has_row is not true
-    on conflict do nothing
-    returning id
-  )
-  select array_agg(id) filter (where listed) into inserted from settled;
+  -- Not by `on conflict do nothing`, which took PostgreSQL 20 µs more for each delivery.
+  loop
+    begin
+      with settled as (
+        insert into posthorn.deliveries
+               (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
+                status, attempts, attempted_at, http_status, error, duration_ms, response)
+        select o.organization_id, o.webhook_id, at.created, o.id, o.event_id, o.type, at.created,
+               coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', at.created), o.size,
+               o.status, o.attempts, to_timestamp(o.attempted_ms / 1000), o.http_status, o.error, o.duration_ms,
+               o.response
+          from unnest(organization_ids, webhook_ids, created_ms, ids, event_ids, types, sizes, has_rows, statuses, tries,
+                      waits_ms, attempted_ms, http_statuses, errors, durations_ms, responses) as o (
+                 organization_id, webhook_id, created_ms, id, event_id, type, size, has_row, status, attempts,
+                 wait_ms, attempted_ms, http_status, error, duration_ms, response)
+         cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
+         where o.has_row is not true
+           and (not again or (select d.id from posthorn.deliveries d
+                               where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
+                                 and d.created_at = at.created and d.id = o.id) is null)
+        returning id
+      )
+      select array_agg(id) filter (where listed) into inserted from settled;
+      exit;
+    exception when unique_violation then
+      if again then raise; end if;
+      again := true;
+    end;
+  end loop;
 
   if has_rows is not null then
     with settled as (
@@ -142,15 +153,12 @@ begin
 
   -- What is to be attempted again, but by a webhook that takes nothing any more, ends or is held at once.
   if 'pending' = any (statuses) then
-    for idle in
-      select distinct o.organization_id, o.webhook_id
-        from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
-       where o.status = 'pending'
-         and (select w.status from posthorn.webhooks w
-               where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active'
-    loop
-      perform posthorn.align_waiting(idle.organization_id, idle.webhook_id, 1000);
-    end loop;
+    perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
+       from (select distinct o.organization_id, o.webhook_id
+               from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
+              where o.status = 'pending'
+                and (select w.status from posthorn.webhooks w
+                      where w.organization_id = o.organization_id and w.id = o.webhook_id) is distinct from 'active') i;
   end if;
   return query select inserted || updated, failed;
 end

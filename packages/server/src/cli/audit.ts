@@ -13,7 +13,7 @@ import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
 import { shortTime } from './short-time.js';
 import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
-import { visit } from './visit.js';
+import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries of this organization.' };
 const organizationsAtOnce = 100;
@@ -41,7 +41,7 @@ export const auditList: Command = {
       ...rangeOf(options, oldestAuditMs(Date.now())),
     };
     const organization_id = organizationOf(options);
-    const page = await visit(config, (database) =>
+    const page = await withDatabase(config, (database) =>
       organization_id === undefined
         ? readNewestAudit(database, filter, limit)
         : readAuditPage(database, { ...filter, organization_id }, 'desc', undefined, limit),
@@ -64,7 +64,7 @@ export const auditVerify: Command = {
     const only = organizationOf(options);
     const isTable = terminal.isInteractive && !options.json;
     const reports: ChainReport[] = [];
-    await visit(config, async (database) => {
+    await withDatabase(config, async (database) => {
       for await (const id of organizationsOf(database, only)) {
         const report = await verifyChain(database, id, (seen, of) =>
           terminal.status(terminal.paint('dim', `${id}: ${seen} of ${of}`)),

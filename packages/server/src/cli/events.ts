@@ -10,7 +10,7 @@ import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
 import { shortTime } from './short-time.js';
 import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
-import { visit } from './visit.js';
+import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'The organization to read.', required: true };
 const json = { description: 'Print one JSON object per line.' };
@@ -40,7 +40,9 @@ export const eventsList: Command = {
     if (order !== 'asc' && order !== 'desc')
       throw new UsageError(`--order: '${order}' is not valid. Expected desc or asc.`);
     const filter = filterOf(options);
-    const page = await visit(config, (database) => readEventPage(database, filter, order, undefined, limit));
+    const page = await withDatabase(config, (database) =>
+      readEventPage(database, filter, order, undefined, limit),
+    );
     if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
     else terminal.table(columns, page.rows);
     if (terminal.isInteractive && !options.json) {
@@ -62,7 +64,7 @@ export const eventsGet: Command = {
     const event =
       createdMs === undefined
         ? undefined
-        : await visit(config, (database) =>
+        : await withDatabase(config, (database) =>
             readEvent(database, {
               id,
               organization_id,
@@ -87,7 +89,7 @@ export const eventsTail: Command = {
     const filter = filterOf(options);
     const stop = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
-    await visit(config, async (database) => {
+    await withDatabase(config, async (database) => {
       let position = await presentPosition(database, filter.organization_id);
       if (terminal.isInteractive)
         terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { ConfigError, readConfig, version } from '../config.js';
 import { isUnreachable } from '../storage/database.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
@@ -11,7 +11,7 @@ import { eventsGet, eventsList, eventsTail } from './events.js';
 import { commandHelp, overview, usageLine } from './help.js';
 import { migrateCommand } from './migrate.js';
 import { serve } from './serve.js';
-import { Terminal } from './terminal.js';
+import { type Output, Terminal } from './terminal.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 
 export const commands: readonly Command[] = [
@@ -32,8 +32,9 @@ export const commands: readonly Command[] = [
 export async function main(
   argv: readonly string[],
   env: Record<string, string | undefined>,
+  { stdout, stderr }: { stdout: Output; stderr: Output } = process,
 ): Promise<number> {
-  const terminal = new Terminal(process.stdout, env);
+  const terminal = new Terminal(stdout, env);
   try {
     if (argv.includes('--version') || argv[0] === 'version') {
       terminal.line(version);
@@ -58,7 +59,8 @@ export async function main(
     await command.run({ options, argument, env, config: readConfig(env, fallbacks), terminal });
     return 0;
   } catch (error) {
-    return report(error);
+    stderr.write(`${report(error)}\n`);
+    return error instanceof UsageError ? 2 : 1;
   }
 }
 
@@ -113,7 +115,8 @@ function unknownCommand(argv: readonly string[]): string {
   return `Unknown command '${argv[0]}'. Run posthorn --help to list the commands.`;
 }
 
-function report(error: unknown): number {
+/** Returns what to print: one line for a failure that a user can act on, the whole error for any other. */
+function report(error: unknown): string {
   const expected =
     error instanceof UsageError ||
     error instanceof CommandFailure ||
@@ -121,12 +124,10 @@ function report(error: unknown): number {
     error instanceof EmbeddedUnavailable ||
     error instanceof DataDirectoryInUse ||
     error instanceof IncompatibleDatabase;
-  if (expected) console.error(error.message);
-  else if (isUnreachable(error)) {
-    // Node gives no message if a name has several addresses and none of them accepts the connection.
-    const { message, code } = error as NodeJS.ErrnoException;
-    const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
-    console.error(`Cannot reach the database: ${message || code}. ${advice}`);
-  } else console.error(error);
-  return error instanceof UsageError ? 2 : 1;
+  if (expected) return error.message;
+  if (!isUnreachable(error)) return inspect(error);
+  // Node gives no message if a name has several addresses and none of them accepts the connection.
+  const { message, code } = error as NodeJS.ErrnoException;
+  const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
+  return `Cannot reach the database: ${message || code}. ${advice}`;
 }

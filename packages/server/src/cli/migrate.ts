@@ -9,7 +9,7 @@ export const migrateCommand: Command = {
   options: {},
   run: async ({ config, terminal }) => {
     const embedded =
-      config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'visit') : undefined;
+      config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
     const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
     const database = new Database(target, 1);
     try {

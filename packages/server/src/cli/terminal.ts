@@ -2,17 +2,19 @@ import { styleText } from 'node:util';
 import { type Column, layTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
+/** Standard output, or what takes its place. */
+export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
 
 /** Writes the output of a command: colours and aligned tables on a terminal, tab-separated lines in a pipe. */
 export class Terminal {
-  readonly #out: NodeJS.WriteStream;
+  readonly #out: Output;
   readonly #colours: boolean;
   readonly isInteractive: boolean;
   /** Exits when the reader closes the pipe. A command that only prints does; a service does not. */
   endsWithItsReader = true;
   #status = '';
 
-  constructor(out: NodeJS.WriteStream, env: Record<string, string | undefined>) {
+  constructor(out: Output, env: Record<string, string | undefined>) {
     this.#out = out;
     this.isInteractive = out.isTTY === true;
     this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';

@@ -15,7 +15,7 @@ import { type Command, CommandFailure, UsageError } from './command.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import { day } from './short-time.js';
 import type { Column } from './table.js';
-import { visit } from './visit.js';
+import { withDatabase } from './with-database.js';
 
 const json = { description: 'Print JSON.' };
 const lifetimeMsMax = 36_500 * dayMs;
@@ -39,7 +39,7 @@ export const tokenCreate: Command = {
   run: async ({ options, config, terminal }) => {
     const text = newTokenText();
     const token = newToken(options, Date.now());
-    await visit(config, (database) => issueToken(database, token, tokenHash(text)));
+    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text)));
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -60,7 +60,7 @@ export const tokenList: Command = {
   options: { organization: { value: 'ORG-x', description: 'Only tokens of this organization.' }, json },
   run: async ({ options, config, terminal }) => {
     const organizationId = organizationOf(options);
-    const tokens = await visit(config, (database) => listTokens(database, organizationId));
+    const tokens = await withDatabase(config, (database) => listTokens(database, organizationId));
     if (options.json) {
       terminal.line(JSON.stringify(tokens));
       return;
@@ -101,7 +101,7 @@ export const tokenRevoke: Command = {
   argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
-    const token = await visit(config, (database) => withdrawToken(database, argument, new Date()));
+    const token = await withDatabase(config, (database) => withdrawToken(database, argument, new Date()));
     if (!token)
       throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);

@@ -3,13 +3,13 @@ import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '.
 import { envelopeText } from '../domain/envelope.js';
 import { deliveryFailed } from '../domain/own-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import type { WebhookDirectory } from '../sending/directory.js';
+import type { Standing, WebhookDirectory } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
 import type { Database, DatabaseTarget } from '../storage/database.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { NotificationListener } from '../storage/listener.js';
+import { NotificationListener } from '../storage/notifications.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import { noRoom, type Room } from '../storage/room.js';
 import { attempted, givenUp, setAside } from '../storage/settlements.js';
@@ -53,7 +53,7 @@ export class DeliveryEngine {
   readonly #claimer: Claimer;
   readonly #listener: NotificationListener;
   #refreshing: Repeating | undefined;
-  #exhaustedAtMs = Number.NEGATIVE_INFINITY;
+  #outOfResourcesAtMs = Number.NEGATIVE_INFINITY;
   #drainUntilMs: number | undefined;
   #whenIdle: (() => void) | undefined;
 
@@ -137,7 +137,11 @@ export class DeliveryEngine {
   async #run(delivery: LeasedDelivery): Promise<Ended> {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
-    const target = await this.#targetOf(delivery, node);
+    const { directory } = this.#options;
+    const standing =
+      directory.peek(delivery.webhook_id) ??
+      (await directory.get(delivery.organization_id, delivery.webhook_id).catch(() => undefined));
+    const target = this.#targetOf(standing, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
     const attemptedAt = new Date(this.#options.sender.now());
     const startedMs = performance.now();
@@ -152,7 +156,7 @@ export class DeliveryEngine {
     this.#settler.health.note(delivery, outcome, attemptedAt);
     const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
     if (verdict.kind === 'gone') entry.gone = target;
-    if (verdict.kind === 'exhausted') entry.event = deliveryFailed(target, givenUp(entry.settlement));
+    if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
@@ -162,11 +166,7 @@ export class DeliveryEngine {
   }
 
   /** Returns where to send; or sees to a delivery that cannot be attempted now, and returns undefined. */
-  async #targetOf(delivery: LeasedDelivery, node: number): Promise<Target | undefined> {
-    const { directory } = this.#options;
-    const { organization_id: organizationId, webhook_id: webhookId } = delivery;
-    const standing =
-      directory.peek(webhookId) ?? (await directory.get(organizationId, webhookId).catch(() => undefined));
+  #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
     if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
     else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
     // The database holds or ends it when this is written, unless the webhook is active again by then.
@@ -191,14 +191,14 @@ export class DeliveryEngine {
   }
 
   #waitAfter({ reason }: Withheld): number {
-    if (reason !== 'exhausted') return 0;
-    if (performance.now() - this.#exhaustedAtMs > limits.exhaustedWaitMs) {
-      this.#exhaustedAtMs = performance.now();
+    if (reason !== 'out_of_resources') return 0;
+    if (performance.now() - this.#outOfResourcesAtMs > limits.outOfResourcesWaitMs) {
+      this.#outOfResourcesAtMs = performance.now();
       this.#options.logger.error(
         'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
       );
     }
-    return limits.exhaustedWaitMs;
+    return limits.outOfResourcesWaitMs;
   }
 
   /** A fault of ours in one delivery: it is attempted again, and all others go on. */

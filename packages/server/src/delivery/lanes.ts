@@ -168,12 +168,14 @@ export class Lanes {
           if (lane.track.underWay >= lane.track.window) lanes.delete(lane);
           continue;
         }
-        lanes.delete(lane);
-        this.#ready.delete(organizationId);
-        if (lanes.size > 0) this.#ready.set(organizationId, lanes);
         const turn = this.#start(lane, condition, nowMs);
-        if (turn) return turn;
-        break;
+        if (lane.queued === 0 || lanes.size > 1) lanes.delete(lane);
+        if (!turn) continue;
+        // To the back, behind the others, if there are any.
+        if (lane.queued > 0) lanes.add(lane);
+        if (lanes.size === 0 || this.#ready.size > 1) this.#ready.delete(organizationId);
+        if (lanes.size > 0) this.#ready.set(organizationId, lanes);
+        return turn;
       }
       if (lanes.size === 0) this.#ready.delete(organizationId);
     }
@@ -187,7 +189,6 @@ export class Lanes {
     this.#load.underWay += 1;
     if (isUnproven) this.#load.unproven += 1;
     lane.track = started(lane.track, nowMs);
-    this.#offer(lane);
     return { lane, delivery, isUnproven };
   }
 

@@ -64,7 +64,7 @@ export const limitTable = {
   alignDeliveries: [1_000, 'deliveries', 'Ended or held in one statement within its time limit.'],
   alignWithinMs: [2_000, 'ms', 'A request that disables a webhook waits no longer for the rest.'],
   sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator has to act.'],
-  exhaustedWaitMs: [2_000, 'ms', 'This machine can open no further connection.'],
+  outOfResourcesWaitMs: [2_000, 'ms', 'This machine can open no further connection.'],
   drainMs: [8_500, 'ms', 'A stop has 10 s for everything.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 

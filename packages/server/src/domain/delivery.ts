@@ -37,18 +37,18 @@ export interface FailureDetail {
 
 /**
  * No attempt was made after all, and none counts: what was to be sent is no longer to be sent like this
- * (`recalled`), or this machine could not open a connection (`exhausted`: it has no file or memory left).
+ * (`recalled`), or this machine could not open a connection (`out_of_resources`: no file descriptor or memory is left).
  */
 export interface Withheld {
   kind: 'withheld';
-  reason: 'recalled' | 'exhausted';
+  reason: 'recalled' | 'out_of_resources';
 }
 
 /** What follows from it. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'retry'; waitMs: number }
-  | { kind: 'exhausted' }
+  | { kind: 'given_up' }
   | { kind: 'gone' };
 
 const jitterMax = 0.2;
@@ -68,7 +68,7 @@ export function judge(
   if (isDelivered(outcome)) return { kind: 'delivered' };
   if (outcome.kind === 'answered' && outcome.httpStatus === 410) return { kind: 'gone' };
   const baseMs = scheduleMs[attempt - 1];
-  if (baseMs === undefined) return { kind: 'exhausted' };
+  if (baseMs === undefined) return { kind: 'given_up' };
   const waitMs = baseMs + baseMs * jitterMax * random;
   const asked =
     outcome.kind === 'answered' && asksToWait(outcome.httpStatus) ? (outcome.retryAfterMs ?? 0) : 0;

@@ -24,7 +24,7 @@ function own(type: string, webhook: About, payload: Record<string, unknown>): Ow
   };
 }
 
-export interface Exhausted {
+export interface GivenUp {
   delivery_id: string;
   event_id: string;
   event_type: string;
@@ -38,9 +38,9 @@ export interface Exhausted {
  * The delivery of an event about webhooks may fail like any other, and that is recorded too; but this
  * record goes to nobody, or two webhooks that always fail would tell each other for ever.
  */
-export function deliveryFailed(webhook: About, exhausted: Exhausted): OwnEvent {
-  const event = own('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...exhausted });
-  return exhausted.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
+export function deliveryFailed(webhook: About, givenUp: GivenUp): OwnEvent {
+  const event = own('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
+  return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
 /** Without the receiver's own words: those are for whoever manages the webhook. */

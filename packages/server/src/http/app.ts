@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { AddressPolicy } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import type { SecretBox } from '../domain/secret-box.js';
-import type { Bell } from '../signals/bell.js';
+import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
 import type { Tag } from '../web/api-document.js';
 import { healthRoutes } from '../web/health.js';
@@ -44,7 +44,7 @@ export interface PublicApiOptions {
   /** What the reference tells receivers about retries. */
   deliveryRules: DeliveryRules;
   metrics: Metrics;
-  recorded: Bell;
+  recorded: Notifier;
   now: () => number;
   isReady: () => Promise<boolean>;
   stopping: AbortSignal;

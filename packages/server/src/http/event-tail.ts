@@ -5,8 +5,8 @@ import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.j
 import { idTimeMs } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
-import type { Bell } from '../signals/bell.js';
 import { JoinedCall } from '../signals/joined-call.js';
+import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
@@ -25,7 +25,7 @@ const horizonsMax = 1_000;
 export interface TailOptions {
   database: Database;
   now: () => number;
-  recorded: Bell;
+  recorded: Notifier;
   /** Whether the request's token may still be used; asked about once a second. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
@@ -107,10 +107,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     start: Position,
   ): AsyncGenerator<string> {
     const gone = new AbortController();
-    const ear = options.recorded.listenFor(request.token.organization_id);
+    const subscription = options.recorded.subscribe(request.token.organization_id);
     request.raw.once('close', () => {
       gone.abort();
-      ear.close();
+      subscription.close();
     });
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
@@ -129,7 +129,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       if (page.rows.length > 0) yield page.rows.map(message).join('');
       else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
       else {
-        await ear.wait(pollMs, signal);
+        await subscription.wait(pollMs, signal);
         continue;
       }
       spokeAtMs = options.now();

@@ -91,8 +91,8 @@ export class Recorder {
     }
     if (line.isEmpty || line.running >= line.transactionsMax) return;
     // Whatever holds the first one up, nobody waits behind it for long.
-    line.patience ??= setTimeout(() => {
-      line.patience = undefined;
+    line.timer ??= setTimeout(() => {
+      line.timer = undefined;
       this.#run(line);
     }, besideMs);
   }
@@ -147,7 +147,7 @@ class Line {
   readonly #waiting: Waiting[] = [];
   #events = 0;
   running = 0;
-  patience: NodeJS.Timeout | undefined;
+  timer: NodeJS.Timeout | undefined;
 
   constructor(transactionsMax: number, besideMin: number) {
     this.transactionsMax = transactionsMax;

@@ -7,7 +7,7 @@ import {
   type Withheld,
 } from '../domain/delivery.js';
 import type { ConnectionRequest } from './connection.js';
-import { attemptError, failureDetail, isExhausted } from './failure.js';
+import { attemptError, failureDetail, isOutOfResources } from './failure.js';
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
@@ -95,7 +95,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     const error = connection?.firstError ?? latest;
     const kind = attemptError(error);
-    if (isExhausted(error)) this.#withhold('exhausted');
+    if (isOutOfResources(error)) this.#withhold('out_of_resources');
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 

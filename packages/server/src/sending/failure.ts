@@ -2,7 +2,7 @@ import type { AttemptError, FailureDetail } from '../domain/delivery.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
 /** Nothing that a receiver could be blamed for. */
-const exhaustedCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+const outOfResourcesCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -22,8 +22,8 @@ const tlsCode =
 const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
 
 /** Whether this machine has no file or memory left for another connection. */
-export function isExhausted(error: Error): boolean {
-  return exhaustedCodes.has(codeOf(error));
+export function isOutOfResources(error: Error): boolean {
+  return outOfResourcesCodes.has(codeOf(error));
 }
 
 /** Says why there was no status, in the words of the API. */

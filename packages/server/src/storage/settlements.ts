@@ -1,6 +1,6 @@
 import type { Outcome, Verdict } from '../domain/delivery.js';
 import type { HealthReport } from '../domain/health.js';
-import type { Exhausted } from '../domain/own-event.js';
+import type { GivenUp } from '../domain/own-event.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
@@ -50,7 +50,7 @@ export function setAside(delivery: LeasedDelivery, waitMs: number): Settlement {
 }
 
 /** Returns what the event about a delivery that is given up says. */
-export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settlement): Exhausted {
+export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settlement): GivenUp {
   return {
     delivery_id: delivery.delivery_id,
     event_id: delivery.event_id,

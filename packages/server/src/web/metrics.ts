@@ -1,8 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome, Verdict } from '../domain/delivery.js';
 
-const verdicts: readonly Verdict['kind'][] = ['delivered', 'retry', 'exhausted', 'gone'];
-
 /** Counts what this process does, for Prometheus. */
 export class Metrics {
   readonly registry = new Registry();
@@ -19,13 +17,19 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  // Both together take 0.8 µs for each attempt.
   readonly #attempts = new Counter({
     name: 'posthorn_delivery_attempts_total',
     help: 'Delivery attempts by what followed from them',
     labelNames: ['verdict'],
     registers: [this.registry],
   });
+  /** Looked up once: an attempt costs a fraction of what it costs by its label. */
+  readonly #attemptsBy = {
+    delivered: this.#attempts.labels('delivered'),
+    retry: this.#attempts.labels('retry'),
+    given_up: this.#attempts.labels('given_up'),
+    gone: this.#attempts.labels('gone'),
+  } satisfies Record<Verdict['kind'], unknown>;
   readonly #attemptSeconds = new Histogram({
     name: 'posthorn_delivery_attempt_duration_seconds',
     help: 'Time from the start of an attempt to its status, or to its failure',
@@ -36,11 +40,11 @@ export class Metrics {
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     // A series that is missing until its first attempt breaks rates and alerts.
-    for (const verdict of verdicts) this.#attempts.inc({ verdict }, 0);
+    for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
   }
 
   observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
-    this.#attempts.inc({ verdict });
+    this.#attemptsBy[verdict].inc();
     this.#attemptSeconds.observe(outcome.durationMs / 1000);
   }
 

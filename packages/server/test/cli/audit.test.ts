@@ -4,15 +4,16 @@ import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditEntry, auditRows, tamper } from '../support/audit.js';
+import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';
-import { posthorn, program } from '../support/process.js';
+import { program } from '../support/process.js';
 
 const { database, url } = await freshDatabase();
 const env = { DATABASE_URL: url };
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 async function printed(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await posthorn(args, env);
+  const { code, stdout, stderr } = await command(args, env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
@@ -62,8 +63,8 @@ describe('tokens of the command line', () => {
 
   test('leave none where nothing was made or revoked', async () => {
     const before = await database.query({ text: 'select from posthorn.audit_log' });
-    expect((await posthorn(['token', 'revoke', 'TOK-nobody'], env)).code).toBe(1);
-    expect((await posthorn(['token', 'create', '--organization', 'acme'], env)).code).toBe(2);
+    expect((await command(['token', 'revoke', 'TOK-nobody'], env)).code).toBe(1);
+    expect((await command(['token', 'create', '--organization', 'acme'], env)).code).toBe(2);
     const after = await database.query({ text: 'select from posthorn.audit_log' });
     expect(after.rowCount).toBe(before.rowCount);
   });
@@ -122,7 +123,7 @@ describe('list', () => {
     [['--from', 'yesterday'], /^--from: /],
     [['--from', '2026-02-01', '--to', '2026-01-01'], /^--from must not be later than --to/],
   ])('%j is wrong use', async (args, message) => {
-    const { code, stderr } = await posthorn(['audit', 'list', ...args], env);
+    const { code, stderr } = await command(['audit', 'list', ...args], env);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);
   });
@@ -145,7 +146,7 @@ describe('verify', () => {
   test.each([[[]], [['--json']]])(
     'fails for an organization that nothing is known of, which is most likely misspelt %j',
     async (json: string[]) => {
-      expect(await posthorn(['audit', 'verify', '--organization', 'ORG-typo', ...json], env)).toEqual({
+      expect(await command(['audit', 'verify', '--organization', 'ORG-typo', ...json], env)).toEqual({
         code: 1,
         stdout: '',
         stderr:
@@ -193,7 +194,7 @@ describe('verify', () => {
     const ids = (await auditRows(database, 'ORG-broken')).map(({ id }) => id);
     expect(await tamper(url, `${statement} and organization_id = 'ORG-broken'`)).toBe(1);
 
-    const plain = await posthorn(['audit', 'verify'], { DATABASE_URL: url });
+    const plain = await command(['audit', 'verify'], { DATABASE_URL: url });
     expect([plain.code, plain.stderr]).toEqual([
       1,
       'Verification failed: the audit log of one organization has been altered. Compare it with a backup.\n',
@@ -203,14 +204,14 @@ describe('verify', () => {
     expect(lines[1]).toContain(`ORG-broken\t${said(ids)}`);
 
     const only = ['audit', 'verify', '--organization', 'ORG-broken', '--json'];
-    const asJson = await posthorn(only, { DATABASE_URL: url });
+    const asJson = await command(only, { DATABASE_URL: url });
     expect(asJson.code).toBe(1);
     expect(JSON.parse(asJson.stdout)).toMatchObject({
       organization_id: 'ORG-broken',
       intact: false,
       ...json,
     });
-    expect((await posthorn(['audit', 'verify', '--organization', 'ORG-a'], { DATABASE_URL: url })).code).toBe(
+    expect((await command(['audit', 'verify', '--organization', 'ORG-a'], { DATABASE_URL: url })).code).toBe(
       0,
     );
   });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { queueRedelivery } from '../../src/storage/delivery-history.js';
-import { NotificationListener } from '../../src/storage/listener.js';
+import { NotificationListener } from '../../src/storage/notifications.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { batch, event } from '../support/client.js';
 import { eventsOf, recordFor, roomOf, subscribe, withNode } from '../support/deliveries.js';

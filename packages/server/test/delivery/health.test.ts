@@ -226,14 +226,24 @@ describe('a settler', () => {
 
   test('writes the health of a webhook in the transaction that writes the outcome', async () => {
     const { database, fail } = await prepared();
-    await fail(0);
-    const { rows } = await database.query<{ together: boolean }>({
+    await database.query({
       text: `
-  select d.xmin = h.xmin as together
-    from posthorn.deliveries d
-    join posthorn.webhook_health h on h.webhook_id = d.webhook_id`,
+  create table written (relation text, transaction xid8 default pg_current_xact_id());
+  create function note_written() returns trigger language plpgsql as $$
+  begin
+    insert into written (relation) values (tg_argv[0]);
+    return null;
+  end $$;
+  create trigger note_delivery after insert on posthorn.deliveries
+    for each row execute function note_written('delivery');
+  create trigger note_health after update on posthorn.webhook_health
+    for each row execute function note_written('health')`,
     });
-    expect(rows).toEqual([{ together: true }]);
+    await fail(0);
+    const { rows } = await database.query({
+      text: 'select array_agg(relation order by relation) as relations from written group by transaction',
+    });
+    expect(rows).toEqual([{ relations: ['delivery', 'health'] }]);
   });
 
   test('writes the health last noted before it stops', async () => {

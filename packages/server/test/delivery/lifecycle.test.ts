@@ -107,18 +107,18 @@ describe('a delivery', () => {
     );
   });
 
-  test('is exhausted by the failure of its last attempt and by no earlier one', () => {
+  test('is given up by the failure of its last attempt and by no earlier one', () => {
     fc.assert(
       fc.property(lives, (life) =>
         live(life).every(({ verdict }, index) =>
-          verdict.kind === 'exhausted' ? index === life.schedule.length : true,
+          verdict.kind === 'given_up' ? index === life.schedule.length : true,
         ),
       ),
     );
     fc.assert(
       fc.property(failures, waits, randoms, (outcome, [schedule, attempt], random) => {
         expect(judge(outcome, attempt, schedule, random).kind).toBe('retry');
-        expect(judge(outcome, schedule.length + 1, schedule, random)).toEqual({ kind: 'exhausted' });
+        expect(judge(outcome, schedule.length + 1, schedule, random)).toEqual({ kind: 'given_up' });
       }),
     );
   });

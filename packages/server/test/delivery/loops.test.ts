@@ -40,7 +40,7 @@ describe('webhooks on * that fail', () => {
 
   const failedOnes = (events: Body[]) => events.filter(({ type }) => type === 'webhook.delivery_failed');
 
-  test('beside a healthy one: one webhook.delivery_failed for each exhausted delivery, which reaches the healthy one and never the one it is about', async () => {
+  test('beside a healthy one: one webhook.delivery_failed for each delivery given up, which reaches the healthy one and never the one it is about', async () => {
     const owner = await newTenant(service);
     const failing = await owner.connect(500);
     const healthy = await owner.connect(200);

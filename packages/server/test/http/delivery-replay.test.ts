@@ -138,7 +138,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     const { receiver, webhook } = await tenant.connect((response, { envelope }: Received) => {
       response.writeHead(envelope.type === 'task.created' ? 500 : 200).end();
     });
-    const exhausted = await tenant.record({ type: 'task.created' });
+    const abandoned = await tenant.record({ type: 'task.created' });
     for (let attempts = 1; attempts <= 5; attempts += 1) {
       await tenant.settled(webhook, 1, (one) => one.attempts === attempts);
       if (attempts < 5) await tenant.bringForward(webhook);
@@ -154,7 +154,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(job).toMatchObject({ status: 'done', total: 3, done: 3 });
     await receiver.deliveries.nth(before + 3);
     const sent = got(receiver.deliveries.all.slice(before));
-    expect(sent.sort()).toEqual(idsOf([missed, exhausted, between]).sort());
+    expect(sent.sort()).toEqual(idsOf([missed, abandoned, between]).sort());
     expect(sent).not.toContain(fine.id);
   });
 

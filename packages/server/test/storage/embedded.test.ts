@@ -19,7 +19,7 @@ const isRoot = process.getuid?.() === 0;
 let prepared: string;
 beforeAll(async () => {
   prepared = await dataDirectory('data');
-  const embedded = await openEmbedded(prepared, 'visit');
+  const embedded = await openEmbedded(prepared, 'command');
   await query(embedded, 'create table notes (text text)');
   await embedded.close();
 });
@@ -55,13 +55,13 @@ const createToken = (directory: string, organization: string, env: Record<string
 describe('a data directory', () => {
   test('gets a database at the first start, which the second start finds as it was left', async () => {
     const directory = await dataDirectory('not', 'yet', 'there');
-    const first = await openEmbedded(directory, 'visit');
+    const first = await openEmbedded(directory, 'command');
     await query(first, "create table notes as select 'kept' as text");
     const [cluster] = await query(first, 'select system_identifier from pg_control_system()');
     await first.close();
     expect(await serverPid(directory)).toBeUndefined();
 
-    const second = await openEmbedded(directory, 'visit');
+    const second = await openEmbedded(directory, 'command');
     expect(await query(second, 'select system_identifier from pg_control_system()')).toEqual([cluster]);
     expect(await notes(second)).toEqual(['kept']);
     await second.close();
@@ -82,16 +82,16 @@ describe('a data directory', () => {
     const directory = await copyOf(prepared);
     const log = join(directory, 'postgres.log');
     await writeFile(log, 'an old line\n'.repeat(500_000));
-    await (await openEmbedded(directory, 'visit')).close();
+    await (await openEmbedded(directory, 'command')).close();
     expect(await readFile(log, 'utf8')).not.toContain('an old line');
     expect((await stat(`${log}.1`)).size).toBe(6_000_000);
   });
 
   test('may have a path longer than a socket may', async () => {
     const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
-    const embedded = await openEmbedded(directory, 'visit');
+    const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
-    const beside = await openEmbedded(directory, 'visit');
+    const beside = await openEmbedded(directory, 'command');
     expect(beside.connection).toEqual(embedded.connection);
     await beside.close();
     await embedded.close();
@@ -129,11 +129,11 @@ describe('a data directory', () => {
 describe('after a crash', () => {
   test('what was committed is there although the server was killed', async () => {
     const directory = await copyOf(prepared);
-    const before = await openEmbedded(directory, 'visit');
+    const before = await openEmbedded(directory, 'command');
     await note(before, 'committed');
     const killed = await killServer(directory);
 
-    const after = await openEmbedded(directory, 'visit');
+    const after = await openEmbedded(directory, 'command');
     expect(await serverPid(directory)).not.toBe(killed);
     expect(await notes(after)).toEqual(['committed']);
     await before.close();
@@ -167,7 +167,7 @@ describe('after a crash', () => {
   }
 
   async function expectStart(directory: string): Promise<void> {
-    const embedded = await openEmbedded(directory, 'visit');
+    const embedded = await openEmbedded(directory, 'command');
     await note(embedded, 'works');
     expect(await notes(embedded)).toEqual(['works']);
     await embedded.close();
@@ -180,7 +180,7 @@ describe('after a crash', () => {
   });
 
   test('a postmaster.pid that names the PostgreSQL of another directory does not prevent the start', async () => {
-    const other = await openEmbedded(await copyOf(prepared), 'visit');
+    const other = await openEmbedded(await copyOf(prepared), 'command');
     const [backend] = await query(
       other,
       "select pid from pg_stat_activity where backend_type = 'checkpointer'",
@@ -279,8 +279,8 @@ describe('the server', () => {
 
   test('stays until the last who uses it leaves, whoever came first', async () => {
     const directory = await copyOf(prepared);
-    const first = await openEmbedded(directory, 'visit');
-    const second = await openEmbedded(directory, 'visit');
+    const first = await openEmbedded(directory, 'command');
+    const second = await openEmbedded(directory, 'command');
     await first.close();
     expect(await notes(second)).toEqual([]);
     await second.close();
@@ -298,7 +298,7 @@ describe('the server', () => {
 
   test('listens on a Unix socket only, in a directory that only its account and root can enter', async () => {
     const directory = await copyOf(prepared);
-    const embedded = await openEmbedded(directory, 'visit');
+    const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
     expect(lstatSync(embedded.connection.host)).toMatchObject({ mode: 0o40700 });
     expect(readdirSync(embedded.connection.host)).toContain(`.s.PGSQL.${embedded.connection.port}`);
@@ -307,7 +307,7 @@ describe('the server', () => {
 
   test('where there are no Unix sockets, listens on loopback and wants the password', async () => {
     const directory = await dataDirectory('data');
-    const embedded = await openEmbedded(directory, 'visit', true);
+    const embedded = await openEmbedded(directory, 'command', true);
     const { connection } = embedded;
     expect(connection).toMatchObject({ host: '127.0.0.1', password: expect.stringMatching(/^[\w-]{32}$/) });
     expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
@@ -317,7 +317,7 @@ describe('the server', () => {
       const stranger = new pg.Client({ ...connection, password });
       await expect(stranger.connect()).rejects.toThrow(/password/);
     }
-    const again = await openEmbedded(directory, 'visit', true);
+    const again = await openEmbedded(directory, 'command', true);
     expect(again.connection).toEqual(connection);
     await again.close();
     await embedded.close();

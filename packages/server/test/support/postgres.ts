@@ -22,7 +22,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const dataDir = given ? undefined : await mkdtemp(join(tmpdir(), 'posthorn-test-'));
   // Without this the database of a run as root would be placed elsewhere, and stay there.
   if (dataDir) await chmod(dataDir, 0o711);
-  const embedded = dataDir ? await openEmbedded(dataDir, 'visit') : undefined;
+  const embedded = dataDir ? await openEmbedded(dataDir, 'command') : undefined;
   const adminUrl =
     given ?? `postgres://posthorn@/postgres?host=${encodeURIComponent(embedded?.connection.host ?? '')}`;
   delete process.env.DATABASE_URL;

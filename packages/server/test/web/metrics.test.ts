@@ -7,7 +7,7 @@ test('attempts are counted by what followed and how long they took', async () =>
   for (const durationMs of [5, 5.1, 12_000]) metrics.observeAttempt(lasting(durationMs), 'retry');
   const text = await metrics.registry.metrics();
   expect(text).toContain('\nposthorn_delivery_attempts_total{verdict="retry"} 3\n');
-  for (const verdict of ['delivered', 'exhausted', 'gone'])
+  for (const verdict of ['delivered', 'given_up', 'gone'])
     expect(text).toContain(`\nposthorn_delivery_attempts_total{verdict="${verdict}"} 0\n`);
   const seconds = 'posthorn_delivery_attempt_duration_seconds';
   expect(text).toContain(`\n# TYPE ${seconds} histogram\n`);

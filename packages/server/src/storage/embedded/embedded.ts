@@ -33,7 +33,7 @@ const startAgainMs = 1_000;
 
 export async function openEmbedded(
   dataDir: string,
-  purpose: 'serve' | 'visit',
+  purpose: 'serve' | 'command',
   overTcp?: boolean,
 ): Promise<EmbeddedDatabase> {
   const cluster = await openCluster(dataDir, overTcp);

@@ -8,7 +8,7 @@ import { CommandFailure } from './command.js';
  * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not
  * running. Never migrates the database of DATABASE_URL.
  */
-export async function visit<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   if (config.databaseUrl !== undefined) {
     const database = new Database({ connectionString: config.databaseUrl }, 2);
     try {
@@ -22,7 +22,7 @@ export async function visit<T>(config: Config, work: (database: Database) => Pro
       await database.close();
     }
   }
-  const embedded = await openEmbedded(config.dataDir, 'visit');
+  const embedded = await openEmbedded(config.dataDir, 'command');
   const database = new Database(embedded.connection, 2);
   try {
     if (!(await isMigrated(database))) await migrate(database);

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { Bell } from '../../src/signals/bell.js';
+import { Notifier } from '../../src/signals/notifier.js';
 
 const never = new AbortController().signal;
 const longMs = 600_000;
 
-describe('a bell', () => {
+describe('a notifier', () => {
   test('wakes those who listen for somebody it is rung for, and nobody else', async () => {
-    const bell = new Bell();
-    const [acme, other] = [bell.listenFor('ORG-acme'), bell.listenFor('ORG-other')];
+    const notifier = new Notifier();
+    const [acme, other] = [notifier.subscribe('ORG-acme'), notifier.subscribe('ORG-other')];
     let woke = false;
     const leave = new AbortController();
     const slept = other.wait(longMs, leave.signal).then(() => {
       woke = true;
     });
     const woken = acme.wait(longMs, never);
-    bell.ring(new Set(['ORG-acme', 'ORG-third']));
+    notifier.notify(new Set(['ORG-acme', 'ORG-third']));
     await woken;
     expect(woke).toBe(false);
     leave.abort();
@@ -22,13 +22,13 @@ describe('a bell', () => {
   });
 
   test('is heard by one who looked away while it rang, once', async () => {
-    const bell = new Bell();
-    const ear = bell.listenFor('ORG-acme');
-    bell.ring(['ORG-acme']);
-    await ear.wait(longMs, never);
+    const notifier = new Notifier();
+    const subscription = notifier.subscribe('ORG-acme');
+    notifier.notify(['ORG-acme']);
+    await subscription.wait(longMs, never);
     let woke = false;
     const leave = new AbortController();
-    const waiting = ear.wait(longMs, leave.signal).then(() => {
+    const waiting = subscription.wait(longMs, leave.signal).then(() => {
       woke = true;
     });
     await new Promise(setImmediate);
@@ -38,17 +38,17 @@ describe('a bell', () => {
   });
 
   test('wakes at the latest when the time is over', async () => {
-    const ear = new Bell().listenFor('ORG-acme');
-    await expect(ear.wait(1, never)).resolves.toBeUndefined();
+    const subscription = new Notifier().subscribe('ORG-acme');
+    await expect(subscription.wait(1, never)).resolves.toBeUndefined();
   });
 
   test('does not keep those who no longer listen', async () => {
-    const bell = new Bell();
-    const ear = bell.listenFor('ORG-acme');
-    ear.close();
-    bell.ring(['ORG-acme']);
+    const notifier = new Notifier();
+    const subscription = notifier.subscribe('ORG-acme');
+    subscription.close();
+    notifier.notify(['ORG-acme']);
     const leave = new AbortController();
-    const waiting = ear.wait(longMs, leave.signal);
+    const waiting = subscription.wait(longMs, leave.signal);
     leave.abort();
     await expect(waiting).resolves.toBeUndefined();
   });
