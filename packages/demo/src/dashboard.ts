@@ -14,11 +14,21 @@ export interface Situation {
   phase: 'running' | 'stopping';
   wantedPerSecond: number;
   publicUrl: string;
+  console: ConsoleAddress;
   organizationId: string;
   /** All types that the service knows, in its order. */
   eventTypes: readonly string[];
   /** The waits before attempts 2, 3, … */
   retryScheduleMs: readonly number[];
+}
+
+/** Where the console is. */
+export interface ConsoleAddress {
+  url: string;
+  /** Signs in with the token that it contains. */
+  link: string;
+  /** Where that token is, for those who cannot be shown the link. */
+  tokenFile: string;
 }
 
 const tailRowsMin = 3;
@@ -30,6 +40,7 @@ export function dashboard(figures: Figures, situation: Situation, size: Size, pa
   const top = [
     titleLine(figures, situation, columns),
     contextLine(situation, columns),
+    consoleLine(situation, columns),
     ...receiverLines(figures, columns),
   ];
   const tailTitle: Line = [['underline', 'GET /v1/events/tail'.padEnd(columns)]];
@@ -61,6 +72,13 @@ function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, 
     [['dim', `  retries after ${retryScheduleMs.map(wait).join(', ')}`]],
   ];
   return spread(left, [['bold', '+/- pace']], columns);
+}
+
+/** A link that is cut off leads nowhere, so a narrow terminal gets the address without the token. */
+function consoleLine({ console: { url, link, tokenFile } }: Situation, columns: number): Line {
+  const title = 'Console: ';
+  if (title.length + link.length <= columns) return [title, ['cyan', link]];
+  return spread([[title, ['cyan', url]], [['dim', `  (token: ${tokenFile})`]]], [], columns);
 }
 
 const figureColumns = [

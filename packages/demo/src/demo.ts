@@ -3,7 +3,7 @@ import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient } from './api-client.js';
 import { Company, type Step } from './company.js';
-import type { Situation } from './dashboard.js';
+import type { ConsoleAddress, Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
 import { Figures } from './figures.js';
 import { forge } from './forger.js';
@@ -25,6 +25,8 @@ export interface DemoService {
   platformToken: string;
   /** Shown on the dashboard. */
   retryScheduleMs: readonly number[];
+  /** Shown on the dashboard. */
+  console: ConsoleAddress;
 }
 
 export interface DemoOptions {
@@ -220,6 +222,7 @@ class Demo {
       organizationId,
       eventTypes: this.#eventTypes,
       retryScheduleMs: service.retryScheduleMs,
+      console: service.console,
     };
   }
 

@@ -56,8 +56,10 @@ export class LineView implements View {
   readonly #timer: NodeJS.Timeout;
 
   constructor(running: RunningDemo, print: (line: string) => void) {
-    const { publicUrl, organizationId } = running.situation();
+    const { publicUrl, organizationId, console: address } = running.situation();
     print(`Demo running: ${organizationId} on ${publicUrl}`);
+    // Without the token: what is printed here may be kept.
+    print(`Console: ${address.url} (token: ${address.tokenFile})`);
     this.#timer = setInterval(() => print(progressLine(running.figures, running.situation().nowMs)), lineMs);
   }
 

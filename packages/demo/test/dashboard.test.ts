@@ -16,6 +16,11 @@ const situation: Situation = {
   phase: 'running',
   wantedPerSecond: 20,
   publicUrl: 'http://127.0.0.1:7400',
+  console: {
+    url: 'http://127.0.0.1:7400/console',
+    link: `http://127.0.0.1:7400/console#token=pht_${'x'.repeat(43)}`,
+    tokenFile: '.posthorn/demo-token',
+  },
   organizationId: 'ORG-demo',
   eventTypes: createCatalogue()
     .list()
@@ -59,6 +64,18 @@ function expectBelow(heading: string, rows: readonly string[], titles: readonly 
 
 const tailStart = (lines: readonly string[]) =>
   lines.findIndex((line) => line.startsWith('GET /v1/events/tail')) + 1;
+
+describe('the link to the console', () => {
+  test('is shown with its token, or not at all', () => {
+    const { url, link, tokenFile } = situation.console;
+    for (let columns = 40; columns <= 140; columns += 1) {
+      const line = frame(columns, 30)[2]!;
+      const fits = 'Console: '.length + link.length <= columns;
+      if (fits) expect(line).toBe(`Console: ${link}`);
+      else expect(line.trimEnd()).toMatch(new RegExp(`^Console: ${url}(  \\(token: ${tokenFile}\\))?$`));
+    }
+  });
+});
 
 describe('the dashboard', () => {
   test('fits 80 by 24, with everything that is promised', () => {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
 import { DeliveryEngine } from './delivery/engine.js';
 import { limits } from './delivery/limits.js';
+import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
@@ -61,6 +62,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ database: own, directory, logger, alone },
     node: () => engine.node,
   });
+  const tally = new DeliveryTally(own, logger, now);
   const engine = new DeliveryEngine({
     ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,
@@ -69,7 +71,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
-    onAttempt: (delivery, outcome, verdict) => {
+    onAttempt: (delivery, outcome, verdict, webhook) => {
+      tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
       if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
     },
@@ -118,6 +121,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       changes.stop();
       await Promise.all(jobs.map((job) => job.stop()));
       await engine.stop();
+      await tally.stop();
       await transport.close();
       await own.close();
     },

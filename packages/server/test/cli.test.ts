@@ -542,6 +542,9 @@ describe('serve', () => {
       const { status, body } = await ask(url, { token });
       expect(status).toBe(200);
       expect(url.startsWith(`${publicUrl}/v1/events?`)).toBe(true);
+      // Not on a terminal, so without the token.
+      const [, link] = await service.until(/Console +(\S+)\n/);
+      expect(link).toBe(`${publicUrl}/console`);
       expect(body.data).toHaveLength(3);
       offers.push(`${token} ${body.data.map(({ id }: { id: string }) => id)}`);
       service.kill('SIGTERM');

@@ -71,9 +71,13 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
   },
   retryScheduleMs: {
     env: 'POSTHORN_RETRY_SCHEDULE',
-    fallback: [5_000, 300_000, 1_800_000, 7_200_000],
-    good: [['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]]],
-    bad: ['5s,5m,30m', '5s,5m,30m,2h,5h', '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h'],
+    fallback: [5_000, 300_000, 3_600_000, 43_200_000],
+    good: [
+      ['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]],
+      ['1d', [86_400_000]],
+      [Array(19).fill('1s').join(), Array(19).fill(1_000)],
+    ],
+    bad: [Array(20).fill('1s').join(), '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h', ','],
   },
   deliveryTimeoutMs: {
     env: 'POSTHORN_DELIVERY_TIMEOUT',
@@ -119,6 +123,75 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     fallback: undefined,
     good: [['types.json', 'types.json']],
     bad: ['a\0b'],
+  },
+  eventRetentionMs: {
+    env: 'POSTHORN_EVENT_RETENTION',
+    fallback: 90 * 86_400_000,
+    good: [
+      ['1d', 86_400_000],
+      ['36h', 129_600_000],
+      ['3650d', 3_650 * 86_400_000],
+    ],
+    bad: ['23h', '3651d', '0d', '90', 'forever'],
+  },
+  webhooksMax: {
+    env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
+    fallback: 100,
+    good: [
+      ['1', 1],
+      ['1000', 1_000],
+    ],
+    bad: ['0', '1001', '-1', '1e2', 'many'],
+  },
+  publicOrigin: {
+    env: 'POSTHORN_PUBLIC_URL',
+    fallback: undefined,
+    good: [
+      ['https://hooks.example.com', 'https://hooks.example.com'],
+      ['http://localhost:7400/', 'http://localhost:7400'],
+      ['https://Hooks.Example.com:443', 'https://hooks.example.com'],
+      ['http://[::1]:7400', 'http://[::1]:7400'],
+    ],
+    bad: [
+      'hooks.example.com',
+      'ftp://example.com',
+      'https://example.com/hooks',
+      'https://ada:secret@example.com',
+      'https://example.com?x',
+      'https://example.com#x',
+      'https://',
+      'https://example.com:99999',
+    ],
+  },
+  portalOrigins: {
+    env: 'POSTHORN_PORTAL_ORIGINS',
+    fallback: [],
+    good: [
+      ['https://app.example.com', ['https://app.example.com']],
+      ['https://a.test, http://localhost:3000', ['https://a.test', 'http://localhost:3000']],
+    ],
+    bad: ['*', 'https://*.example.com', "https://a.test 'unsafe-inline'", 'https://a;b', 'https://a.test,'],
+  },
+  portalName: {
+    env: 'POSTHORN_PORTAL_NAME',
+    fallback: undefined,
+    good: [['Acme & Söhne <3', 'Acme & Söhne <3']],
+    bad: ['x'.repeat(61), 'a\nb', 'a\0b'],
+  },
+  portalLogoFile: {
+    env: 'POSTHORN_PORTAL_LOGO',
+    fallback: undefined,
+    good: [['logo.svg', 'logo.svg']],
+    bad: ['a\0b'],
+  },
+  portalAccent: {
+    env: 'POSTHORN_PORTAL_ACCENT',
+    fallback: undefined,
+    good: [
+      ['#0A7D55', '#0a7d55'],
+      ['#abc', '#aabbcc'],
+    ],
+    bad: ['green', '0a7d55', '#0a7d5', '#0a7d55ff', 'rgb(0,0,0)', '#12345g'],
   },
   logLevel: {
     env: 'POSTHORN_LOG_LEVEL',

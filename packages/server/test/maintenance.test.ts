@@ -13,6 +13,7 @@ import { newTenant, type Tenant } from './support/tenant.js';
 import { weekName, weekOf } from './support/weeks.js';
 
 const silent = pino({ level: 'silent' });
+const retentionMs = 90 * dayMs;
 const clients: pg.Client[] = [];
 afterAll(() => Promise.all(clients.map((client) => client.end())));
 
@@ -42,7 +43,7 @@ describe('by one node at a time', () => {
     await other.connect();
     await other.query('begin');
     await other.query("select pg_advisory_xact_lock(hashtextextended('posthorn.maintenance', 0))");
-    const maintenance = new Maintenance(database, silent, Date.now);
+    const maintenance = new Maintenance(database, silent, Date.now, retentionMs);
     await maintenance.run();
     expect((await partitionsOf(database)).events).toEqual([]);
     await other.query('commit');
@@ -54,7 +55,7 @@ describe('by one node at a time', () => {
     const { database } = await freshDatabase();
     for (let turn = 0; turn < 2; turn++) {
       const nowMs = Date.now() + turn * 30 * dayMs;
-      await new Maintenance(database, silent, () => nowMs).run();
+      await new Maintenance(database, silent, () => nowMs, retentionMs).run();
       expect((await partitionsOf(database)).events?.at(-1)).toBe(weeks(nowMs).at(-1));
     }
   });
@@ -64,7 +65,7 @@ describe('by one node at a time', () => {
     const away = new Database({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const warnings: unknown[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
-    await new Maintenance(away, logger, Date.now).run();
+    await new Maintenance(away, logger, Date.now, retentionMs).run();
     expect(warnings).toEqual(['maintenance will be tried again']);
     await away.close();
   });
@@ -73,7 +74,7 @@ describe('by one node at a time', () => {
 test('a missed week heals itself: the first run makes what is missing and drops what is old', async () => {
   const { database } = await freshDatabase();
   let nowMs = Date.now();
-  const maintenance = new Maintenance(database, silent, () => nowMs);
+  const maintenance = new Maintenance(database, silent, () => nowMs, retentionMs);
   await maintenance.run();
   const before = weeks(nowMs);
   const endOfSecondMs = weekOf(nowMs) + 14 * dayMs;
@@ -100,7 +101,7 @@ describe('as the clock moves on', () => {
   const events = () => countOf(`/v1/events?organization_id=${tenant.organization}`);
   const entries = () => countOf('/v1/audit-logs');
   const maintain = () =>
-    new Maintenance(service.database, silent, () => Date.now() + service.clock.offsetMs).run();
+    new Maintenance(service.database, silent, () => Date.now() + service.clock.offsetMs, retentionMs).run();
 
   beforeEach(async () => {
     service ??= await startTestService();

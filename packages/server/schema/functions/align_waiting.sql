@@ -69,6 +69,9 @@ begin
    where d.organization_id = organization and d.webhook_id = webhook and d.created_at = p.created_at and d.id = p.id;
   get diagnostics n = row_count;
   changed := changed + n;
+  if state is not null then
+    perform posthorn.count_ended(organization, webhook, n);
+  end if;
 
   with waiting as materialized (
     select b.ctid as ctid_of, cardinality(b.ordinals) as size, b.created_at, b.head, b.first
@@ -100,6 +103,8 @@ begin
               and e.id = posthorn.numbered('EVT-', p.head, p.event_zero + o.ordinal)
             limit 1) e
     on conflict do nothing;
+    get diagnostics n = row_count;
+    perform posthorn.count_ended(organization, webhook, n);
   end if;
   return changed + coalesce(cardinality(ended), 0);
 end

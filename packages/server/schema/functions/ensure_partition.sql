@@ -17,6 +17,8 @@ begin
   if parent = 'events' then
     for index in
       select i.indexrelid from pg_index i
+        join pg_class c on c.oid = i.indexrelid
+        join pg_am a on a.oid = c.relam and a.amname = 'btree'
        where i.indrelid = ('posthorn.' || quote_ident(partition))::regclass and not i.indisunique
     loop
       execute format('alter index %s set (deduplicate_items = off)', index);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   DashboardView,
   type DemoOptions,
@@ -17,7 +18,7 @@ import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { demoOrganization, prepareDemo } from '../welcome.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { CommandFailure, type Context, UsageError } from './command.js';
 
 const forMsMax = 7 * 86_400_000;
@@ -69,14 +70,20 @@ async function runOnService(
 ): Promise<Summary> {
   const service = await startService(config, logger);
   try {
+    const accessToken = await prepareDemo(service.database, config.dataDir, Date.now());
     return await runDemo({
       ...options,
       service: {
         publicUrl: service.publicUrl ?? '',
         platformUrl: service.platformUrl ?? '',
-        accessToken: await prepareDemo(service.database, config.dataDir, Date.now()),
+        accessToken,
         platformToken: config.platformToken ?? (await platformToken(config.dataDir)),
         retryScheduleMs: config.retryScheduleMs,
+        console: {
+          url: service.consoleLink?.() ?? '',
+          link: service.consoleLink?.(accessToken) ?? '',
+          tokenFile: join(config.dataDir, demoTokenFile),
+        },
       },
       organizationId: demoOrganization,
       seed: Date.now(),

@@ -27,6 +27,7 @@ export const serve: Command = {
     const { startService } = await import('../service.js');
     const service = await startService(config, logger);
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
+    else if (service.consoleLink) logger.info(`console at ${service.consoleLink()}`);
     const signal = await stopped;
     // A hanging request must not keep the process alive: unfinished deliveries are attempted after the restart.
     setTimeout(() => process.exit(0), drainMsMax).unref();
@@ -71,12 +72,14 @@ function createLogger(config: Config, terminal: Terminal): Logger {
 
 /** Prints what a new user needs first: the addresses, a token, and a command that works when pasted. */
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
-  const { publicUrl, platformUrl, database } = service;
+  const { publicUrl, platformUrl, consoleLink, database } = service;
   const token = await prepareDemo(database, config.dataDir, Date.now());
   const bold = (text: string) => terminal.paint('bold', text);
   const row = (name: string, value: string) => terminal.line(`  ${name.padEnd(20)}${value}`);
   terminal.line();
   terminal.line(bold('Posthorn is ready.'));
+  // With the token only for a person who looks at it now: what goes elsewhere may be kept.
+  if (consoleLink) row('Console', bold(consoleLink(terminal.isInteractive ? token : undefined)));
   if (publicUrl) row('API', publicUrl);
   if (publicUrl) row('API reference', `${publicUrl}/docs`);
   if (platformUrl) row('Platform listener', `${platformUrl}  (token: ${config.dataDir}/platform-token)`);

@@ -37,7 +37,7 @@ export interface EngineOptions {
   onRecorded: (batch: RecordedBatch) => void;
   /** A webhook was disabled because of what its receiver did. */
   onDisabled: (webhook: WebhookKey) => void;
-  onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict) => void;
+  onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
 }
 
 /**
@@ -161,7 +161,7 @@ export class DeliveryEngine {
     // Longer waits are found by the poll, which knows when the next retry is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
-    onAttempt(delivery, outcome, verdict);
+    onAttempt(delivery, outcome, verdict, target);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 

@@ -34,6 +34,11 @@ export const limitTable = {
     'Recordings leave a fifth of a lane to claims: retries do not wait for them.',
   ],
   askShare: [0.125, 'ratio', 'A claim is not made for every single delivery that leaves a lane.'],
+  talliedWebhooks: [
+    5_000,
+    'webhooks',
+    'Counted in memory for the statistics, before others get rows of their own.',
+  ],
   lanes: [5_000, 'webhooks', 'What is known of a quiet webhook is kept, but not of all ever.'],
   // Claims
   claimDeliveries: [5_000, 'deliveries', 'Read in one piece, in some 50 ms.'],
@@ -52,6 +57,7 @@ export const limitTable = {
   settleAgainMs: [500, 'ms', 'The database was lost or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],
   healthEveryMs: [1_000, 'ms', 'In larger ones, a webhook that has not changed waits this long.'],
+  tallyEveryMs: [5_000, 'ms', 'Statistics are at most 10 s old. A crash loses the counts of this time.'],
   // Leases, and what a node knows
   renewEveryMs: [1_000, 'ms', 'Several renewals may fail before a lease ends.'],
   leaseMarginMs: [2_500, 'ms', 'A lease outlives an attempt, so that nobody sends it twice.'],

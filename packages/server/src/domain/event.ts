@@ -1,4 +1,3 @@
-import { dayMs } from './duration.js';
 import type { Position } from './page.js';
 
 export interface Reference {
@@ -31,11 +30,9 @@ export interface StoredEvent {
   created_at: Date;
 }
 
-const eventRetentionMs = 90 * dayMs;
-
-/** The oldest time an event may have to be read: exactly 90 days old still counts. */
-export function oldestReadableMs(nowMs: number): number {
-  return nowMs - eventRetentionMs;
+/** Returns the oldest time that an event or a delivery may have to be read: exactly as old as it is kept still counts. */
+export function oldestReadableMs(nowMs: number, retentionMs: number): number {
+  return nowMs - retentionMs;
 }
 
 /** The Event of the API as JSON. Written by hand so that the payload's text passes through untouched. */

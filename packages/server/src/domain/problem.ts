@@ -60,7 +60,7 @@ export const problems = {
     status: 404,
     title: 'Not found',
     advice:
-      'Nothing exists at this path, the token cannot see the resource, or the event is older than 90 days. ' +
+      'Nothing exists at this path, the token cannot see the resource, or the event is no longer kept. ' +
       'The response is the same in each case, so that nobody can guess IDs.',
   },
   method_not_allowed: {
@@ -81,8 +81,8 @@ export const problems = {
     status: 409,
     title: 'Too many webhooks',
     advice:
-      'An organization can have at most 100 webhooks. Delete one, or subscribe an existing one to more ' +
-      'event types.',
+      'The organization has as many webhooks as it can have; the detail says how many. Delete one, or subscribe ' +
+      'an existing one to more event types.',
   },
   webhook_not_active: {
     status: 409,

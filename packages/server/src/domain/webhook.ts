@@ -35,7 +35,6 @@ export interface VerificationFailure {
   response: string | null;
 }
 
-export const webhooksPerOrganizationMax = 100;
 export const testsPerMinuteMax = 10;
 
 /** Waits before the automatic verifications that follow a failed one. */

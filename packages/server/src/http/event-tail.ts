@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
+import { eventJson, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
@@ -25,6 +25,8 @@ const horizonsMax = 1_000;
 export interface TailOptions {
   database: Database;
   now: () => number;
+  /** Returns the oldest time that an event may have to be read. */
+  oldestMs: () => number;
   recorded: Notifier;
   /** Whether the request's token may still be used; asked about once a second. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
@@ -120,7 +122,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       const filter = {
         ...request.query,
         workspace_id: workspaceId,
-        fromMs: oldestReadableMs(options.now()),
+        fromMs: options.oldestMs(),
       };
       const page = await readEventPage(options.database, filter, 'asc', position, batchSize, () =>
         horizonOf(request.token.organization_id).call(),

@@ -27,7 +27,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
     '/v1/webhooks/:webhook_id/verify',
     {
       config: {
-        scopes: ['webhooks:write'],
+        scopes: ['webhooks:write', 'events:read'],
         idempotent: true,
         bodyIsOptional: true,
         refusals: ['webhook_not_active'],

@@ -9,6 +9,7 @@ import { deleteEventKeys } from '../storage/events.js';
 import { withMaintenanceLock } from '../storage/maintenance-lock.js';
 import { dropPartitions, makePartitionsAhead, type Partitioned } from '../storage/partitions.js';
 import { deleteRequestKeys } from '../storage/request-keys.js';
+import { deletePortalSessions } from '../storage/tokens.js';
 
 const everyMs = 600_000;
 const heldAtOnce = 1_000;
@@ -18,12 +19,15 @@ export class Maintenance {
   readonly #database: Database;
   readonly #logger: Logger;
   readonly #now: () => number;
+  /** How long events and deliveries can be read. */
+  readonly #retentionMs: number;
   #repeating: Repeating | undefined;
 
-  constructor(database: Database, logger: Logger, now: () => number) {
+  constructor(database: Database, logger: Logger, now: () => number, retentionMs: number) {
     this.#database = database;
     this.#logger = logger;
     this.#now = now;
+    this.#retentionMs = retentionMs;
   }
 
   async start(): Promise<void> {
@@ -38,14 +42,18 @@ export class Maintenance {
 
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
+    const oldestMs = oldestReadableMs(nowMs, this.#retentionMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
     await this.#try('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
-    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestReadableMs(nowMs))));
-    await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
-    await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
+    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestMs)));
+    await this.#try('old events', () => this.#drop('events', oldestMs, nowMs));
+    await this.#try('old deliveries', () => this.#drop('deliveries', oldestMs, nowMs));
+    await this.#try('old counts of deliveries', () => this.#drop('delivery_counts', oldestMs, nowMs));
+    await this.#try('old counts of events', () => this.#drop('event_counts', oldestMs, nowMs));
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
     await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
     await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
+    await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
   }
 
   /** What fails does not keep the rest from being done. */

@@ -1,6 +1,6 @@
 import type { Position } from '../domain/page.js';
 import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
-import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
+import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
 
@@ -31,6 +31,7 @@ export async function createWebhook(
     Webhook,
     'id' | 'organization_id' | 'workspace_id' | 'url' | 'event_types' | 'created_at' | 'secret'
   >,
+  webhooksMax: number,
 ): Promise<boolean> {
   // Two creations at once must not both take the last place.
   await client.query({
@@ -56,7 +57,7 @@ export async function createWebhook(
       webhook.created_at,
       webhook.secret,
       new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
-      webhooksPerOrganizationMax,
+      webhooksMax,
     ],
   });
   return rowCount === 1;

@@ -19,26 +19,35 @@ const encoders = {
 type Encoding = keyof typeof encoders;
 const encodings = Object.keys(encoders) as Encoding[];
 
-/** A large file that never changes while the process runs. It is compressed once, not for each request. */
+/** For a path that names the content: what is there never changes. */
+export const forGood = 'public, max-age=31536000, immutable';
+
+/** Images and fonts are compressed already. */
+const compressible = /^(text\/|application\/(json|manifest\+json)|image\/svg)/;
+
+/** A file that never changes while the process runs. It is compressed once, not for each request. */
 export class CompressedFile {
   /** Names the content, for a path that browsers may keep for good. */
   readonly hash: string;
   readonly #location: URL;
   readonly #type: string;
+  readonly #cacheControl: string;
   readonly #compressed = new Map<Encoding, Promise<Buffer>>();
 
-  constructor(location: URL, type: string) {
+  constructor(location: URL, type: string, cacheControl: string) {
     this.#location = location;
     this.#type = type;
+    this.#cacheControl = cacheControl;
     this.hash = createHash('sha256').update(readFileSync(location)).digest('hex').slice(0, 16);
   }
 
   /** Sends the file in the encoding the client prefers. The route adds that to the tag with `markEncoding`. */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const etag = `"${this.hash}"`;
-    reply.header('ETag', etag).header('Cache-Control', 'public, max-age=31536000, immutable');
+    reply.header('ETag', etag).header('Cache-Control', this.#cacheControl);
     if (matchesEtag(request.headers['if-none-match'], etag)) return reply.status(304).send();
-    const encoding = negotiate(request.headers['accept-encoding'] ?? '', encodings);
+    const accepted = compressible.test(this.#type) ? (request.headers['accept-encoding'] ?? '') : '';
+    const encoding = negotiate(accepted, encodings);
     if (encoding) reply.header('Content-Encoding', encoding);
     const bytes = await (encoding ? this.#compress(encoding) : readFile(this.#location));
     return reply.type(this.#type).send(bytes);

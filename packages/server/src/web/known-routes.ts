@@ -43,7 +43,8 @@ export function knownRoutes(app: FastifyInstance): {
 }
 
 function patternOf(url: string): RegExp {
-  return new RegExp(`^${url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`);
+  const escaped = url.replace(/[.+*]/g, '\\$&').replace(/:[^/]+/g, '[^/]+');
+  return new RegExp(`^${escaped.replace(/\\\*$/, '.*')}$`);
 }
 
 /** The path as the router reads it: without an origin, without what follows it, decoded. */

@@ -106,7 +106,10 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 
 /** Scalar does not show the scopes of a bearer token, so the description names them. */
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
-  const required = `Required scopes: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+  const required =
+    scopes.length === 0
+      ? 'Any token will do, whatever its scopes.'
+      : `Required scopes: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
   return description === undefined ? required : `${description}\n\n${required}`;
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { CompressedFile } from './compressed-file.js';
+import { CompressedFile, forGood } from './compressed-file.js';
 import { markEncoding } from './etag.js';
 import { FixedText } from './fixed-text.js';
 
@@ -29,6 +29,7 @@ export function referenceRoutes(app: FastifyInstance): void {
   const scalar = new CompressedFile(
     new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
     'text/javascript; charset=utf-8',
+    forGood,
   );
   const scalarName = `scalar-${scalar.hash}.js`;
   app.get(

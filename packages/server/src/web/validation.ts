@@ -14,6 +14,8 @@ declare module 'fastify' {
     check?: InputCheck;
     /** The handler checks the body itself; its schema only describes it. */
     bodyIsChecked?: boolean;
+    /** The query string is for the page that this route serves. */
+    queryIsIgnored?: boolean;
     validate?: (request: FastifyRequest) => readonly InputFault[];
   }
 }
@@ -34,7 +36,9 @@ export function installValidation(app: FastifyInstance): void {
     const schema = { ...route.schema };
     schema.querystring ??= noQuery;
     route.schema = schema;
-    const query = queryValidator(ajv, schema.querystring as TObject);
+    const query = route.config?.queryIsIgnored
+      ? () => []
+      : queryValidator(ajv, schema.querystring as TObject);
     const body =
       schema.body && !route.config?.bodyIsChecked ? bodyValidator(ajv, schema.body as TSchema) : undefined;
     const check = route.config?.check;

@@ -30,7 +30,7 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
   const { database, url: databaseUrl } = await freshDatabase();
   const secrets = new SecretBox([Buffer.alloc(32, 7)]);
   const secret = secrets.seal('a secret of sixteen and more', webhook.id);
-  await createWebhook(database, { ...webhook, url, event_types: ['*'], created_at: new Date(), secret });
+  await createWebhook(database, { ...webhook, url, event_types: ['*'], created_at: new Date(), secret }, 100);
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];

@@ -22,7 +22,7 @@ test('at the start secrets are encrypted anew with the first key, so that the ol
       created_at: new Date(),
       workspace_id: null,
     };
-    await createWebhook(database, { organization_id: organization, id, secret, ...fields });
+    await createWebhook(database, { organization_id: organization, id, secret, ...fields }, 100);
     if (n === 5)
       await changeWebhook(
         database,

@@ -25,6 +25,7 @@ function token(fields: Partial<Token>): Token {
     expires_at: new Date(nowMs + 1),
     revoked_at: null,
     last_used_at: null,
+    portal: false,
     ...fields,
   };
 }

@@ -15,7 +15,7 @@ async function newWebhook(events: number) {
   const recorded = Array.from({ length: events }, () => event({ organization_id: webhook.organization_id }));
   await recordBatch(database, batch(recorded));
   const created = { created_at: new Date(), secret: Buffer.alloc(1), url: 'http://127.0.0.1/' };
-  await createWebhook(database, { ...webhook, workspace_id: null, event_types: ['*'], ...created });
+  await createWebhook(database, { ...webhook, workspace_id: null, event_types: ['*'], ...created }, 100);
   await changeWebhook(database, webhook, { status: 'active' });
   return webhook;
 }
