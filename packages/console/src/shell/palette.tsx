@@ -73,24 +73,24 @@ export function Palette({ token }: { token: TokenInfo }) {
             }}
             onKeyDown={onKey}
           />
-          {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a listbox of a combobox */}
-          <ul id={listId} role="listbox" aria-label="Results">
+          <div className="results" id={listId} role="listbox" aria-label="Results" tabIndex={-1}>
             {found.map((target, index) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
-              // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the combobox
-              <li
+              <div
                 key={`${target.what} ${target.name}`}
                 id={`${listId}-${index}`}
+                className="result"
                 role="option"
+                tabIndex={-1}
                 aria-selected={target === chosen}
                 onMouseMove={() => setAt(index)}
                 onClick={() => open(target)}
               >
                 <span className="cut">{target.name}</span>
                 <span className="what">{target.what}</span>
-              </li>
+              </div>
             ))}
-          </ul>
+          </div>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

@@ -6,6 +6,14 @@ import { Bones } from '../../parts/bones';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
 
+/** Returns a choice with one more pattern, without what it includes or what includes it. */
+function added(chosen: readonly string[], pattern: string): string[] {
+  if (pattern === '*') return ['*'];
+  const others = chosen.filter((one) => one !== '*');
+  const isDomain = pattern.endsWith('.*');
+  return [...others.filter((one) => !isDomain || domainOf(one) !== domainOf(pattern)), pattern];
+}
+
 /** Chooses event types from the catalogue: all, whole domains, or single ones. */
 export function TypePicker({
   chosen,
@@ -28,12 +36,7 @@ export function TypePicker({
   const domains = Map.groupBy(matching, ({ type }) => domainOf(type));
 
   function toggle(pattern: string, isOn: boolean): void {
-    const others = chosen.filter((one) => one !== pattern && one !== '*');
-    if (!isOn) return onChange(others);
-    if (pattern === '*') return onChange(['*']);
-    const isDomain = pattern.endsWith('.*');
-    const kept = isDomain ? others.filter((one) => domainOf(one) !== domainOf(pattern)) : others;
-    onChange([...kept, pattern]);
+    onChange(isOn ? added(chosen, pattern) : chosen.filter((one) => one !== pattern));
   }
 
   return (
