@@ -61,6 +61,7 @@ create table posthorn.deliveries (
   response text,
   earlier_attempts jsonb,
   bytes integer,
+  evidence jsonb,
   constraint deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 20))),
   constraint deliveries_pkey PRIMARY KEY (organization_id, webhook_id, created_at, id),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
@@ -246,10 +247,18 @@ create table posthorn.webhooks (
   verify_at timestamp(3) with time zone,
   tests_since timestamp(3) with time zone,
   tests integer not null default 0,
+  description text,
+  rate_limit integer,
+  header_names text[] not null default '{}'::text[],
+  headers bytea,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
+  constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
+  constraint webhooks_description_check CHECK ((length(description) <= 256)),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text, 'manual'::text]))),
   constraint webhooks_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100))),
+  constraint webhooks_header_names_check CHECK ((cardinality(header_names) <= 10)),
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
+  constraint webhooks_rate_limit_check CHECK (((rate_limit >= 1) AND (rate_limit <= 1000))),
   constraint webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'unverified'::text, 'disabled'::text])))
 );
 
@@ -275,11 +284,8 @@ CREATE INDEX events_by_workspace ON ONLY posthorn.events USING btree (organizati
 CREATE INDEX handoffs_leased ON posthorn.handoffs USING btree (leased_by);
 CREATE INDEX replays_running ON posthorn.replays USING btree (advanced_at, created_at) WHERE (status = 'running'::text);
 CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_at);
-<<<<<<< HEAD
 CREATE INDEX tokens_of_portal ON posthorn.tokens USING btree (expires_at) WHERE portal;
-=======
 CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
->>>>>>> main
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);
 CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
 CREATE UNIQUE INDEX tokens_by_hash ON posthorn.tokens USING btree (hash);
@@ -298,7 +304,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.audit_hash(previous bytea, entry audit_log) returns bytea
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
--- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, payload json, head text, first integer, more text[], next_ms double precision)
+-- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, head text, first integer, more text[], next_ms double precision)
 -- posthorn.count_deliveries(organization_ids text[], scopes text[], steps smallint[], at_ms double precision[], parts integer[], delivered integer[], failed_attempts integer[], given_up integer[], latencies text[]) returns void
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
 -- posthorn.count_events(most interval) returns boolean
@@ -323,7 +329,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.release_held(at_most integer) returns bigint
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.resource_json(resource resources) returns json
--- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
+-- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
 -- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, zero bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)

@@ -154,7 +154,7 @@ export class DeliveryEngine {
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
     this.#settler.health.note(delivery, outcome, attemptedAt);
-    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
+    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);
@@ -183,6 +183,8 @@ export class DeliveryEngine {
     const message = {
       id,
       body: Buffer.from(envelopeText({ id, type, created_at, organization_id, workspace_id }, payload)),
+      subject: delivery.subject,
+      actor: delivery.actor,
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
     // The webhook may be deleted, disabled or changed while the connection is made.

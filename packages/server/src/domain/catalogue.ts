@@ -64,7 +64,7 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * A delivery carries neither subject nor actor, only the payload. So the payloads that are ours to shape
+ * The envelope carries neither subject nor actor, only the payload. So the payloads that are ours to shape
  * begin with the subject's own `id`, as that of `incident.opened` does.
  */
 const table = {

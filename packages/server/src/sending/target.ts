@@ -1,5 +1,6 @@
 import { type SigningKey, signingKey } from '@posthorn/receiver';
 import type { SecretBox } from '../domain/secret-box.js';
+import { constantHeaders, openHeaders } from '../domain/webhook-headers.js';
 import type { SentWebhook } from '../storage/webhooks.js';
 
 /** Where the requests for a webhook go, and how they are signed. */
@@ -8,6 +9,10 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
+  /** What every request carries, with the webhook's own headers: names and values in turn. */
+  headers: readonly string[];
+  /** Requests per second, at most. */
+  rateLimit: number | undefined;
   key: SigningKey;
   /** The secret before the current one, while its grace lasts. */
   previous: { key: SigningKey; untilMs: number } | undefined;
@@ -21,6 +26,8 @@ export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
     url: new URL(webhook.url),
+    headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
+    rateLimit: webhook.rate_limit ?? undefined,
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
     previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
   };

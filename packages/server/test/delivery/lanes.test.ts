@@ -13,6 +13,7 @@ function delivery(webhook: string, more: Partial<LeasedDelivery> = {}): LeasedDe
     ...{ organization_id: 'ORG-acme', webhook_id: webhook, delivery_created_at: at, attempts: 0 },
     ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
     ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
     ...more,
   };
 }
