@@ -111,7 +111,7 @@ function drawn(
     {
       ...sizeOf(element),
       legend: { show: false },
-      padding: [6, 0, 0, 0],
+      padding: [6, 18, 0, isLow ? 18 : 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { range: () => [first / 1_000, (last + stepMs) / 1_000] },

@@ -7,12 +7,15 @@ export function CodeBlock({
   text,
   what,
   aside,
+  isProgram = false,
   children,
 }: {
   title: ReactNode;
   text: string;
   what: string;
   aside?: ReactNode;
+  /** Programs keep their lines; everything else wraps. */
+  isProgram?: boolean;
   children?: ReactNode;
 }) {
   return (
@@ -23,7 +26,7 @@ export function CodeBlock({
         <CopyButton text={text} what={what} />
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre className="code" tabIndex={0}>
+      <pre className={isProgram ? 'code program' : 'code'} tabIndex={0}>
         {children ?? text}
       </pre>
     </section>

@@ -20,10 +20,10 @@ export function WebhookDay({ webhookId, withP95 = false }: { webhookId: string; 
   const { data } = useQuery({ ...webhookDayQuery(webhookId), enabled: isSeen });
   return (
     <>
-      <td ref={cell} className="wide">
-        {data && <Sparkline stats={data} />}
+      <td className="wide">{data && <Sparkline stats={data} />}</td>
+      <td ref={cell} className="r">
+        {data ? successRate(data) : ''}
       </td>
-      <td className="r">{data ? successRate(data) : ''}</td>
       {withP95 && (
         <td className="r wide">{data?.totals.p95_ms != null ? formatMs(data.totals.p95_ms) : ''}</td>
       )}

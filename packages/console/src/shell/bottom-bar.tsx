@@ -22,7 +22,7 @@ export function BottomBar({ token }: { token: TokenInfo }) {
             <Link
               key={view.to}
               to={view.to}
-              activeProps={{}}
+              activeOptions={{ exact: true, includeSearch: false }}
               aria-current={isWithin(path, view) ? 'page' : undefined}
             >
               <Icon name={view.icon} size={16} />

@@ -16,7 +16,7 @@ export function SideBar({ token }: { token: TokenInfo | undefined }) {
           <Link
             key={view.to}
             to={view.to}
-            activeProps={{}}
+            activeOptions={{ exact: true, includeSearch: false }}
             aria-current={isWithin(path, view) ? 'page' : undefined}
           >
             {view.name}

@@ -8,6 +8,7 @@ import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
 import { webhookName } from '../../parts/webhook-tag';
+import { WithCode } from '../../parts/with-code';
 import { usePermission } from '../../permission';
 import { SchemaTable } from './schema-table';
 
@@ -62,7 +63,7 @@ function Catalogue({ types }: { types: EventType[] }) {
                   key={one.type}
                   to="/event-types"
                   search={(now) => ({ ...now, type: one.type })}
-                  activeProps={{}}
+                  activeOptions={{ exact: true }}
                   aria-current={one.type === type ? 'page' : undefined}
                   className="mono"
                   resetScroll={false}
@@ -90,7 +91,7 @@ function TypeDetail({ type }: { type: EventType }) {
   return (
     <article className="stack">
       <div className="head">
-        <h2 className="mono">{type.type}</h2>
+        <h2 className="mono type-name">{type.type}</h2>
         <span className="grow" />
         <Link to="/events" search={{ type: type.type }} className="btn slim">
           Its events
@@ -101,7 +102,9 @@ function TypeDetail({ type }: { type: EventType }) {
           </Link>
         )}
       </div>
-      <p>{type.description}</p>
+      <p>
+        <WithCode text={type.description} />
+      </p>
       <SchemaTable schema={type.schema} />
       <CodeBlock title="Sample payload" text={text} what="the sample">
         <JsonText text={text} />

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../api/types';
+import { WithCode } from '../../parts/with-code';
 
 interface SchemaRow {
   path: string;
@@ -36,8 +37,8 @@ export function SchemaTable({ schema }: { schema: JsonSchema }) {
     <table className="schema">
       <thead>
         <tr>
-          <th>Field</th>
-          <th>Type</th>
+          <th className="field-col">Field</th>
+          <th className="kind-col">Type</th>
           <th>Meaning</th>
         </tr>
       </thead>
@@ -49,7 +50,9 @@ export function SchemaTable({ schema }: { schema: JsonSchema }) {
               {!row.isRequired && <span className="soft"> optional</span>}
             </td>
             <td className="soft">{row.type}</td>
-            <td>{row.note}</td>
+            <td>
+              <WithCode text={row.note} />
+            </td>
           </tr>
         ))}
       </tbody>

@@ -6,7 +6,7 @@ import { webhooksQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { Loaded } from '../../parts/loaded';
-import { Countdown } from '../../parts/time';
+import { TimeAgo } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 
 /** Where the event went: its deliveries to every webhook. */
@@ -50,12 +50,12 @@ export function EventDeliveries({ event }: { event: StreamEvent }) {
                     <td className="state-col">
                       <DeliveryTag delivery={delivery} />
                     </td>
-                    <td className="r soft outcome-col">
+                    <td className="r soft next-col">
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
                         <>
                           {' · next '}
-                          <Countdown to={delivery.next_attempt_at} />
+                          <TimeAgo at={delivery.next_attempt_at} />
                         </>
                       )}
                     </td>

@@ -70,7 +70,9 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
               </Link>
             </dd>
             <dt>Workspace</dt>
-            <dd className="mono">{event.workspace_id ?? 'none'}</dd>
+            <dd>
+              {event.workspace_id ? <code>{event.workspace_id}</code> : 'none: of the whole organization'}
+            </dd>
           </dl>
           {may.readWebhooks && <EventDeliveries event={event} />}
           <SubjectHistory event={event} />

@@ -55,7 +55,7 @@ function Problem({
       <div>
         <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="strong">
           {webhookName(webhook)}
-        </Link>{' '}
+        </Link>
         {says}
         <p>{then}</p>
       </div>
@@ -71,7 +71,7 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
   return (
     <Problem
       webhook={webhook}
-      says={attempt?.error_detail ?? 'did not accept the latest delivery.'}
+      says={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
       then={
         <>
           {attempt?.remedy}{' '}
@@ -109,12 +109,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
   return (
     <Problem
       webhook={webhook}
-      says={
-        <>
-          receives nothing: it is not verified{failure?.error_detail ? '. ' : '.'}
-          {failure?.error_detail}
-        </>
-      }
+      says={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`}
       then={
         <>
           {failure?.remedy}{' '}
@@ -149,7 +144,7 @@ function DisabledProblem({ webhook }: { webhook: Webhook }) {
   return (
     <Problem
       webhook={webhook}
-      says={disabledBecause[webhook.disabled_reason ?? 'manual']}
+      says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
       then={
         <>
           It receives no events. Mend the receiver, activate the webhook, then replay what it missed.{' '}

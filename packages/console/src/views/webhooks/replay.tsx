@@ -65,7 +65,7 @@ function Form({ webhook }: { webhook: Webhook }) {
     void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
   return (
     <form
-      className="form section"
+      className="form replay section"
       onSubmit={(event) => {
         event.preventDefault();
         key.current = newActionKey();

@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import type { EventType } from '../../api/types';
 import { Bones } from '../../parts/bones';
+import { WithCode } from '../../parts/with-code';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
 
@@ -133,7 +134,9 @@ function Domain({
           />
           <span>
             <code>{type}</code>
-            <span className="what">{description}</span>
+            <span className="what">
+              <WithCode text={description} />
+            </span>
           </span>
         </label>
       ))}

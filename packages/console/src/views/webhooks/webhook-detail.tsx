@@ -78,7 +78,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
             to="/webhooks/$webhookId"
             params={{ webhookId: webhook.id }}
             search={key === 'deliveries' ? {} : { tab: key }}
-            activeProps={{}}
+            activeOptions={{ exact: true }}
             aria-current={shown === key ? 'page' : undefined}
             resetScroll={false}
           >
