@@ -273,6 +273,7 @@ CREATE INDEX deliveries_again ON ONLY posthorn.deliveries USING btree (organizat
 CREATE INDEX deliveries_due ON ONLY posthorn.deliveries USING btree (due_at) WHERE ((status = 'pending'::text) AND (leased_by IS NULL));
 CREATE INDEX deliveries_failed ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, created_at, id) WHERE (status = 'failed'::text);
 CREATE INDEX deliveries_leased ON ONLY posthorn.deliveries USING btree (leased_by, organization_id, webhook_id) WHERE ((status = 'pending'::text) AND (leased_by IS NOT NULL));
+CREATE INDEX deliveries_retrying ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, created_at, id) WHERE ((status = 'pending'::text) AND (attempts > 0));
 CREATE INDEX deliveries_waiting ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, due_at) WHERE ((status = 'pending'::text) AND (leased_by IS NULL));
 CREATE INDEX event_keys_by_age ON posthorn.event_keys USING btree (created_at);
 CREATE INDEX events_by_actor ON ONLY posthorn.events USING btree (organization_id, actor_id, created_at, id);

@@ -1,6 +1,10 @@
 -- What is kept of the latest attempt if it failed, beside its status, error and response (see domain/evidence.ts).
 alter table posthorn.deliveries add column evidence jsonb;
 
+-- Lists what is between attempts. A delivery that succeeds at once, as most do, is never in it.
+create index deliveries_retrying on posthorn.deliveries (organization_id, webhook_id, created_at, id)
+  where status = 'pending' and attempts > 0;
+
 alter table posthorn.webhooks
   add column description  text check (length(description) <= 256),
   -- Deliveries per second on each node.

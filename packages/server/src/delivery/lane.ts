@@ -1,5 +1,6 @@
 import Denque from 'denque';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import { Pace } from './pace.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
@@ -15,6 +16,7 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   track: Track = newTrack;
+  readonly pace = new Pace();
   readonly #fresh = new Denque<LeasedDelivery>();
   /** They take turns with the fresh ones, however many those are. */
   readonly #retries = new Denque<LeasedDelivery>();

@@ -18,6 +18,7 @@ export const limitTable = {
   restMs: [25, 'ms', 'A receiver that refuses at once is asked 160 times a second, not 8,000.'],
   failuresToRestLonger: [500, 'failures', 'A dead receiver is asked less and less.'],
   restFactorMax: [4, 'ratio', '40 attempts a second still notice within 0.1 s that it is back.'],
+  paceSlackMs: [50, 'ms', 'A webhook with a rate limit makes up for a late timer, but for no more.'],
   // Memory
   queued: [30_000, 'deliveries', 'About 50 MB with the usual payloads of 1 kB.'],
   queuedBytes: [64 * MiB, 'bytes', 'Keeps the process under 250 MB whatever payloads hold.'],
@@ -27,6 +28,7 @@ export const limitTable = {
   laneBytes: [16 * MiB, 'bytes', 'A quarter of all: large payloads keep nobody out.'],
   laneQueuedNew: [500, 'deliveries', 'Until it responds, the rest is safer in the database.'],
   laneQueuedFailing: [150, 'deliveries', 'A second of what a failing webhook is sent.'],
+  pacedSeconds: [10, 's', 'What a webhook with a rate limit is sent in this time; the rest is safer stored.'],
   unprovenBytes: [16 * MiB, 'bytes', 'Webhooks that do not respond, together, beside the rest.'],
   recordedShare: [
     0.8,

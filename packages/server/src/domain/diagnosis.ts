@@ -273,7 +273,7 @@ function secondsText(ms: number): string {
 }
 
 /** `16 Nov 2026 21:04:07 UTC`: whoever reads this may be anywhere, and on another day. */
-export function timeText(at: Date): string {
+function timeText(at: Date): string {
   const [, day, month, year, time] = at.toUTCString().split(' ');
   return `${Number(day)} ${month} ${year} ${time} UTC`;
 }

@@ -56,10 +56,10 @@ export const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' })
 
 export const ResponseHeadersSchema = Type.Object(
   {
-    'content-type': Type.Optional(Type.String()),
-    location: Type.Optional(Type.String()),
-    'retry-after': Type.Optional(Type.String()),
-    server: Type.Optional(Type.String()),
+    'content-type': Type.Optional(Type.String({ description: '`Content-Type`.' })),
+    location: Type.Optional(Type.String({ description: '`Location`.' })),
+    'retry-after': Type.Optional(Type.String({ description: '`Retry-After`.' })),
+    server: Type.Optional(Type.String({ description: '`Server`.' })),
   },
   {
     description: 'These headers of the response, if the receiver sent them.',

@@ -74,7 +74,7 @@ export const settingFields = {
         'characters and inner spaces. They are stored encrypted, and no read returns their values. Not allowed: ' +
         '`Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an ' +
         'update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all.',
-      examples: [{ Authorization: 'Bearer 4f1c…' }],
+      examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
   ),
 };

@@ -115,10 +115,7 @@ const ofWebhook = 'webhook_id = w.id';
 /** Said in a way no index can serve: the way in is the event, not all that the webhook ever had. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
-const retrying = [
-  "status = 'pending' and leased_by is null and attempts > 0",
-  "status = 'pending' and leased_by is not null and attempts > 0",
-];
+const retrying = "status = 'pending' and attempts > 0";
 const givenUp = "status = 'failed' and attempts > 0";
 const delivered = "status = 'success'";
 
@@ -128,7 +125,7 @@ function endsOf({ status, final }: DeliveryFilter): readonly string[] {
   return [
     ...(status !== 'failed' && final !== false ? [delivered] : []),
     ...(status !== 'success' && final !== false ? [givenUp] : []),
-    ...(status !== 'success' && final !== true ? retrying : []),
+    ...(status !== 'success' && final !== true ? [retrying] : []),
   ];
 }
 

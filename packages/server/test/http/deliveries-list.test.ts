@@ -159,7 +159,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
         values: [webhook.id],
       });
       await client.query({
-        text: `select posthorn.record_event('invoice.paid', $1, null, '{"type":"user","id":"USR-1"}',
+        text: `select posthorn.record_event('invoice.paid', $1, '{"type":"user","id":"USR-1"}',
                  '{"type":"invoice","id":"INV-1"}', '{}')`,
         values: [tenant.organization],
       });
