@@ -78,7 +78,9 @@ function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, 
 function consoleLine({ console: { url, link, tokenFile } }: Situation, columns: number): Line {
   const title = 'Console: ';
   if (title.length + link.length <= columns) return [title, ['cyan', link]];
-  return spread([[title, ['cyan', url]], [['dim', `  (token: ${tokenFile})`]]], [], columns);
+  const place = `  (token: ${tokenFile})`;
+  const fits = title.length + url.length + place.length <= columns;
+  return [title, ['cyan', url], ...(fits ? ([['dim', place]] as const) : [])];
 }
 
 const figureColumns = [

@@ -87,7 +87,8 @@ describe('the dashboard', () => {
     expect(lines[1]).toMatch(
       /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/- pace$/,
     );
-    expect(lines[2]).toMatch(/^ +first arrival after$/);
+    expect(lines[2]).toBe('Console: http://127.0.0.1:7400/console  (token: .posthorn/demo-token)');
+    expect(lines[3]).toMatch(/^ +first arrival after$/);
     const text = lines.join('\n');
     expect(text).toMatch(/^receiver +what it does +delivered +pending +failed +p50 +p99$/m);
     expect(text).toMatch(/^healthy +answers at once +12,345 +0 +0 +5\d ms +\d+ ms$/m);
@@ -96,7 +97,7 @@ describe('the dashboard', () => {
     expect(text).toMatch(/^all +12,756 +80 +106 /m);
     expect(text).toMatch(/^events by domain +events a second, last 30 s {2}[▁-█]{30}$/m);
     expect(text).toMatch(/^service_line +48 +agent +48 +execution +24 +webhook +36 *$/m);
-    expect(lines.slice(-8).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
+    expect(lines.slice(-7).every((line) => /^04:17:25\.363 {2}\w+\.\w+/.test(line))).toBe(true);
   });
 
   test('has one number for what is pending, in the table', () => {
@@ -109,11 +110,11 @@ describe('the dashboard', () => {
 
   test.each([60, 80, 120, 160])('has its figures one below the other in %i columns', (columns) => {
     const lines = frame(columns, 40);
-    const [above = '', heading = '', ...rows] = lines.slice(2, 10);
+    const [above = '', heading = '', ...rows] = lines.slice(3, 11);
     expect(rows).toHaveLength(6);
     expectBelow(heading, rows, ['delivered', 'pending', 'failed', 'p50', 'p99']);
     expect(above.length).toBe(heading.trimEnd().length);
-    const grid = lines.slice(11, tailStart(lines) - 1);
+    const grid = lines.slice(12, tailStart(lines) - 1);
     const [first = '', ...others] = grid;
     for (const { index } of first.matchAll(/[a-z]\S+/g))
       for (const line of others)
@@ -192,12 +193,12 @@ describe('the dashboard', () => {
 
   test('uses the height it has: first for the tail, then for the single types', () => {
     const tail = (rows: number) => frame(80, rows).filter((line) => line.startsWith('04:17:25'));
-    expect(tail(24)).toHaveLength(9);
-    expect(tail(35)).toHaveLength(20);
-    expect(frame(80, 35).join('\n')).toContain('events by domain');
-    expect(tail(36)).toHaveLength(8);
-    expect(frame(80, 36).join('\n')).toMatch(/^events by type /m);
-    expect(tail(50)).toHaveLength(22);
+    expect(tail(24)).toHaveLength(8);
+    expect(tail(36)).toHaveLength(20);
+    expect(frame(80, 36).join('\n')).toContain('events by domain');
+    expect(tail(37)).toHaveLength(8);
+    expect(frame(80, 37).join('\n')).toMatch(/^events by type /m);
+    expect(tail(50)).toHaveLength(21);
   });
 
   test('tells of trouble in its last line, and that it is ending in its first', () => {

@@ -19,7 +19,7 @@ export function usualInterval(rangeMs: number): Interval {
 }
 
 /** Returns the start of the interval that a time is in, in UTC. */
-export function startOf(interval: Interval, ms: number): number {
+function startOf(interval: Interval, ms: number): number {
   return ms - (ms % intervalMs[interval]);
 }
 

@@ -4,12 +4,12 @@ import { scopes } from '../domain/token.js';
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });
 
-export const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
+const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
   description: 'What the token may do.',
   examples: [['events:read', 'webhooks:read']],
 });
 
-export const ActorSchema = Type.Object(
+const ActorSchema = Type.Object(
   {
     type: Type.String({ description: 'Type.', examples: ['user'] }),
     id: Type.String({ description: 'ID.', examples: ['USR-ada'] }),
