@@ -27,7 +27,11 @@ export async function buildConsole() {
   const digest = digestOfSources();
   if (existsSync(mark) && readFileSync(mark, 'utf8') === digest) return;
   const { build } = await import('vite');
+  // Tests build too, and React would come with its checks for development.
+  const before = process.env.NODE_ENV;
+  process.env.NODE_ENV = 'production';
   await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
+  if (before !== undefined) process.env.NODE_ENV = before;
   writeFileSync(mark, digest);
 }
 

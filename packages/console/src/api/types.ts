@@ -108,7 +108,8 @@ export interface Delivery {
 export interface SentRequest {
   url: string;
   headers: Record<string, string | null>;
-  body: string;
+  /** Null if the token may not read events. */
+  body: string | null;
 }
 
 export interface Attempt {

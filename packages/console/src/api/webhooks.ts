@@ -18,7 +18,7 @@ export const webhooksQuery = queryOptions({
     } while (cursor);
     return all;
   },
-  staleTime: 5_000,
+  staleTime: 1_000,
 });
 
 export const webhookQuery = (id: string) =>

@@ -32,10 +32,17 @@ export function RequestBox({ request, isRaw }: { request: SentRequest; isRaw: bo
     <CodeBlock
       title="Request"
       what="the request"
-      text={rawText(headers, request.body)}
+      text={rawText(headers, request.body ?? '')}
       aside={<code title={request.url}>POST {request.url}</code>}
     >
-      <Message headers={headers} body={request.body} isRaw={isRaw} />
+      {request.body === null ? (
+        <>
+          <Message headers={headers} body="" isRaw={isRaw} />
+          <span className="soft">The body needs the scope events:read.</span>
+        </>
+      ) : (
+        <Message headers={headers} body={request.body} isRaw={isRaw} />
+      )}
     </CodeBlock>
   );
 }

@@ -32,7 +32,7 @@ export function TopBar({ token }: { token: TokenInfo | undefined }) {
       >
         {shownZone === 'utc' ? 'UTC' : 'Local time'}
       </button>
-      <button type="button" className="pill" onClick={() => overlay.set('palette')} aria-label="Go anywhere">
+      <button type="button" className="pill" onClick={() => overlay.set('palette')} title="Go anywhere">
         <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd> Search
       </button>
     </header>

@@ -31,7 +31,11 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
   const { database, url: databaseUrl } = await freshDatabase();
   const secrets = new SecretBox([Buffer.alloc(32, 7)]);
   const secret = secrets.seal('a secret of sixteen and more', webhook.id);
-  await createWebhook(database, { ...webhook, url, event_types: ['*'], created_at: new Date(), secret, ...noSettings }, 100);
+  await createWebhook(
+    database,
+    { ...webhook, url, event_types: ['*'], created_at: new Date(), secret, ...noSettings },
+    100,
+  );
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];

@@ -20,7 +20,7 @@ import { NoScopes } from './no-scopes';
 import { Problems } from './problems';
 import { WebhookSummary } from './webhook-summary';
 
-const slowMs = 30_000;
+const slowMs = 15_000;
 
 /** Is something wrong, and why? Then the figures. */
 export function Overview() {
