@@ -58,5 +58,6 @@ export function webhookBody(webhook: Webhook) {
     last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
     last_delivery_status: webhook.last_delivery_status,
     verification_failure: status === 'unverified' && failure ? failureBody(failure, webhook.url) : null,
+    previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
   };
 }

@@ -123,6 +123,10 @@ const fields = {
     description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
     examples: [null],
   }),
+  previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'Time until when the secret before the current one also signs. Null if there is none.',
+    examples: [null],
+  }),
 };
 
 /** One webhook. No read ever returns its secret. */

@@ -144,7 +144,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
       });
       const verified = (await verifyAndSettle(options, unverified)) ?? unverified;
-      const { disabled_reason, last_delivery_at, last_delivery_status, ...data } = webhookBody(verified);
+      const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
+        webhookBody(verified);
       return reply
         .status(201)
         .header('Location', `/v1/webhooks/${id}`)
