@@ -6,6 +6,9 @@ import { type Fault, faultsFromAjv } from './fault.js';
 /** All that is wrong with the payload of an event of that type; empty where nothing is. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
+/** Checks schemas themselves. Preparing that takes longer than all else, so it happens once. */
+const schemaCheck = new Ajv2020();
+
 /**
  * Schemas are compiled when first needed, once each. One that cannot be compiled, which only a further
  * type can have, throws then: whoever adds types validates their samples at the start.
@@ -20,12 +23,14 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     strictTypes: false,
     strictTuples: false,
     strictRequired: false,
+    validateSchema: false,
   });
   addFormats.default(ajv);
 
   function validatorOf({ type, schema }: EventType): ValidateFunction {
     let validate = compiled.get(type);
     if (!validate) {
+      schemaCheck.validateSchema(schema, true);
       validate = ajv.compile(schema);
       compiled.set(type, validate);
     }

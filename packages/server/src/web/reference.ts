@@ -21,15 +21,23 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+let scalarFile: CompressedFile | undefined;
+
+/** Returns Scalar's script, which is read and compressed once for both listeners. */
+function scalarScript(): CompressedFile {
+  scalarFile ??= new CompressedFile(
+    new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
+    'text/javascript; charset=utf-8',
+  );
+  return scalarFile;
+}
+
 /**
  * Serves the API reference at `/docs`: Scalar, which reads `/openapi.json`. Its script comes from the package
  * for Fastify, which brings 15 packages with it; `@scalar/api-reference` has the same script and brings 270.
  */
 export function referenceRoutes(app: FastifyInstance): void {
-  const scalar = new CompressedFile(
-    new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
-    'text/javascript; charset=utf-8',
-  );
+  const scalar = scalarScript();
   const scalarName = `scalar-${scalar.hash}.js`;
   app.get(
     `/docs/assets/${scalarName}`,
