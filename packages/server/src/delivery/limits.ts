@@ -66,6 +66,9 @@ export const limitTable = {
   sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator has to act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine can open no further connection.'],
   drainMs: [8_500, 'ms', 'A stop has 10 s for everything.'],
+  // Beside deliveries
+  verificationMs: [5_000, 'ms', 'A receiver that takes longer for a verification is not ready.'],
+  verifyEveryMs: [2_000, 'ms', 'Finds webhooks that are due to be verified again, after a minute or more.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 
 export const limits = Object.fromEntries(

@@ -7,25 +7,31 @@ import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
 
-const verificationMsMax = 5_000;
-
 /** Requests that belong to no delivery: the verification of a webhook, and test events. */
 export class Prober {
   readonly #sender: Sender;
   readonly #secrets: SecretBox;
   readonly #timeoutMs: number;
+  readonly #limits: { readonly verificationMs: number };
 
-  constructor(sender: Sender, secrets: SecretBox, timeoutMs: number) {
+  constructor(
+    sender: Sender,
+    secrets: SecretBox,
+    timeoutMs: number,
+    limits: { readonly verificationMs: number },
+  ) {
     this.#sender = sender;
     this.#secrets = secrets;
     this.#timeoutMs = timeoutMs;
+    this.#limits = limits;
   }
 
-  /** Sends the signed verification request; exactly 200 within 5 s counts. Undefined where it did. */
+  /** Sends the signed verification request; exactly 200 in time counts. Undefined where it did. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const challenge = randomBytes(24).toString('base64url');
     const payload = JSON.stringify({ webhook_id: webhook.id, challenge });
-    const { outcome } = await this.#send(webhook, 'webhook.verification', payload, verificationMsMax, false);
+    const { verificationMs } = this.#limits;
+    const { outcome } = await this.#send(webhook, 'webhook.verification', payload, verificationMs, false);
     if (outcome.kind === 'answered' && outcome.httpStatus === 200) return undefined;
     const answered = outcome.kind === 'answered';
     return {
