@@ -17,7 +17,7 @@ export async function freshDatabase(empty = false): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl');
   await administer(
     adminUrl,
-    `create database ${name} template ${empty ? 'template0' : inject('templateName')}`,
+    `create database ${name} template ${empty ? 'template0' : inject('templateName')} strategy file_copy`,
   );
   const url = urlOf(adminUrl, name);
   const database = new Database({ connectionString: url });

@@ -45,22 +45,29 @@ interface SharedPostgres {
   close: () => Promise<void>;
 }
 
+/** Copies sync nothing to the disk: what a killed process has written, the kernel keeps. */
 async function prepare(directory: string): Promise<void> {
   const embedded = await openEmbedded(directory, 'command');
   await migrateAll(embedded.connection);
+  await administer(urlOfSocket(embedded.connection.host), 'alter system set fsync = off');
   await embedded.close();
 }
+
+const urlOfSocket = (host: string) => `postgres://posthorn@/postgres?host=${encodeURIComponent(host)}`;
 
 /** Starts a copy of the prepared database. Its own database is the template. */
 async function openShared(prepared: string, directory: string): Promise<SharedPostgres> {
   copyDirectory(prepared, directory);
   const embedded = await openEmbedded(directory, 'command');
   const { host, database: templateName } = embedded.connection;
-  const adminUrl = `postgres://posthorn@/postgres?host=${encodeURIComponent(host)}`;
+  const adminUrl = urlOfSocket(host);
   // This cluster lives as long as the run. Tests of crashes have clusters of their own.
   await administer(
     adminUrl,
-    ...['fsync', 'synchronous_commit', 'full_page_writes'].map((name) => `alter system set ${name} = off`),
+    'alter system set synchronous_commit = off',
+    'alter system set full_page_writes = off',
+    // Each test that needs a database copies the template, hundreds of times in a run.
+    'alter system set file_copy_method = clone',
     'select pg_reload_conf()',
   );
   return { adminUrl, templateName, close: () => embedded.close() };
