@@ -1,9 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome, Verdict } from '../domain/delivery.js';
 
-const verdicts: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone'];
-
-/** Counts what this process does, for Prometheus. */
+/** Collects the metrics of this process for Prometheus. */
 export class Metrics {
   readonly registry = new Registry();
   readonly eventsRecorded = new Counter({
@@ -19,13 +17,19 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  // Both together take 0.8 µs for each attempt.
   readonly #attempts = new Counter({
     name: 'posthorn_delivery_attempts_total',
-    help: 'Delivery attempts by what followed from them',
+    help: 'Delivery attempts by verdict',
     labelNames: ['verdict'],
     registers: [this.registry],
   });
+  /** Looked up once, because finding a counter by its label costs several times as much. */
+  readonly #attemptsBy = {
+    delivered: this.#attempts.labels('delivered'),
+    retry: this.#attempts.labels('retry'),
+    given_up: this.#attempts.labels('given_up'),
+    gone: this.#attempts.labels('gone'),
+  } satisfies Record<Verdict['kind'], unknown>;
   readonly #attemptSeconds = new Histogram({
     name: 'posthorn_delivery_attempt_duration_seconds',
     help: 'Time from the start of an attempt to its status, or to its failure',
@@ -35,12 +39,12 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    // A series that is missing until its first attempt breaks rates and alerts.
-    for (const verdict of verdicts) this.#attempts.inc({ verdict }, 0);
+    // Without a series until the first attempt, rates and alerts would not work.
+    for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
   }
 
   observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
-    this.#attempts.inc({ verdict });
+    this.#attemptsBy[verdict].inc();
     this.#attemptSeconds.observe(outcome.durationMs / 1000);
   }
 
@@ -58,7 +62,7 @@ export class Metrics {
     });
   }
 
-  /** Watches an age that the database knows. It is NaN while the database is out of reach. */
+  /** Adds a gauge for an age that is read from the database. It is NaN while the database is unreachable. */
   watchAge(name: string, help: string, readSeconds: () => Promise<number>): void {
     const gauge: Gauge = new Gauge({
       ...{ name, help, registers: [this.registry] },
