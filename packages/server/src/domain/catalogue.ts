@@ -26,8 +26,8 @@ function entry<Schema extends TSchema>(fields: Entry<Schema>): Entry<Schema> {
 }
 
 /**
- * Describes a payload whose fields are not fixed: external producers record what they know. No field is required, but
- * a field that is present must have the type given here.
+ * Describes a payload whose fields are not fixed: producers record what they know. No field is required, but a field
+ * that is present must have the type given here.
  */
 function open<Fields extends TProperties>(fields: Fields) {
   return Type.Partial(Type.Object(fields));
@@ -64,8 +64,8 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The body of a webhook request contains the payload, but neither subject nor actor. Payloads that we designed therefore start
- * with the `id` of the subject, like that of `incident.opened`.
+ * The body of a webhook request contains the payload, but neither subject nor actor. So the payloads that we designed
+ * start with the `id` of the subject, as in `incident.opened`.
  */
 const table = {
   'service_line.activated': entry({
@@ -286,7 +286,7 @@ const table = {
       previous_status: 'open',
       new_status: 'resolved',
       severity: 'p1',
-      resolution: 'The stuck mail queue was restarted and worked off.',
+      resolution: 'The stuck mail queue was restarted and has caught up.',
       duration_ms: 4380000,
     },
   }),
@@ -307,7 +307,7 @@ const table = {
       service_line_id: line,
       previous_severity: 'p2',
       new_severity: 'p1',
-      reason: 'A second region is hit.',
+      reason: 'A second region is affected.',
     },
   }),
 
@@ -371,7 +371,7 @@ const table = {
       duration_ms: 120000,
       tokens_used: 9120,
       error_code: 'tool_timeout',
-      error_message: 'The ticket system did not answer within 120 s.',
+      error_message: 'The ticket system did not respond within 120 s.',
       retryable: true,
     },
   }),
@@ -518,7 +518,7 @@ const table = {
       provider: 'zendesk',
       previous_status: 'connected',
       new_status: 'disconnected',
-      reason: 'Access was withdrawn at the provider.',
+      reason: 'Access was revoked at the provider.',
     },
   }),
 
@@ -837,7 +837,7 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
  * names are cheap.
  */
 function nearestOf(types: Iterable<string>, name: string): string | undefined {
-  // A longer name is no misspelling, and the cost of the distance grows with the length.
+  // A longer name is not a misspelling, and the cost of the distance grows with the length.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
