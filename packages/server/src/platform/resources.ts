@@ -31,7 +31,7 @@ export class InvalidResource extends Error {
   }
 }
 
-/** Reports a resource that does not exist, as far as the transaction sees. */
+/** Reports a resource that does not exist, as far as the transaction can see. */
 export class ResourceNotFound extends Error {
   override name = 'ResourceNotFound';
 }
