@@ -222,7 +222,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
         POSTHORN_LOG_LEVEL: 'silent',
       },
       new RegExp(
-        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program listens there; ` +
+        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program is listening on it; ` +
           'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
       ),
     );
