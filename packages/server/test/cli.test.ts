@@ -179,7 +179,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     expectFailure(
       ['serve'],
       unreachable,
-      /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: /,
+      /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL\. Expected /,
     ));
 
   test('an unreadable catalogue', () =>
