@@ -102,7 +102,7 @@ const table = {
       id: line,
       previous_status: 'active',
       new_status: 'paused',
-      reason: 'Customer asked for a stop during their stocktaking.',
+      reason: 'The customer asked to pause during stocktaking.',
       resume_expected_at: '2026-08-17T07:00:00.000Z',
     },
   }),
@@ -217,7 +217,7 @@ const table = {
       currency: 'EUR',
       payment_method: 'sepa_debit',
       failure_code: 'insufficient_funds',
-      failure_reason: 'The account does not cover the amount.',
+      failure_reason: 'The account balance is too low.',
       attempt: 1,
       next_attempt_at: '2026-08-15T06:00:00.000Z',
     },
@@ -405,7 +405,7 @@ const table = {
     subject: 'user',
     schema: open({
       id: text('User ID (`USR-*`).'),
-      email: text('Email address of the invitation.'),
+      email: text('Email address that the invitation was sent to.'),
       role: text('Role of the user.'),
       invited_by: text('ID of the user who sent the invitation (`USR-*`).'),
       expires_at: nullableTime('Time when the invitation expires. Null if it does not.'),
@@ -437,7 +437,7 @@ const table = {
     },
   }),
   'user.deactivated': entry({
-    description: 'A user was deactivated and has no more access to the organization.',
+    description: 'A user was deactivated and no longer has access to the organization.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
@@ -467,7 +467,7 @@ const table = {
       provider: text('External system, such as `zendesk`.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      scopes: list('Permissions of the platform in the external system.'),
+      scopes: list('Permissions that the platform has in the external system.'),
     }),
     sample: {
       id: integration,
@@ -541,7 +541,7 @@ const table = {
       task_id: task,
       previous_status: 'running',
       new_status: 'blocked',
-      reason: 'Approval of the refund is missing.',
+      reason: 'The refund has not been approved yet.',
     },
   }),
   'execution.resumed': entry({
@@ -577,7 +577,7 @@ const table = {
     schema: open({
       id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      utilisation: amount('Share of the capacity in use. 1 is full use, and more is overload.'),
+      utilisation: amount('Share of the capacity in use. 1 means full use, and more than 1 means overload.'),
       threshold: amount('Threshold that was crossed.'),
       window_ms: count('Period of the measurement in milliseconds.'),
     }),
