@@ -130,7 +130,7 @@ function schemaOf(lifecycle: Lifecycle, move: string | undefined): TObject {
 }
 
 function notFound(name: string, id: string): ResourceNotFound {
-  return new ResourceNotFound(`there is no ${id} among the ${name}`);
+  return new ResourceNotFound(`there is no ${id} in ${name}`);
 }
 
 function resultOf(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
