@@ -113,6 +113,5 @@ describe.runIf(go)(`the receiver in Go${go ? '' : ' (skipped: no go here)'}`, as
     for (const secret of secrets) {
       expect(await exercise(program, [], secret)).toContain('INV-ü is paid: 1999 EUR\n');
     }
-  }, // The first build compiles the HTTP library of Go.
-  180_000);
+  }, 180_000); // The first build compiles the HTTP library of Go.
 });
