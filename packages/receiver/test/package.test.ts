@@ -19,7 +19,9 @@ const entries = Object.keys(manifest.exports).filter((entry) => entry !== './pac
 const directory = await mkdtemp(join(tmpdir(), 'posthorn-receiver-'));
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-const packed = await run('npm', ['pack', '--json', '--pack-destination', directory], { cwd: root });
+const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
+  cwd: root,
+});
 const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }];
 const tarball = join(directory, filename);
 const packedBytes = Uint8Array.from(await readFile(tarball));

@@ -5,6 +5,7 @@ import {
   memorySeen,
   type Outcome,
   type ReceiverOptions,
+  type Seen,
 } from '../src/index.js';
 import { type SignedRequestOptions, signedRequest } from '../src/testing.js';
 
@@ -80,6 +81,25 @@ describe('handlers', () => {
     createReceiver({ secret, on: { 'invoice.payed': () => {} } });
     // @ts-expect-error: nor such a domain
     createReceiver({ secret, on: { 'invoices.*': () => {} } });
+  });
+
+  test('get the context that seen gives them', async () => {
+    const notes: string[] = [];
+    const seen: Seen<{ note(text: string): void }> = {
+      async once(id, work) {
+        await work({ note: (text) => notes.push(`${id}: ${text}`) });
+        return true;
+      },
+    };
+    const receiver = createReceiver({
+      secret,
+      seen,
+      on: { 'invoice.paid': ({ data }, { note }) => note(`${data.currency}`) },
+    });
+    const options = { secret, envelope: { id: 'EVT-1' }, data: { currency: 'SEK' } };
+    const { body, headers } = signedRequest('invoice.paid', options);
+    await receiver.receive(body, headers);
+    expect(notes).toEqual(['EVT-1: SEK']);
   });
 
   test('must be functions', () => {
