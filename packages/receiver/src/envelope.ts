@@ -8,17 +8,19 @@ export interface Envelope<Data = Record<string, unknown>, Type extends string = 
   organization_id: string;
   workspace_id: string | null;
   data: Data;
-  /** Only on requests sent by the test endpoint. */
+  /** Present only on requests of the test endpoint. */
   test?: true;
 }
 
-/** What `data` contains, by the type of the envelope. A receiver can declare the types that its operator added. */
+/**
+ * The type of `data` for each envelope type. A receiver can add the types of its installation by declaration merging.
+ */
 export interface EnvelopeData extends EventData {
-  /** Checks that the receiver is there. It is not about an event. */
+  /** The verification request. It belongs to no event. */
   'webhook.verification': { webhook_id: string; challenge: string };
 }
 
-/** An envelope of these types, by default of every known type: a union that narrows on `type`. */
+/** An envelope of these types, or of all known types: a union that narrows on `type`. */
 export type EnvelopeOf<Type extends keyof EnvelopeData = keyof EnvelopeData> = {
   [Each in Type]: Envelope<EnvelopeData[Each], Each>;
 }[Type];

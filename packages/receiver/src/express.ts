@@ -4,7 +4,7 @@ import { nodeHandler } from './node.js';
 export type { NodeHandlerOptions as ExpressHandlerOptions } from './node.js';
 
 /**
- * Makes a request handler of a receiver. Register it before `express.json()`. If that is not possible, give the
+ * Returns a request handler for a receiver. Register it before `express.json()`. If that is not possible, give the
  * parser `keepRawBody`.
  */
 export const expressHandler: typeof nodeHandler = nodeHandler;

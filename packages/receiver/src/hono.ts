@@ -9,7 +9,7 @@ export interface HonoHandlerOptions {
   maxBytes?: number | undefined;
 }
 
-/** Makes a handler of a receiver. A middleware may have read the body before: Hono keeps the bytes. */
+/** Returns a handler for a receiver. A middleware may have read the body before: Hono keeps the bytes. */
 export function honoHandler(
   receiver: Receiver,
   { maxBytes = MAX_BYTES }: HonoHandlerOptions = {},

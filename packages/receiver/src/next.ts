@@ -4,7 +4,7 @@ import { type WebHandlerOptions, webHandler } from './web.js';
 export type { WebHandlerOptions as NextRouteOptions } from './web.js';
 
 /**
- * Makes a route handler of a receiver: `export const { POST } = nextRoute(receiver)` in `app/…/route.ts`. With
+ * Returns a route handler for a receiver: `export const { POST } = nextRoute(receiver)` in `app/…/route.ts`. With
  * `respondFirst`, pass `after` from `next/server` as `waitUntil`.
  */
 export function nextRoute(

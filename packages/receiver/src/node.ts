@@ -12,7 +12,7 @@ export interface NodeHandlerOptions {
 type Request = IncomingMessage & { body?: unknown; rawBody?: unknown };
 
 /**
- * Makes a request listener of a receiver, for `node:http` and every framework that passes its objects on. It
+ * Returns a request listener for a receiver, for `node:http` and every framework that passes its objects on. It
  * reads the body itself. It needs no body parser.
  */
 export function nodeHandler(

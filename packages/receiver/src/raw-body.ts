@@ -1,4 +1,4 @@
-/** Bodies that adapters read. The service sends at most 8 MiB of payload. */
+/** The longest body that adapters read by default. The service takes events of up to 8 MiB over HTTP. */
 export const MAX_BYTES = 10 * 1024 * 1024;
 
 export const TOO_LARGE = 'too_large: The body has too many bytes.';

@@ -5,7 +5,7 @@ import { header, type ReceivedHeaders, type Refusal, type Secret, verify } from 
 
 type DomainOf<Type> = Type extends `${infer Domain}.${string}` ? Domain : never;
 
-/** What a handler can be for: a type, all types of a domain, or all types. */
+/** What a handler can handle: a type, all types of a domain, or all types. */
 export type Pattern = EventType | `${DomainOf<EventType>}.*` | '*';
 
 type Matching<Of extends Pattern> = Of extends '*'
@@ -14,7 +14,7 @@ type Matching<Of extends Pattern> = Of extends '*'
     ? EnvelopeOf<Extract<EventType, `${Domain}.${string}`>>
     : EnvelopeOf<Extract<EventType, Of>>;
 
-/** Handlers by what they are for. The most specific one runs: the type, then the domain, then `*`. */
+/** Handlers by what they handle. Only the most specific one runs: that of the type, then the domain, then `*`. */
 export type Handlers<Context = undefined> = {
   [Of in Pattern]?: (event: Matching<Of>, context: Context) => unknown;
 };

@@ -3,20 +3,20 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 /** A body as it is sent: text, or its bytes. */
 export type Body = string | Uint8Array;
 
-/** A secret made ready once, for many signatures. Logging one shows no key bytes. */
+/** A secret prepared for many signatures. Logging it shows no key bytes. */
 export interface SigningKey {
-  /** Keys `X-Service-Signature`: the secret's UTF-8 bytes, `whsec_` included. */
+  /** Key of `X-Service-Signature`: the UTF-8 bytes of the secret, including `whsec_`. */
   readonly service: KeyObject;
-  /** Keys `webhook-signature`: what follows `whsec_`, decoded, else the same as `service`. */
+  /** Key of `webhook-signature`: the decoded part after `whsec_`, or else the same as `service`. */
   readonly standard: KeyObject;
 }
 
 export interface SignOptions {
-  /** The event's id. Without a full stop: it separates the signed fields. */
+  /** The event id. It must not contain a full stop, which separates the signed fields. */
   id: string;
   timestamp: Date;
   key: SigningKey | string;
-  /** The secret before a rotation, as long as its grace lasts. */
+  /** The previous secret, during its grace period. */
   previous?: SigningKey | string | undefined;
 }
 
@@ -28,13 +28,13 @@ export type SignatureHeaders = {
   'webhook-signature': string;
 };
 
-// Exactly what the standardwebhooks package decodes, and it throws on the rest: padding may be missing,
-// and a single character left over after the groups of four is dropped unseen.
+// Exactly what the standardwebhooks package decodes; it throws on anything else. Padding may be missing, and a single
+// character after the groups of four is silently dropped.
 const DECODABLE = /^(?=.{4})(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}|[^=])?={0,2}$/s;
 
 /**
- * Prepares a secret. A `whsec_` secret whose rest is not base64 is no Standard Webhooks secret; it is used as
- * it is, like every other secret that a user chose.
+ * Prepares a secret for signing. A `whsec_` secret that is not base64 is not a Standard Webhooks secret and is used
+ * as it is, like any other secret that a user chose. Throws if the secret is empty.
  */
 export function signingKey(secret: string): SigningKey {
   if (secret === '') throw new TypeError('an empty secret would sign for everyone');

@@ -26,7 +26,7 @@ export interface SignedRequest<Type extends keyof EnvelopeData = keyof EnvelopeD
   event: EnvelopeOf<Type>;
 }
 
-/** Makes a signed request with the catalogue's sample of this type, for the tests of a receiver. */
+/** Returns a signed request with the catalogue's sample of this type, for the tests of a receiver. */
 export function signedRequest<Type extends keyof EnvelopeData>(
   type: Type,
   { secret, data, envelope, previous, sentAt = new Date(), fault }: SignedRequestOptions<Type>,
@@ -61,7 +61,7 @@ export function signedRequest<Type extends keyof EnvelopeData>(
   return { method: 'POST', headers, body: sent, event };
 }
 
-/** Makes the same as a Web `Request` to this URL. */
+/** Returns the same as a Web `Request` to this URL. */
 export function signedWebRequest<Type extends keyof EnvelopeData>(
   url: string | URL,
   type: Type,

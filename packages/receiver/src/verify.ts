@@ -9,10 +9,10 @@ export type ReceivedHeaders =
 export type Secret = SigningKey | string | undefined;
 
 export interface VerifyOptions {
-  /** How far `webhook-timestamp` may be from now, either way. Default 300. */
+  /** The maximum difference between `webhook-timestamp` and now, in either direction. Default: 300. */
   toleranceSeconds?: number | undefined;
   now?: Date | undefined;
-  /** Accept only `webhook-signature`, which covers the time of sending: nobody can replay old requests. */
+  /** Accept only `webhook-signature`, which covers the time. This prevents replays of old requests. */
   requireTimestamp?: boolean | undefined;
 }
 
@@ -28,7 +28,7 @@ export type Refusal =
   | 'timestamp_too_old'
   | 'timestamp_in_future';
 
-/** `signedAt` is null if only `X-Service-Signature` matched, which covers no time. */
+/** `signedAt` is null if only `X-Service-Signature` matched, which does not cover the time. */
 export type Verification =
   | { ok: true; signedAt: Date | null }
   | { ok: false; reason: Refusal; detail: string };
@@ -41,9 +41,9 @@ const KEEP_RAW =
   "parseAs: 'buffer'; elsewhere, use request.text().";
 
 /**
- * Checks that the request was signed with one of the secrets. A valid `webhook-signature`,
- * `X-Service-Signature` or `X-Service-Signature-Previous` is enough. If there is a `webhook-timestamp`, it must
- * be near now, but whoever replays a request can leave it out: see `requireTimestamp`.
+ * Checks whether the request was signed with one of the secrets. One valid `webhook-signature`, `X-Service-Signature`
+ * or `X-Service-Signature-Previous` is enough. A `webhook-timestamp`, if present, must be close to now. An attacker
+ * who replays a request can leave it out: see `requireTimestamp`.
  */
 export function verify(
   rawBody: Body | ArrayBuffer,
@@ -83,7 +83,7 @@ export function verify(
     return refuse('malformed_timestamp', 'webhook-timestamp is not a whole number of seconds.');
   }
 
-  // With a full stop in the id, a part of one signed body could pass for another id, time and body.
+  // With a full stop in the id, part of a signed body could pass as another id, time and body.
   const standardGiven = timestamped && !id.includes('.') ? standardDigests(standard) : [];
   const serviceGiven = options.requireTimestamp ? [] : service.flatMap(serviceDigests);
   if (standardGiven.length + serviceGiven.length === 0) {
@@ -112,7 +112,7 @@ export function verify(
   if (seconds !== undefined) {
     const tolerance = options.toleranceSeconds ?? 300;
     const age = Math.floor((options.now ?? new Date()).getTime() / 1000) - Number(seconds);
-    // Negated, so that a NaN among them refuses.
+    // Negated, so that NaN is refused.
     const limit = `${tolerance} s are allowed. Check the clock of this machine.`;
     if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago, ${limit}`);
     if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now, ${limit}`);
@@ -120,7 +120,7 @@ export function verify(
   return { ok: true, signedAt };
 }
 
-// An environment variable that is not set ends up here; anyone can sign with ''.
+// An unset environment variable ends up here, and anyone can sign with ''.
 function isUsable(secret: Secret): secret is SigningKey | string {
   return typeof secret === 'string' ? secret !== '' : Boolean(secret?.service && secret.standard);
 }
@@ -135,7 +135,7 @@ export function header(headers: ReceivedHeaders, name: string): string | undefin
   return values.length > 0 ? values.join(', ') : undefined;
 }
 
-// Both also read what Node and Headers make of a repeated header: one value, joined by comma and space.
+// Both also accept a repeated header as Node and Headers join it: one value, separated by comma and space.
 function serviceDigests(value: string): string[] {
   return value
     .split(/[\s,]+/)
@@ -146,7 +146,7 @@ function standardDigests(value: string): string[] {
   return value.split(/,?\s+/).flatMap((part) => /^v1,([A-Za-z0-9+/]{43}=)$/.exec(part)?.[1] ?? []);
 }
 
-// Given digests have passed a pattern of fixed length, so both sides have as many bytes.
+// The given digests matched a pattern of fixed length, so both sides have the same length.
 function matches(given: string[], keys: SigningKey[], digest: (key: SigningKey) => string): boolean {
   if (given.length === 0) return false;
   return keys.some((key) => {
@@ -164,8 +164,8 @@ function malformed(service: string | undefined): string {
 }
 
 /**
- * Says what shows that the body is not the one that arrived. A body that was serialised again to the same
- * length and lost its first form, for example the order of its keys, looks like one that was never signed.
+ * Returns evidence that the body is not the one that was sent. A body re-serialised to the same length, for example
+ * with reordered keys, cannot be distinguished from one that was never signed.
  */
 function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => boolean) {
   const length = Buffer.byteLength(body);
@@ -187,8 +187,8 @@ function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => 
 }
 
 /**
- * Says what is wrong with the form of a secret, if the signature matches once that is put right. Only whoever
- * knows the secret can make it match, so this tells others nothing.
+ * Returns what is wrong with the form of a secret, if the signature matches without that fault. Only a request that
+ * was signed with the real secret can match, so this reveals nothing to an attacker.
  */
 function misspelt(secrets: (SigningKey | string)[], fits: (other: string) => boolean): string | undefined {
   for (const secret of secrets) {

@@ -12,7 +12,7 @@ export interface WebHandlerOptions {
   waitUntil?: WaitUntil;
 }
 
-/** Makes a function from `Request` to `Response` of a receiver. It reads the body itself. */
+/** Returns a function from `Request` to `Response` for a receiver. It reads the body itself. */
 export function webHandler(
   receiver: Receiver,
   { maxBytes = MAX_BYTES, waitUntil }: WebHandlerOptions = {},

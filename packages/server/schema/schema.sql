@@ -66,6 +66,35 @@ create table posthorn.deliveries (
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
 ) partition by RANGE (created_at);
 
+create table posthorn.delivery_counts (
+  organization_id text collate "C" not null,
+  scope text collate "C" not null,
+  step smallint not null,
+  at timestamp(3) with time zone not null,
+  part integer not null,
+  delivered integer not null,
+  failed_attempts integer not null,
+  given_up integer not null,
+  latencies integer[] not null,
+  constraint delivery_counts_pkey PRIMARY KEY (organization_id, scope, step, at, part),
+  constraint delivery_counts_step_check CHECK ((step = ANY (ARRAY[1, 60])))
+) partition by RANGE (at);
+
+create table posthorn.event_count_progress (
+  counted_until timestamp with time zone not null
+);
+
+create table posthorn.event_counts (
+  organization_id text collate "C" not null,
+  scope text collate "C" not null,
+  step smallint not null,
+  at timestamp(3) with time zone not null,
+  type text collate "C" not null,
+  events integer not null,
+  constraint event_counts_pkey PRIMARY KEY (organization_id, scope, step, at, type),
+  constraint event_counts_step_check CHECK ((step = ANY (ARRAY[1, 60, 1440])))
+) partition by RANGE (at);
+
 create table posthorn.event_keys (
   organization_id text collate "C" not null,
   key text collate "C" not null,
@@ -183,6 +212,7 @@ create table posthorn.tokens (
   expires_at timestamp(3) with time zone not null,
   revoked_at timestamp(3) with time zone,
   last_used_at timestamp(3) with time zone,
+  portal boolean not null default false,
   constraint tokens_pkey PRIMARY KEY (organization_id, id)
 );
 
@@ -239,11 +269,13 @@ CREATE INDEX event_keys_by_age ON posthorn.event_keys USING btree (created_at);
 CREATE INDEX events_by_actor ON ONLY posthorn.events USING btree (organization_id, actor_id, created_at, id);
 CREATE INDEX events_by_subject ON ONLY posthorn.events USING btree (organization_id, subject_id, created_at, id);
 CREATE INDEX events_by_subject_type ON ONLY posthorn.events USING btree (organization_id, subject_type, created_at, id);
+CREATE INDEX events_by_time ON ONLY posthorn.events USING brin (created_at) WITH (autosummarize='on');
 CREATE INDEX events_by_type ON ONLY posthorn.events USING btree (organization_id, type, created_at, id);
 CREATE INDEX events_by_workspace ON ONLY posthorn.events USING btree (organization_id, workspace_id, created_at, id);
 CREATE INDEX handoffs_leased ON posthorn.handoffs USING btree (leased_by);
 CREATE INDEX replays_running ON posthorn.replays USING btree (advanced_at, created_at) WHERE (status = 'running'::text);
 CREATE INDEX request_keys_by_age ON posthorn.request_keys USING btree (created_at);
+CREATE INDEX tokens_of_portal ON posthorn.tokens USING btree (expires_at) WHERE portal;
 CREATE INDEX webhooks_to_match ON posthorn.webhooks USING btree (organization_id, COALESCE(workspace_id, ''::text)) WHERE (status = 'active'::text);
 CREATE INDEX webhooks_to_verify ON posthorn.webhooks USING btree (verify_at) WHERE (status = 'unverified'::text);
 CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
@@ -264,6 +296,9 @@ create sequence posthorn.last_announcement;
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
 -- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, payload json, head text, first integer, more text[], next_ms double precision)
+-- posthorn.count_deliveries(organization_ids text[], scopes text[], steps smallint[], at_ms double precision[], parts integer[], delivered integer[], failed_attempts integer[], given_up integer[], latencies text[]) returns void
+-- posthorn.count_ended(organization text, webhook text, ended integer) returns void
+-- posthorn.count_events(most interval) returns boolean
 -- posthorn.create_resource(resource_kind text, prefix text, organization_id text, workspace_id text, attributes jsonb) returns json
 -- posthorn.drop_partitions(parent text, keep_from timestamp with time zone, present timestamp with time zone) returns SETOF text
 -- posthorn.earlier_attempts(delivery deliveries) returns jsonb

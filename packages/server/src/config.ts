@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
 import { type Cidr, parseCidrs } from './domain/address.js';
-import { parseDurationMs } from './domain/duration.js';
+import { dayMs, parseDurationMs } from './domain/duration.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -10,9 +10,9 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 interface Setting<T> {
   env: string;
-  /** Used when the variable is not set; undefined if there is no default. */
+  /** Used if the variable is not set; undefined if there is no default. */
   fallback: string | undefined;
-  /** Describes the default when it is not a fixed text. */
+  /** Describes the default if it is not a fixed text. */
   fallbackNote?: string;
   accepts: string;
   description: string;
@@ -29,6 +29,25 @@ const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
 
 function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
+}
+
+/** An origin as browsers write it, or undefined. Nothing in it can end a header or a directive of a policy. */
+function origin(text: string): string | undefined {
+  const given = text.trim().replace(/\/$/, '');
+  if (!/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(given)) return undefined;
+  return URL.canParse(given) ? new URL(given).origin : undefined;
+}
+
+function origins(text: string): readonly string[] | undefined {
+  const read = text === '' ? [] : text.split(',').map(origin);
+  return read.every((each) => each !== undefined) ? read : undefined;
+}
+
+/** A colour of three or six hexadecimal digits, always returned with six. */
+function hexColour(text: string): string | undefined {
+  if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
+  const digits = text.slice(1).toLowerCase();
+  return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
 }
 
 /** Every setting. `posthorn serve --help` and the table in the README are printed from here. */
@@ -100,12 +119,13 @@ export const settings = {
   }),
   retryScheduleMs: setting({
     env: 'POSTHORN_RETRY_SCHEDULE',
-    fallback: '5s,5m,30m,2h',
-    accepts: 'four durations separated by commas, such as 5s,5m,30m,2h',
-    description: 'How long to wait before attempts 2 to 5 of a delivery.',
+    fallback: '5s,5m,1h,12h',
+    accepts: '1 to 19 durations separated by commas, such as 5s,5m,1h,12h',
+    description:
+      'How long to wait before attempts 2, 3 and so on of a delivery. There is one attempt more than there are waits.',
     parse: (text) => {
       const waits = text.split(',').map((part) => parseDurationMs(part.trim()));
-      return waits.length === 4 && waits.every((wait) => wait !== undefined) ? waits : undefined;
+      return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
     },
   }),
   deliveryTimeoutMs: setting({
@@ -165,6 +185,67 @@ export const settings = {
     description: 'JSON file with your own event types: an array of `{type, description, schema, sample}`.',
     parse: (text) => (text.includes('\0') ? undefined : text),
   }),
+  eventRetentionMs: setting({
+    env: 'POSTHORN_EVENT_RETENTION',
+    fallback: '90d',
+    accepts: 'a duration from 1d to 3650d, such as 90d',
+    description: 'How long events and deliveries can be read. After that, they are deleted.',
+    parse: (text) => {
+      const ms = parseDurationMs(text);
+      return ms !== undefined && ms >= dayMs && ms <= 3_650 * dayMs ? ms : undefined;
+    },
+  }),
+  webhooksMax: setting({
+    env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
+    fallback: '100',
+    accepts: 'a whole number from 1 to 1000',
+    description: 'How many webhooks an organization can have.',
+    parse: (text) => {
+      const count = wholeNumber(1_000)(text);
+      return count === 0 ? undefined : count;
+    },
+  }),
+  publicOrigin: setting({
+    env: 'POSTHORN_PUBLIC_URL',
+    fallback: undefined,
+    fallbackNote: 'the address of the public listener',
+    accepts: 'an http or https URL without a path, such as https://hooks.example.com',
+    description:
+      'Where browsers reach the public listener. Links to the console and the portal begin with it.',
+    parse: origin,
+  }),
+  portalOrigins: setting({
+    env: 'POSTHORN_PORTAL_ORIGINS',
+    fallback: '',
+    fallbackNote: 'none',
+    accepts: 'origins separated by commas, such as https://app.example.com,http://localhost:3000',
+    description: 'Origins whose pages may show the console in a frame.',
+    parse: origins,
+  }),
+  portalName: setting({
+    env: 'POSTHORN_PORTAL_NAME',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 60 characters without control characters',
+    description: 'The name of your platform, shown in the portal.',
+    parse: (text) => (/^[^\p{Cc}\p{Cs}\u2028\u2029]{1,60}$/u.test(text) ? text : undefined),
+  }),
+  portalLogoFile: setting({
+    env: 'POSTHORN_PORTAL_LOGO',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a readable SVG or PNG file of at most 64 KiB',
+    description: 'File with the logo of your platform, shown in the portal: SVG or PNG, at most 64 KiB.',
+    parse: (text) => (text.includes('\0') ? undefined : text),
+  }),
+  portalAccent: setting({
+    env: 'POSTHORN_PORTAL_ACCENT',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a CSS hex colour such as #0a7d55',
+    description: 'The accent colour of the portal.',
+    parse: hexColour,
+  }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
@@ -177,7 +258,15 @@ export const settings = {
 type Settings = typeof settings;
 export type SettingName = keyof Settings;
 type Value<S> = S extends Setting<infer T> ? T : never;
-type Optional = 'databaseUrl' | 'platformToken' | 'secretKeys' | 'catalogueFile';
+type Optional =
+  | 'databaseUrl'
+  | 'platformToken'
+  | 'secretKeys'
+  | 'catalogueFile'
+  | 'publicOrigin'
+  | 'portalName'
+  | 'portalLogoFile'
+  | 'portalAccent';
 
 export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
   [K in Optional]: Value<Settings[K]> | undefined;
@@ -214,10 +303,10 @@ export function readConfig(
   return config as Config;
 }
 
-/** Names that clients use for an address and a token. They are not settings, and not misspelt ones either. */
+/** Names that clients use for an address and a token. They are not settings, so they are not reported as typos. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
-/** Returns one line for each variable that looks like a setting but is none, most likely a typo. */
+/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   const known = Object.values(settings).map((setting): string => setting.env);
   return Object.keys(env)

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
 import { DeliveryEngine } from './delivery/engine.js';
 import { limits } from './delivery/limits.js';
+import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
@@ -25,9 +26,9 @@ const engineConnections = 4;
 export interface DeliveryParts {
   secrets: SecretBox;
   courier: Courier;
-  /** Starts no further attempts; called before everything else that a stop takes. */
+  /** Starts no further attempts. Called first when the service stops. */
   pause: () => void;
-  /** Begins to attempt deliveries; without the delivery role it is never called. */
+  /** Starts to attempt deliveries. Not called without the delivery role. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -43,10 +44,10 @@ export interface DeliveringOptions {
   now: () => number;
 }
 
-/** Puts together what sends requests to receivers: the engine, verifications and tests. */
+/** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, policy, logger, metrics, recorded, now } = options;
-  // Connections of its own: whatever requests do to theirs, leases are renewed and outcomes written.
+  // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
@@ -61,6 +62,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ database: own, directory, logger, alone },
     node: () => engine.node,
   });
+  const tally = new DeliveryTally(own, logger, now);
   const engine = new DeliveryEngine({
     ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,
@@ -69,7 +71,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
-    onAttempt: (delivery, outcome, verdict) => {
+    onAttempt: (delivery, outcome, verdict, webhook) => {
+      tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
       if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
     },
@@ -108,7 +111,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
         new Verifications({ ...{ database, logger, now }, ...courier }),
         new Replays(database, logger),
       );
-      // Every key still opens them, and the next start tries again.
+      // All keys still open their secrets, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
         logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
@@ -118,13 +121,14 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       changes.stop();
       await Promise.all(jobs.map((job) => job.stop()));
       await engine.stop();
+      await tally.stop();
       await transport.close();
       await own.close();
     },
   };
 }
 
-/** What one wide log line reports about an attempt. */
+/** Returns the fields of the log line of an attempt. */
 function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
   return {
     delivery_id: delivery.delivery_id,

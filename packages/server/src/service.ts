@@ -9,10 +9,13 @@ import { createEventChecker } from './domain/new-event.js';
 import { createPayloadValidator } from './domain/payload.js';
 import { createPublicApi } from './http/app.js';
 import { TokenDirectory } from './http/auth.js';
+import { consoleBuild, findConsoleFiles } from './http/console-files.js';
+import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
 import { createPlatformListener } from './platform/listener.js';
 import { Recorder } from './platform/recorder.js';
+import { loadPortalLogo } from './portal-logo.js';
 import { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
@@ -24,11 +27,13 @@ import type { RecordedBatch } from './storage/recording.js';
 import { Metrics } from './web/metrics.js';
 
 export interface Service {
-  /** Where the listeners are, with their real ports; undefined where the role is not this process's. */
+  /** The addresses of the listeners with their actual ports; undefined without the role. */
   publicUrl: string | undefined;
   platformUrl: string | undefined;
+  /** Returns the link to the console, which signs in with this token if one is given. */
+  consoleLink: ((token?: string) => string) | undefined;
   database: Database;
-  /** Drains and stops everything, in the reverse order of the start. May be called twice. */
+  /** Drains and stops everything, in reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
 
@@ -44,7 +49,7 @@ const listenFaults: Record<string, string> = {
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
-/** The composition root: everything that runs, what it needs, and in which order it starts and stops. */
+/** Starts everything that runs in a node, in order, and stops it in reverse. */
 export async function startService(
   config: Config,
   logger: Logger,
@@ -52,6 +57,7 @@ export async function startService(
 ): Promise<Service> {
   requireSecretKey(config);
   const catalogue = await loadCatalogue(config.catalogueFile);
+  const logo = await loadPortalLogo(config.portalLogoFile);
   const closers: Closers = [];
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -69,9 +75,13 @@ export async function startService(
     const policy = createAddressPolicy(config.egressAllow);
 
     if (config.roles.has('maintenance')) {
-      const maintenance = new Maintenance(database, logger, now);
-      await readiness.whenReady(() => maintenance.start());
-      closers.push(() => maintenance.stop());
+      for (const job of [
+        new Maintenance(database, logger, now, config.eventRetentionMs),
+        new EventCounting(database, logger),
+      ]) {
+        await readiness.whenReady(() => job.start());
+        closers.push(() => job.stop());
+      }
     }
 
     const delivery = await openDelivery({ config, database, target, policy, logger, metrics, recorded, now });
@@ -87,8 +97,14 @@ export async function startService(
         ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
         rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
+        ...{ retentionMs: config.eventRetentionMs, webhooksMax: config.webhooksMax },
         secrets: delivery.secrets,
         courier: delivery.courier,
+        console: {
+          ...{ version, logo, files: findConsoleFiles(consoleBuild()) },
+          ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
+          ...{ retentionMs: config.eventRetentionMs, retryScheduleMs: config.retryScheduleMs },
+        },
         isReady: readiness.isReady,
         stopping: stopping.signal,
       });
@@ -104,6 +120,7 @@ export async function startService(
         ...{ logger, metrics, version },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
+        portal: { database, now, consoleLink: consoleLinks(config, publicUrl) },
         token: config.platformToken ?? (await platformToken(config.dataDir)),
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
@@ -115,18 +132,31 @@ export async function startService(
       delivery.pause();
       stopping.abort();
     });
-    return { publicUrl, platformUrl, database, stop };
+    const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
+    return { publicUrl, platformUrl, consoleLink, database, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
+/** The token is in the fragment, which browsers keep to themselves: it is in no log of a server or a proxy. */
+function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
+  const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
+  return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
+}
+
+/** An address that a browser can open: a listener on all addresses is also on this machine's own. */
+function urlOf(host: string, port: number): string {
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
 function requireSecretKey(config: Config): void {
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     throw new ConfigError(
       'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: base64 of 32 bytes. ' +
-        'Make one with: openssl rand -base64 32',
+        'Generate one with: openssl rand -base64 32',
     );
   }
 }
@@ -157,11 +187,11 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
   return tokens;
 }
 
-/** What an operator wants to be woken for: work that nobody takes, and a stream that does not move on. */
+/** Adds the metrics that operators set alerts on: deliveries that no node takes, and a stream that does not advance. */
 function watchStore(metrics: Metrics, database: Database): void {
   metrics.watchAge(
     'posthorn_oldest_due_delivery_age_seconds',
-    'How long the delivery that is due the longest has waited for a process to take it',
+    'How long the oldest due delivery has waited for a node to claim it',
     () => readLongestWaitSeconds(database),
   );
   metrics.watchAge(
@@ -171,7 +201,7 @@ function watchStore(metrics: Metrics, database: Database): void {
   );
 }
 
-/** Connects recording with delivering: what a recording hands to this node goes straight to the engine. */
+/** Hands the deliveries of a recording straight to the engine, and counts its events. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
     delivery.courier.accept(batch);
@@ -180,8 +210,8 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
- * which is what an orchestrator expects. Any other failure of a migration does.
+ * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until it is
+ * back, as orchestrators expect. Any other failure stops the start.
  */
 async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
@@ -198,10 +228,7 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    logger.warn(
-      { reason: (error as Error).message },
-      'the database is out of reach; trying again every second',
-    );
+    logger.warn({ reason: (error as Error).message }, 'the database is unreachable; retrying every second');
     const again = new Repeating(migrateAgainMs, attempt, logger);
     closers.push(() => again.stop());
   }
@@ -231,8 +258,8 @@ async function listen(app: FastifyInstance, name: string, host: string, port: nu
       `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; ${remedy}.`,
     );
   }
-  const { address, family, port: real } = app.server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${real}`;
+  const { address, port: real } = app.server.address() as AddressInfo;
+  return urlOf(address, real);
 }
 
 async function closeAll(closers: Closers): Promise<void> {

@@ -1,31 +1,29 @@
 import type { NewEvent } from './domain/event.js';
-import { newId } from './domain/identifier.js';
-import { defaultLifetimeMs, defaultScopes, newTokenText, type Token, tokenHash } from './domain/token.js';
+import { defaultLifetimeMs, newToken, newTokenText, scopes, tokenHash } from './domain/token.js';
 import { keptSecret } from './keys.js';
-import { issueToken } from './operator.js';
+import { operatorOrigin } from './operator.js';
+import { issueToken } from './storage/audited-tokens.js';
 import type { Database } from './storage/database.js';
 import { batchOf, recordBatch } from './storage/recording.js';
 import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
+/** In the data directory. */
+export const demoTokenFile = 'demo-token';
 
-/** Creates the demo token and the demo events once, in a fresh embedded database. Returns the token. */
+/** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
 export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
-  const text = await keptSecret(dataDir, 'demo-token', newTokenText);
+  const text = await keptSecret(dataDir, demoTokenFile, newTokenText);
   const hash = tokenHash(text);
   if (await findToken(database, hash)) return text;
-  const token: Token = {
-    id: newId('TOK', nowMs),
-    organization_id: demoOrganization,
-    workspace_id: null,
-    scopes: [...defaultScopes, 'audit:read'],
-    actor: { type: 'user', id: 'USR-demo' },
-    created_at: new Date(nowMs),
-    expires_at: new Date(nowMs + defaultLifetimeMs),
-    revoked_at: null,
-    last_used_at: null,
-  };
-  await issueToken(database, token, hash);
+  const token = newToken(
+    {
+      ...{ organization_id: demoOrganization, workspace_id: null, scopes, portal: false },
+      ...{ actor: { type: 'user', id: 'USR-demo' }, lifetimeMs: defaultLifetimeMs },
+    },
+    nowMs,
+  );
+  await issueToken(database, token, hash, operatorOrigin());
   await recordBatch(database, batchOf(demoEvents));
   return text;
 }

@@ -71,9 +71,13 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
   },
   retryScheduleMs: {
     env: 'POSTHORN_RETRY_SCHEDULE',
-    fallback: [5_000, 300_000, 1_800_000, 7_200_000],
-    good: [['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]]],
-    bad: ['5s,5m,30m', '5s,5m,30m,2h,5h', '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h'],
+    fallback: [5_000, 300_000, 3_600_000, 43_200_000],
+    good: [
+      ['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]],
+      ['1d', [86_400_000]],
+      [Array(19).fill('1s').join(), Array(19).fill(1_000)],
+    ],
+    bad: [Array(20).fill('1s').join(), '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h', ','],
   },
   deliveryTimeoutMs: {
     env: 'POSTHORN_DELIVERY_TIMEOUT',
@@ -120,6 +124,75 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     good: [['types.json', 'types.json']],
     bad: ['a\0b'],
   },
+  eventRetentionMs: {
+    env: 'POSTHORN_EVENT_RETENTION',
+    fallback: 90 * 86_400_000,
+    good: [
+      ['1d', 86_400_000],
+      ['36h', 129_600_000],
+      ['3650d', 3_650 * 86_400_000],
+    ],
+    bad: ['23h', '3651d', '0d', '90', 'forever'],
+  },
+  webhooksMax: {
+    env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
+    fallback: 100,
+    good: [
+      ['1', 1],
+      ['1000', 1_000],
+    ],
+    bad: ['0', '1001', '-1', '1e2', 'many'],
+  },
+  publicOrigin: {
+    env: 'POSTHORN_PUBLIC_URL',
+    fallback: undefined,
+    good: [
+      ['https://hooks.example.com', 'https://hooks.example.com'],
+      ['http://localhost:7400/', 'http://localhost:7400'],
+      ['https://Hooks.Example.com:443', 'https://hooks.example.com'],
+      ['http://[::1]:7400', 'http://[::1]:7400'],
+    ],
+    bad: [
+      'hooks.example.com',
+      'ftp://example.com',
+      'https://example.com/hooks',
+      'https://ada:secret@example.com',
+      'https://example.com?x',
+      'https://example.com#x',
+      'https://',
+      'https://example.com:99999',
+    ],
+  },
+  portalOrigins: {
+    env: 'POSTHORN_PORTAL_ORIGINS',
+    fallback: [],
+    good: [
+      ['https://app.example.com', ['https://app.example.com']],
+      ['https://a.test, http://localhost:3000', ['https://a.test', 'http://localhost:3000']],
+    ],
+    bad: ['*', 'https://*.example.com', "https://a.test 'unsafe-inline'", 'https://a;b', 'https://a.test,'],
+  },
+  portalName: {
+    env: 'POSTHORN_PORTAL_NAME',
+    fallback: undefined,
+    good: [['Acme & Söhne <3', 'Acme & Söhne <3']],
+    bad: ['x'.repeat(61), 'a\nb', 'a\0b'],
+  },
+  portalLogoFile: {
+    env: 'POSTHORN_PORTAL_LOGO',
+    fallback: undefined,
+    good: [['logo.svg', 'logo.svg']],
+    bad: ['a\0b'],
+  },
+  portalAccent: {
+    env: 'POSTHORN_PORTAL_ACCENT',
+    fallback: undefined,
+    good: [
+      ['#0A7D55', '#0a7d55'],
+      ['#abc', '#aabbcc'],
+    ],
+    bad: ['green', '0a7d55', '#0a7d5', '#0a7d55ff', 'rgb(0,0,0)', '#12345g'],
+  },
   logLevel: {
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
@@ -143,17 +216,17 @@ function faultsOf(env: Record<string, string>): string[] {
   return [];
 }
 
-test('every setting is looked at here', () => {
+test('every setting is tested here', () => {
   expect(Object.keys(table).sort()).toEqual(Object.keys(settings).sort());
 });
 
 describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
-  test('has its default where it is not set', () => {
+  test('has its default if it is not set', () => {
     expect(settings[name].env).toBe(env);
     expect(readConfig({})[name]).toEqual(fallback);
   });
 
-  test.each(good)('may be %j', (text, value) => {
+  test.each(good)('can be %j', (text, value) => {
     expect(readConfig({ [env]: text })[name]).toEqual(value);
   });
 
@@ -164,7 +237,7 @@ describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
     ]);
   });
 
-  test('is described for people', () => {
+  test('is described', () => {
     expect(settings[name].description).toMatch(/^[A-Z].*\.$/);
     expect(settings[name].accepts).not.toBe('');
   });
@@ -174,13 +247,13 @@ test.each([
   ['DATABASE_URL', 'mysql://posthorn:hunter2@db/x', 'hunter2'],
   ['POSTHORN_PLATFORM_TOKEN', 'correct horse battery staple', 'horse'],
   ['POSTHORN_SECRET_KEY', `${key},${otherKey}oops`, key],
-])('%s is never repeated, however wrong it is', (env, text, secret) => {
+])('%s never appears in a message, however wrong it is', (env, text, secret) => {
   const [line = ''] = faultsOf({ [env]: text });
   expect(line).toContain(env);
   expect(line).not.toContain(secret);
 });
 
-test('several faults give several lines, one for each, and no other', () => {
+test('several invalid settings give one line each', () => {
   const faults = faultsOf({
     POSTHORN_PORT: 'x',
     POSTHORN_HOST: '::1',
@@ -200,7 +273,7 @@ test('a value with a line break still gives one line', () => {
   expect(faultsOf({ POSTHORN_PORT: '80\n90' })).toHaveLength(1);
 });
 
-test('set and empty is the same as not set, but for the networks that deliveries may reach', () => {
+test('an empty value is the same as an unset one, except for the networks that deliveries may reach', () => {
   const empty = Object.fromEntries(rows.map(({ env }) => [env, '']));
   expect(readConfig(empty)).toEqual(readConfig({}));
   const loopback = { egressAllow: '127.0.0.0/8' };
@@ -208,17 +281,17 @@ test('set and empty is the same as not set, but for the networks that deliveries
   expect(readConfig({ POSTHORN_EGRESS_ALLOW: '' }, loopback).egressAllow).toEqual([]);
 });
 
-test('a fallback given by the caller yields to what is set', () => {
+test('a fallback from the caller is overridden by a set variable', () => {
   const fallbacks = { egressAllow: '127.0.0.0/8,::1/128' };
   expect(readConfig({ POSTHORN_EGRESS_ALLOW: '10.0.0.0/8' }, fallbacks).egressAllow).toHaveLength(1);
 });
 
-test('variables of others are left alone', () => {
+test('variables of other programs are ignored', () => {
   const config: Config = readConfig({ PORT: 'x', POSTHORN_NOTHING: 'x', HOST: '' });
   expect(config).toEqual(readConfig({}));
 });
 
-describe('a variable that is named like a setting and is none', () => {
+describe('an unknown variable that is named like a setting', () => {
   test.each([
     ['POSTHORN_RATE_LIMT_READS', 'POSTHORN_RATE_LIMIT_READS'],
     ['POSTHORN_SECRET_KEYS', 'POSTHORN_SECRET_KEY'],
@@ -230,11 +303,11 @@ describe('a variable that is named like a setting and is none', () => {
     ]);
   });
 
-  test('is never repeated with its value, which may be a secret', () => {
+  test('never appears with its value, which may be a secret', () => {
     expect(unknownSettings({ POSTHORN_SECRETKEY: key }).join()).not.toContain(key);
   });
 
-  test('settings, what the examples of the reference use and variables of others are not reported', () => {
+  test('settings, variables in the examples of the reference and those of other programs are not reported', () => {
     const all = Object.fromEntries(rows.map(({ env }) => [env, 'x']));
     const others = { POSTHORN_URL: 'x', POSTHORN_TOKEN: 'x', PATH: 'x', POSTHORNED: 'x' };
     expect(unknownSettings({ ...all, ...others })).toEqual([]);

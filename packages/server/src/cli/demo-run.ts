@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   DashboardView,
   type DemoOptions,
@@ -17,7 +18,7 @@ import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { demoOrganization, prepareDemo } from '../welcome.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { CommandFailure, type Context, UsageError } from './command.js';
 
 const forMsMax = 7 * 86_400_000;
@@ -61,7 +62,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
   }
 }
 
-/** Starts a service, lets the demo work on it, and stops it again. */
+/** Starts a service, runs the demo against it, and stops it. */
 async function runOnService(
   config: Config,
   logger: Logger,
@@ -69,14 +70,20 @@ async function runOnService(
 ): Promise<Summary> {
   const service = await startService(config, logger);
   try {
+    const accessToken = await prepareDemo(service.database, config.dataDir, Date.now());
     return await runDemo({
       ...options,
       service: {
         publicUrl: service.publicUrl ?? '',
         platformUrl: service.platformUrl ?? '',
-        accessToken: await prepareDemo(service.database, config.dataDir, Date.now()),
+        accessToken,
         platformToken: config.platformToken ?? (await platformToken(config.dataDir)),
         retryScheduleMs: config.retryScheduleMs,
+        console: {
+          url: service.consoleLink?.() ?? '',
+          link: service.consoleLink?.(accessToken) ?? '',
+          tokenFile: join(config.dataDir, demoTokenFile),
+        },
       },
       organizationId: demoOrganization,
       seed: Date.now(),
@@ -99,13 +106,13 @@ function requireSettings({ roles, egressAllow }: Config): void {
 }
 
 /**
- * Stops the demo gracefully on the first signal and at once on a later one. A signal right after the first is
- * the same Ctrl-C, passed on by npm.
+ * Stops the demo gracefully on the first signal and immediately on a later one. A signal right after the first is the
+ * same Ctrl-C, forwarded by npm.
  */
 class Stop {
   readonly #controller = new AbortController();
   #askedMs = 0;
-  /** The terminal was closed. */
+  /** Whether the terminal was closed. */
   isHungUp = false;
 
   constructor() {
@@ -131,7 +138,7 @@ class Stop {
   }
 }
 
-/** Holds log lines back while the dashboard is shown; they would break it up. */
+/** Holds log lines while the dashboard is visible, because they would break its layout. */
 class LogKeeper {
   #onWarning: ((message: string) => void) | undefined;
   #held: string[] = [];

@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../config.js';
+import { durationText } from '../domain/duration.js';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
@@ -39,7 +41,7 @@ export const eventsList: Command = {
     const order = options.order ?? 'desc';
     if (order !== 'asc' && order !== 'desc')
       throw new UsageError(`--order: '${order}' is not valid. Expected desc or asc.`);
-    const filter = filterOf(options);
+    const filter = filterOf(options, config);
     const page = await withDatabase(config, (database) =>
       readEventPage(database, filter, order, undefined, limit),
     );
@@ -70,12 +72,12 @@ export const eventsGet: Command = {
               organization_id,
               workspace_id: undefined,
               createdMs,
-              oldestMs: oldestReadableMs(Date.now()),
+              oldestMs: oldestReadableMs(Date.now(), config.eventRetentionMs),
             }),
           );
     if (!event)
       throw new CommandFailure(
-        `No event ${id} in ${organization_id}. Check both ids; events older than 90 days cannot be read.`,
+        `No event ${id} in ${organization_id}. Check both ids; events are kept for ${durationText(config.eventRetentionMs)}.`,
       );
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },
@@ -86,7 +88,7 @@ export const eventsTail: Command = {
   summary: 'Follow new events as they are recorded. Press Ctrl-C to stop.',
   options: { ...filters, json },
   run: async ({ options, config, terminal }) => {
-    const filter = filterOf(options);
+    const filter = filterOf(options, config);
     const stop = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
     await withDatabase(config, async (database) => {
@@ -104,7 +106,10 @@ export const eventsTail: Command = {
   },
 };
 
-function filterOf(options: Readonly<Record<string, string | undefined>>): EventFilter {
+function filterOf(
+  options: Readonly<Record<string, string | undefined>>,
+  { eventRetentionMs }: Config,
+): EventFilter {
   return {
     organization_id: organizationOf(options) ?? '',
     workspace_id: workspaceOf(options),
@@ -112,7 +117,7 @@ function filterOf(options: Readonly<Record<string, string | undefined>>): EventF
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,
-    ...rangeOf(options, oldestReadableMs(Date.now())),
+    ...rangeOf(options, oldestReadableMs(Date.now(), eventRetentionMs)),
   };
 }
 

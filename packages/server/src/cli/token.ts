@@ -1,15 +1,18 @@
-import { dayMs, parseDurationMs } from '../domain/duration.js';
-import { identifierPattern, kindPattern, newId } from '../domain/identifier.js';
+import { parseDurationMs } from '../domain/duration.js';
+import { identifierPattern, kindPattern } from '../domain/identifier.js';
 import {
   defaultLifetimeMs,
   defaultScopes,
+  lifetimeMsMax,
+  newToken,
   newTokenText,
   type Scope,
   scopes,
   type Token,
   tokenHash,
 } from '../domain/token.js';
-import { issueToken, withdrawToken } from '../operator.js';
+import { operatorOrigin } from '../operator.js';
+import { issueToken, withdrawToken } from '../storage/audited-tokens.js';
 import { listTokens } from '../storage/tokens.js';
 import { type Command, CommandFailure, UsageError } from './command.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
@@ -18,7 +21,6 @@ import type { Column } from './table.js';
 import { withDatabase } from './with-database.js';
 
 const json = { description: 'Print JSON.' };
-const lifetimeMsMax = 36_500 * dayMs;
 
 export const tokenCreate: Command = {
   name: 'token create',
@@ -38,8 +40,8 @@ export const tokenCreate: Command = {
   },
   run: async ({ options, config, terminal }) => {
     const text = newTokenText();
-    const token = newToken(options, Date.now());
-    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text)));
+    const token = tokenOf(options, Date.now());
+    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -101,39 +103,44 @@ export const tokenRevoke: Command = {
   argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
-    const token = await withDatabase(config, (database) => withdrawToken(database, argument, new Date()));
-    if (!token)
+    const withdrawn = await withDatabase(config, (database) =>
+      withdrawToken(database, argument, new Date(), operatorOrigin()),
+    );
+    if (!withdrawn)
       throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
+    const { token } = withdrawn;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },
 };
 
-function newToken(options: Readonly<Record<string, string | undefined>>, nowMs: number): Token {
+function tokenOf(options: Readonly<Record<string, string | undefined>>, nowMs: number): Token {
   const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > lifetimeMsMax) {
     throw new UsageError(
       `--expires: '${options.expires}' is not valid. Expected a duration such as 90d, 12h or 30m, at most 36500d.`,
     );
   }
-  const actorType = options['actor-type'] ?? 'token';
   if ((options['actor-type'] === undefined) !== (options['actor-id'] === undefined)) {
     throw new UsageError('--actor-type and --actor-id must be used together.');
   }
-  const id = newId('TOK', nowMs);
-  return {
-    id,
-    organization_id: organizationOf(options) ?? '',
-    workspace_id: workspaceOf(options) ?? null,
-    scopes: parseScopes(options.scopes),
-    actor: {
-      type: matching('actor-type', actorType, kindPattern),
-      id: matching('actor-id', options['actor-id'] ?? id, identifierPattern.resource),
+  const actorId = options['actor-id'];
+  return newToken(
+    {
+      organization_id: organizationOf(options) ?? '',
+      workspace_id: workspaceOf(options) ?? null,
+      scopes: parseScopes(options.scopes),
+      actor:
+        actorId === undefined
+          ? undefined
+          : {
+              type: matching('actor-type', options['actor-type'] ?? '', kindPattern),
+              id: matching('actor-id', actorId, identifierPattern.resource),
+            },
+      lifetimeMs,
+      portal: false,
     },
-    created_at: new Date(nowMs),
-    expires_at: new Date(nowMs + lifetimeMs),
-    revoked_at: null,
-    last_used_at: null,
-  };
+    nowMs,
+  );
 }
 
 function parseScopes(text: string | undefined): readonly Scope[] {
@@ -145,7 +152,7 @@ function parseScopes(text: string | undefined): readonly Scope[] {
   return named as Scope[];
 }
 
-/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each right. */
+/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each permission. */
 function shortScopes(granted: readonly Scope[]): string {
   const letters = new Map<string, string>();
   for (const scope of granted) {

@@ -1,4 +1,3 @@
-import { dayMs } from './duration.js';
 import type { Position } from './page.js';
 
 export interface Reference {
@@ -6,7 +5,7 @@ export interface Reference {
   id: string;
 }
 
-/** What a producer says of an event; the service adds its id and time. */
+/** An event as a producer records it. The service adds the id and the time. */
 export interface NewEvent {
   type: string;
   organization_id: string;
@@ -17,7 +16,7 @@ export interface NewEvent {
   idempotency_key?: string;
 }
 
-/** An event as it is stored. The payload is JSON text, byte for byte as it was recorded. */
+/** An event as it is stored. The payload is JSON text, byte for byte as recorded. */
 export interface StoredEvent {
   id: string;
   type: string;
@@ -31,14 +30,12 @@ export interface StoredEvent {
   created_at: Date;
 }
 
-const eventRetentionMs = 90 * dayMs;
-
-/** The oldest time an event may have to be read: exactly 90 days old still counts. */
-export function oldestReadableMs(nowMs: number): number {
-  return nowMs - eventRetentionMs;
+/** Returns the oldest time that an event or a delivery may have to be read: exactly as old as it is kept still counts. */
+export function oldestReadableMs(nowMs: number, retentionMs: number): number {
+  return nowMs - retentionMs;
 }
 
-/** The Event of the API as JSON. Written by hand so that the payload's text passes through untouched. */
+/** Returns the event as the JSON of the API. Built by hand so that the payload text stays unchanged. */
 export function eventJson(event: StoredEvent): string {
   const head = JSON.stringify({
     id: event.id,
@@ -54,7 +51,7 @@ export function eventJson(event: StoredEvent): string {
 const idStart = '{"id":"'.length;
 const timeLength = '2026-11-15T09:30:00.000Z'.length;
 
-/** Returns where an event stands in the stream, from its JSON: that begins with the id and ends with the time. */
+/** Returns an event's position in the stream from its JSON, which starts with the id and ends with the time. */
 export function eventJsonPosition(json: string): Position {
   const timeEnd = json.length - '"}'.length;
   return {

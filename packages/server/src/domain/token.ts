@@ -1,13 +1,19 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { dayMs } from './duration.js';
 import type { Reference } from './event.js';
+import { newId } from './identifier.js';
 
 export const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 export type Scope = (typeof scopes)[number];
 
 export const defaultScopes: readonly Scope[] = ['events:read', 'webhooks:read', 'webhooks:write'];
-export const defaultLifetimeMs = 365 * 86_400_000;
+export const defaultLifetimeMs = 365 * dayMs;
+export const lifetimeMsMax = 36_500 * dayMs;
+/** A portal session lasts as long as somebody looks at a page. */
+export const sessionLifetimeMs = 3_600_000;
+export const sessionLifetimeMsMax = dayMs;
 
-/** An access token as it is known here: everything but the token itself. */
+/** An access token without its text, which is not stored. */
 export interface Token {
   id: string;
   organization_id: string;
@@ -18,9 +24,35 @@ export interface Token {
   expires_at: Date;
   revoked_at: Date | null;
   last_used_at: Date | null;
+  /** A portal session: made for a link to the console, and deleted some time after its end. */
+  portal: boolean;
 }
 
-/** A fresh token: 32 random bytes behind a prefix that secret scanners and people recognise. */
+interface TokenRequest {
+  organization_id: string;
+  workspace_id: string | null;
+  scopes: readonly Scope[];
+  /** Left out, the token acts in its own name. */
+  actor: Reference | undefined;
+  lifetimeMs: number;
+  portal: boolean;
+}
+
+/** Returns a token that is valid from now on. */
+export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs: number): Token {
+  const id = newId('TOK', nowMs);
+  return {
+    ...request,
+    id,
+    actor: actor ?? { type: 'token', id },
+    created_at: new Date(nowMs),
+    expires_at: new Date(nowMs + lifetimeMs),
+    revoked_at: null,
+    last_used_at: null,
+  };
+}
+
+/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognise. */
 export function newTokenText(): string {
   return `pht_${randomBytes(32).toString('base64url')}`;
 }

@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { AddressPolicy } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
+import { durationText } from '../domain/duration.js';
+import { oldestReadableMs } from '../domain/event.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
@@ -13,6 +15,7 @@ import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
+import { type ConsoleOptions, consoleRoutes } from './console.js';
 import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
 import { eventTailRoute } from './event-tail.js';
@@ -23,6 +26,8 @@ import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
 import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
+import { statsRoute } from './stats.js';
+import { tokenRoute } from './token.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
@@ -40,9 +45,14 @@ export interface PublicApiOptions {
   policy: AddressPolicy;
   secrets: SecretBox;
   courier: Courier;
+  console: ConsoleOptions;
   rateLimits: RateLimits;
-  /** What the reference tells receivers about retries. */
+  /** What the reference says about retries. */
   deliveryRules: DeliveryRules;
+  /** How long events and deliveries can be read. */
+  retentionMs: number;
+  /** How many webhooks an organization can have. */
+  webhooksMax: number;
   metrics: Metrics;
   recorded: Notifier;
   now: () => number;
@@ -52,25 +62,26 @@ export interface PublicApiOptions {
 
 const bodyLimit = 64 * 1024;
 
-const publicTags: readonly Tag[] = [
+const publicTags = (kept: string): readonly Tag[] => [
   {
     name: 'Events',
-    description: 'Everything significant that happened. Events never change and are kept for 90 days.',
+    description: `Everything significant that happened. Events never change and are kept for ${kept}.`,
   },
   { name: 'Webhooks', description: 'A webhook sends events of the types that it subscribes to to your URL.' },
   {
     name: 'Deliveries',
-    description:
-      'A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for 90 days.',
+    description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
   },
   { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
+  { name: 'Token', description: 'The token that you use, and what it may do.' },
   { name: 'Monitoring', description: 'Health checks. No token required.' },
   webhooksSectionTag,
 ];
 
-/** Creates the public API, which integrators use. */
+/** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, courier, database, now, tokens } = options;
+  const { catalogue, courier, database, now, tokens, webhooksMax } = options;
+  const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
     logger: options.logger,
@@ -88,20 +99,20 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
-    tagGroups: [{ name: 'API', tags: publicTags }],
+    tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
     webhooks: webhooksSection(catalogue),
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, now);
+  eventRoutes(app, database, oldestMs);
   eventTailRoute(app, {
-    ...{ database, now, recorded: options.recorded, stopping: options.stopping },
+    ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
     isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
   });
   eventTypeRoutes(app, catalogue);
-  webhookListRoute(app, database);
+  webhookListRoute(app, database, webhooksMax);
   webhookRoutes(app, {
-    ...{ database, catalogue, courier, now },
+    ...{ database, catalogue, courier, now, webhooksMax },
     policy: options.policy,
     secrets: options.secrets,
   });
@@ -109,9 +120,12 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, courier, now });
   webhookStatsRoute(app, database, now);
-  deliveryRoutes(app, database, now);
-  replayRoutes(app, database, catalogue, now);
+  deliveryRoutes(app, database, now, oldestMs);
+  replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
+  tokenRoute(app);
+  statsRoute(app, database, now);
   referenceRoutes(app);
+  consoleRoutes(app, options.console);
   return app;
 }

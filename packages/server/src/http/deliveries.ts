@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
-import { oldestReadableMs } from '../domain/event.js';
 import { idTimeMs, newId } from '../domain/identifier.js';
 import { bindingOf, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
@@ -130,7 +129,12 @@ const deliveryParams = Type.Object({
 });
 type DeliveryParams = { webhook_id: string; delivery_id: string };
 
-export function deliveryRoutes(app: FastifyInstance, database: Database, now: () => number): void {
+export function deliveryRoutes(
+  app: FastifyInstance,
+  database: Database,
+  now: () => number,
+  oldestReadableMs: () => number,
+): void {
   app.get<{ Querystring: ListQuery; Params: { webhook_id: string } }>(
     '/v1/webhooks/:webhook_id/deliveries',
     {
@@ -153,7 +157,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
       const binding = bindingFor(query, request);
       const after = positionOf(query.cursor, binding);
       const { fromMs, toMs } = rangeOf(query);
-      const oldestMs = oldestReadableMs(now());
+      const oldestMs = oldestReadableMs();
       const filter = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
@@ -194,7 +198,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id/redeliver',
     {
       config: {
-        scopes: ['webhooks:write'],
+        scopes: ['webhooks:write', 'events:read'],
         idempotent: true,
         bodyIsOptional: true,
         refusals: ['webhook_not_active'],
@@ -261,7 +265,7 @@ export function deliveryRoutes(app: FastifyInstance, database: Database, now: ()
     const { delivery_id: id } = request.params as DeliveryParams;
     const createdMs = idTimeMs('WDLV', id);
     const delivery =
-      createdMs === undefined || createdMs < oldestReadableMs(now())
+      createdMs === undefined || createdMs < oldestReadableMs()
         ? undefined
         : await readDelivery(database, {
             organization_id: webhook.organization_id,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { eventJson, oldestReadableMs } from '../domain/event.js';
+import { eventJson } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import { bindingOf } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
@@ -34,7 +34,7 @@ const EventQuery = Type.Object(
 );
 type EventQuery = Static<typeof EventQuery>;
 
-export function eventRoutes(app: FastifyInstance, database: Database, now: () => number): void {
+export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
   app.get<{ Querystring: EventQuery }>(
     '/v1/events',
     {
@@ -103,9 +103,9 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
               organization_id: token.organization_id,
               workspace_id: token.workspace_id ?? undefined,
               createdMs,
-              oldestMs: oldestReadableMs(now()),
+              oldestMs: oldestMs(),
             });
-      if (!event) throw new Problem('not_found', 'The event does not exist, or it is older than 90 days.');
+      if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
       const body = `{"data":${eventJson(event)}}`;
       const etag = etagOf(body);
       reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');
@@ -117,10 +117,10 @@ export function eventRoutes(app: FastifyInstance, database: Database, now: () =>
   function filterOf(query: EventQuery, workspaceId: string | undefined): EventFilter {
     const { fromMs, toMs } = rangeOf(query);
     const { organization_id, type, subject_type, subject_id, actor_id } = query;
-    const oldestMs = oldestReadableMs(now());
+    const keptFromMs = oldestMs();
     return {
       ...{ organization_id, workspace_id: workspaceId, type, subject_type, subject_id, actor_id, toMs },
-      fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
+      fromMs: Math.max(fromMs ?? keptFromMs, keptFromMs),
     };
   }
 }
@@ -130,7 +130,7 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
   return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
-/** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
+/** Binds a cursor to the filters and to the token's workspace, so that another token cannot use it to see more. */
 function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);

@@ -21,7 +21,8 @@ export function publicGuides(
 const scopeMeanings: Readonly<Record<Scope, string>> = {
   'events:read': 'Read events and event types.',
   'webhooks:read': 'Read webhooks, deliveries and statistics.',
-  'webhooks:write': 'Create, update, test and delete webhooks. Send events again.',
+  'webhooks:write':
+    'Create, update, test and delete webhooks. Send events again. Whatever sends events also needs `events:read`.',
   'audit:read': 'Read the audit log.',
 };
 

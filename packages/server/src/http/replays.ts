@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
-import { oldestReadableMs } from '../domain/event.js';
 import { newId } from '../domain/identifier.js';
 import { parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
@@ -56,17 +55,21 @@ const ReplayBody = Type.Object(
 );
 type ReplayBody = Static<typeof ReplayBody>;
 
-export function replayRoutes(
-  app: FastifyInstance,
-  database: Database,
-  catalogue: Catalogue,
-  now: () => number,
-): void {
+export interface ReplayRoutesOptions {
+  database: Database;
+  catalogue: Catalogue;
+  now: () => number;
+  /** Returns the oldest time that an event may have to be sent again. */
+  oldestMs: () => number;
+}
+
+export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): void {
+  const { database, catalogue, now, oldestMs } = options;
   app.post<{ Body: ReplayBody }>(
     '/v1/webhooks/:webhook_id/replay',
     {
       config: {
-        scopes: ['webhooks:write'],
+        scopes: ['webhooks:write', 'events:read'],
         check: bodyFaults,
         idempotent: true,
         refusals: ['webhook_not_active', 'too_many_replays'],
@@ -88,7 +91,7 @@ export function replayRoutes(
       refuseInactive(webhook.status);
       const types =
         body.event_types === undefined ? undefined : normaliseEventTypes(body.event_types, catalogue);
-      const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestReadableMs(now()));
+      const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
@@ -100,7 +103,7 @@ export function replayRoutes(
         created_at: new Date(now()),
       };
       const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
-        // Of two requests at once the second counts what the first has started.
+        // The lock makes concurrent requests count the replays of each other.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();

@@ -1,20 +1,13 @@
 import Type from 'typebox';
 
 export { EventSchema } from '../web/event-schema.js';
+export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
 
-export const PageMeta = Type.Object({
-  cursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'Pass this as `cursor` to get the next page. It does not expire.',
-    examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
-  }),
-  has_more: Type.Boolean({ description: 'Whether there are more results.' }),
-});
-
-/** Of any length: an unknown value is not an error, it finds nothing. */
+/** Any length: an unknown value is not an error, it just matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
-/** The filters that events share between the list and the tail. */
+/** The filters that the list and the tail of events share. */
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,
@@ -38,17 +31,3 @@ export const timeRange = {
     ['2026-11-30T12:00:00Z'],
   ),
 } as const;
-
-export const cursorParameter = Type.Optional(
-  Type.String({
-    minLength: 1,
-    maxLength: 500,
-    description: '`meta.cursor` of the previous page. The filters must be the same.',
-    examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
-  }),
-);
-
-export const limitParameter = (fallback: number) =>
-  Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'Maximum number of results.' }),
-  );

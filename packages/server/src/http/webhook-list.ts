@@ -22,7 +22,7 @@ const ListQuery = Type.Object(
 type ListQuery = Static<typeof ListQuery>;
 
 /** `GET /v1/webhooks` */
-export function webhookListRoute(app: FastifyInstance, database: Database): void {
+export function webhookListRoute(app: FastifyInstance, database: Database, webhooksMax: number): void {
   app.get<{ Querystring: ListQuery }>(
     '/v1/webhooks',
     {
@@ -31,8 +31,7 @@ export function webhookListRoute(app: FastifyInstance, database: Database): void
         operationId: 'listWebhooks',
         tags: ['Webhooks'],
         summary: 'List webhooks',
-        description:
-          'Returns webhooks, newest first. An organization has at most 100, so one page contains all of them.',
+        description: `Returns webhooks, newest first. An organization has at most ${webhooksMax}${webhooksMax <= 100 ? ', so one page contains all of them' : ''}.`,
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(ListedWebhookSchema), meta: PageMeta }) },
       },

@@ -60,7 +60,7 @@ export interface TestRouteOptions {
   now: () => number;
 }
 
-/** `POST /v1/webhooks/{id}/test` */
+/** Adds `POST /v1/webhooks/{id}/test`. */
 export function webhookTestRoute(
   app: FastifyInstance,
   { database, catalogue, courier, now }: TestRouteOptions,
@@ -68,7 +68,7 @@ export function webhookTestRoute(
   app.post<{ Body: Static<typeof TestBody> }>(
     '/v1/webhooks/:webhook_id/test',
     {
-      config: { scopes: ['webhooks:write'], check: typeFaults },
+      config: { scopes: ['webhooks:write', 'events:read'], check: typeFaults },
       schema: {
         operationId: 'testWebhook',
         tags: ['Webhooks'],

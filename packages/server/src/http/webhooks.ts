@@ -7,7 +7,7 @@ import { identifierPattern, newId } from '../domain/identifier.js';
 import { webhookDisabled } from '../domain/own-event.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
-import { normaliseEventTypes, type Webhook, webhooksPerOrganizationMax } from '../domain/webhook.js';
+import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
@@ -43,6 +43,8 @@ export interface WebhookRoutesOptions {
   secrets: SecretBox;
   courier: Courier;
   now: () => number;
+  /** How many webhooks an organization can have. */
+  webhooksMax: number;
 }
 
 const CreateBody = Type.Object(
@@ -81,7 +83,7 @@ const PatchBody = Type.Object(
 );
 
 export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
-  const { database, catalogue, policy, secrets, courier, now } = options;
+  const { database, catalogue, policy, secrets, courier, now, webhooksMax } = options;
 
   app.post<{ Body: Static<typeof CreateBody> }>(
     '/v1/webhooks',
@@ -122,7 +124,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const { url, event_types } = webhook;
       const changes = changesBetween(undefined, { url, event_types });
       await auditedWrite(database, request.token.organization_id, async (client) => {
-        if (!(await createWebhook(client, webhook))) throw tooManyWebhooks();
+        if (!(await createWebhook(client, webhook, webhooksMax))) throw tooManyWebhooks(webhooksMax);
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
       });
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
@@ -153,7 +155,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.patch<{ Body: Static<typeof PatchBody> }>(
     '/v1/webhooks/:webhook_id',
     {
-      config: { scopes: ['webhooks:write'], check: bodyFaults, refusals: ['webhook_changed'] },
+      config: { scopes: ['webhooks:write', 'events:read'], check: bodyFaults, refusals: ['webhook_changed'] },
       schema: {
         operationId: 'changeWebhook',
         tags: ['Webhooks'],
@@ -174,7 +176,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.event_types !== undefined && { event_types: checkedTypes(body.event_types) }),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
-      // There may be so much that it is still ending.
+      // There may be so many that they are still being ended.
       if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
@@ -267,8 +269,8 @@ const neverUsed = {
   revision: 1,
 } as const;
 
-function tooManyWebhooks(): Problem {
-  const detail = `An organization can have at most ${webhooksPerOrganizationMax} webhooks.`;
+function tooManyWebhooks(webhooksMax: number): Problem {
+  const detail = `An organization can have at most ${webhooksMax} webhooks.`;
   return new Problem('too_many_webhooks', detail);
 }
 

@@ -9,21 +9,25 @@ import { deleteEventKeys } from '../storage/events.js';
 import { withMaintenanceLock } from '../storage/maintenance-lock.js';
 import { dropPartitions, makePartitionsAhead, type Partitioned } from '../storage/partitions.js';
 import { deleteRequestKeys } from '../storage/request-keys.js';
+import { deletePortalSessions } from '../storage/tokens.js';
 
 const everyMs = 600_000;
 const heldAtOnce = 1_000;
 
-/** What has to be done now and then so that the store stays in shape, by one node at a time. */
+/** Runs periodic maintenance of the database, on one node at a time. */
 export class Maintenance {
   readonly #database: Database;
   readonly #logger: Logger;
   readonly #now: () => number;
+  /** How long events and deliveries can be read. */
+  readonly #retentionMs: number;
   #repeating: Repeating | undefined;
 
-  constructor(database: Database, logger: Logger, now: () => number) {
+  constructor(database: Database, logger: Logger, now: () => number, retentionMs: number) {
     this.#database = database;
     this.#logger = logger;
     this.#now = now;
+    this.#retentionMs = retentionMs;
   }
 
   async start(): Promise<void> {
@@ -31,35 +35,40 @@ export class Maintenance {
     this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
   }
 
-  /** Every part of it, unless another node is at it. */
+  /** Runs all parts unless another node is running them. */
   async run(): Promise<void> {
     await this.#try('the lock', () => withMaintenanceLock(this.#database, () => this.#runParts(this.#now())));
   }
 
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
+    const oldestMs = oldestReadableMs(nowMs, this.#retentionMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
     await this.#try('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
-    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestReadableMs(nowMs))));
-    await this.#try('old events', () => this.#drop('events', oldestReadableMs(nowMs), nowMs));
-    await this.#try('old deliveries', () => this.#drop('deliveries', oldestReadableMs(nowMs), nowMs));
+    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestMs)));
+    await this.#try('old events', () => this.#drop('events', oldestMs, nowMs));
+    await this.#try('old deliveries', () => this.#drop('deliveries', oldestMs, nowMs));
+    await this.#try('old counts of deliveries', () => this.#drop('delivery_counts', oldestMs, nowMs));
+    await this.#try('old counts of events', () => this.#drop('event_counts', oldestMs, nowMs));
     await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
     await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
     await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
+    await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
   }
 
-  /** What fails does not keep the rest from being done. */
+  /** Logs a failure, so that the other parts still run. */
   async #try(part: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
+      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance failed and will be retried');
     }
   }
 
   async #drop(parent: Partitioned, keepFromMs: number, nowMs: number): Promise<void> {
     const dropped = await dropPartitions(this.#database, parent, new Date(keepFromMs), new Date(nowMs));
-    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is no longer kept');
+    if (dropped.length > 0)
+      this.#logger.info({ partitions: dropped }, 'dropped partitions past their retention');
   }
 
   async stop(): Promise<void> {

@@ -13,7 +13,9 @@ import { platformEventRoutes } from './event-routes.js';
 import { platformGuides } from './guides.js';
 import { lifecycleRoutes, lifecycleTags } from './lifecycle-routes.js';
 import type { MoverOptions } from './mover.js';
+import { type PortalOptions, portalSessionRoute } from './portal-sessions.js';
 import type { Recorder } from './recorder.js';
+import { tokenRoutes } from './token-routes.js';
 
 export interface PlatformListenerOptions {
   logger: FastifyBaseLogger;
@@ -22,6 +24,7 @@ export interface PlatformListenerOptions {
   recorder: Recorder;
   check: EventChecker;
   lifecycles: MoverOptions;
+  portal: PortalOptions;
   metrics: Metrics;
   isReady: () => Promise<boolean>;
 }
@@ -67,6 +70,10 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
         name: 'API',
         tags: [
           { name: 'Events', description: 'Record what happened in your own systems.' },
+          {
+            name: 'Tokens',
+            description: 'Access tokens for the public API, and links that open the console for a customer.',
+          },
           { name: 'Monitoring', description: 'Health checks and metrics.' },
         ],
       },
@@ -78,6 +85,8 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
   // In a scope of its own: NDJSON is read there and nowhere else.
   await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
+  tokenRoutes(app, options.portal.database, options.portal.now);
+  portalSessionRoute(app, options.portal);
   app.get(
     '/metrics',
     {

@@ -9,7 +9,7 @@ export interface Target {
   workspace_id: string | null;
   url: URL;
   key: SigningKey;
-  /** The secret before the current one, while its grace lasts. */
+  /** The previous secret, during its grace period. */
   previous: { key: SigningKey; untilMs: number } | undefined;
 }
 
@@ -26,7 +26,7 @@ export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   };
 }
 
-/** Returns undefined for a previous secret that cannot be opened: the current one still signs. */
+/** Returns undefined if the previous secret cannot be opened: the current one still signs. */
 function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
   try {
     return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };

@@ -10,14 +10,14 @@ interface TokenRow extends Omit<Token, 'actor' | 'scopes'> {
 }
 
 const columns = `id, organization_id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at,
-         revoked_at, last_used_at`;
+         revoked_at, last_used_at, portal`;
 
 export async function createToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {
   await database.query({
     text: `
   insert into posthorn.tokens
-         (organization_id, id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+         (organization_id, id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at, portal)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     values: [
       token.organization_id,
       token.id,
@@ -28,6 +28,7 @@ export async function createToken(database: Queryable, token: Token, hash: Buffe
       token.actor.id,
       token.created_at,
       token.expires_at,
+      token.portal,
     ],
   });
 }
@@ -42,7 +43,7 @@ export async function findToken(database: Queryable, hash: Buffer): Promise<Toke
   return row && sameHash(row.hash, hash) ? tokenOf(row) : undefined;
 }
 
-/** Newest first; of one organization where it is named. */
+/** Lists tokens, newest first, optionally of one organization. */
 export async function listTokens(
   database: Queryable,
   organizationId: string | undefined,
@@ -66,7 +67,26 @@ export async function readToken(database: Queryable, id: string): Promise<Token 
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Answers the token where it was revoked now; undefined for one that was already, and for an unknown id. */
+/** Returns a page of an organization's tokens, newest first, strictly behind the token `after`. */
+export async function listTokenPage(
+  database: Queryable,
+  organizationId: string,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly Token[]> {
+  const { rows } = await database.query<TokenRow>({
+    text: `
+  select ${columns}
+    from posthorn.tokens
+   where organization_id = $1 and ($2::text is null or id < $2)
+   order by id desc
+   limit $3`,
+    values: [organizationId, after ?? null, limit],
+  });
+  return rows.map(tokenOf);
+}
+
+/** Returns the token if this call revoked it; undefined if it was revoked before or does not exist. */
 export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `
@@ -77,6 +97,14 @@ export async function revokeToken(database: Queryable, id: string, now: Date): P
     values: [id, now],
   });
   return rows[0] && tokenOf(rows[0]);
+}
+
+/** Deletes portal sessions that ended before `before`: there is one for each visit, and the audit log has them. */
+export async function deletePortalSessions(database: Queryable, before: Date): Promise<void> {
+  await database.query({
+    text: 'delete from posthorn.tokens where portal and expires_at < $1',
+    values: [before],
+  });
 }
 
 /** Notes when tokens were last used, many in one statement. */

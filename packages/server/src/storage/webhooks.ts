@@ -1,6 +1,6 @@
 import type { Position } from '../domain/page.js';
 import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.js';
-import { reverifyAfterMs, webhooksPerOrganizationMax } from '../domain/webhook.js';
+import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
 
@@ -16,14 +16,14 @@ export interface WebhookKey {
   id: string;
 }
 
-/** For a token that is bound to a workspace: only where the webhook belongs to it. */
+/** A webhook key, limited to one workspace if the token is. */
 export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
 /**
- * Adds a webhook, unverified; false where the organization has as many as it may. Its first automatic
- * verification is set already, for the case that this process dies before it has verified it.
+ * Adds an unverified webhook. Returns false if the organization has the maximum number. The first automatic
+ * verification is already scheduled, in case this process dies before it has verified the webhook.
  */
 export async function createWebhook(
   client: Queryable,
@@ -31,6 +31,7 @@ export async function createWebhook(
     Webhook,
     'id' | 'organization_id' | 'workspace_id' | 'url' | 'event_types' | 'created_at' | 'secret'
   >,
+  webhooksMax: number,
 ): Promise<boolean> {
   // Two creations at once must not both take the last place.
   await client.query({
@@ -56,7 +57,7 @@ export async function createWebhook(
       webhook.created_at,
       webhook.secret,
       new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
-      webhooksPerOrganizationMax,
+      webhooksMax,
     ],
   });
   return rowCount === 1;
@@ -78,10 +79,10 @@ export async function readWebhook(
   return rows[0];
 }
 
-/** A webhook without its health, which a node that sends to it does not need. */
+/** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by id, each of the organization it is mapped to. */
+/** Reads webhooks by id, each in its organization. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
@@ -97,7 +98,7 @@ export async function readWebhooks(
   return rows;
 }
 
-/** Newest first, strictly behind `after`. */
+/** Lists webhooks, newest first, after `after`. */
 export async function listWebhooks(
   database: Queryable,
   filter: { organization_id: string; workspace_id: string | undefined },
@@ -149,7 +150,7 @@ const changeable = [
   'verification_failure',
 ] as const satisfies readonly (keyof WebhookChange)[];
 
-/** Changes the given fields; answers the webhook as it is then. */
+/** Changes the given fields and returns the changed webhook. */
 export async function changeWebhook(
   client: Queryable,
   key: WebhookKey,
@@ -182,8 +183,8 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
 }
 
 /**
- * Takes webhooks whose next automatic verification is due and sets the one after it, so that a node which
- * dies over one of them only delays it.
+ * Takes webhooks whose automatic verification is due, and schedules the next one, so that a node that dies only
+ * delays it.
  */
 export async function takeDueVerifications(
   database: Queryable,
@@ -208,7 +209,7 @@ export async function takeDueVerifications(
   return rows;
 }
 
-/** Counts a test event against the webhook's minute; false where it is one too many. */
+/** Counts a test event. Returns false if the webhook has reached its limit per minute. */
 export async function countTest(
   database: Queryable,
   key: WebhookKey,
@@ -227,7 +228,7 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** Forgets the failures of a webhook that was verified: from now on they count from zero. */
+/** Clears the failures of a webhook that was verified, so that they count from zero again. */
 export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
   await client.query({
     text: `
@@ -250,12 +251,15 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
   });
 }
 
-/** What ends in the transaction that disables a webhook: usually all that waits for it, never too much to wait for. */
+/**
+ * How many deliveries end in the transaction that disables a webhook: usually all of them, and never too many to wait
+ * for.
+ */
 const endWithDisabling = 200;
 
 /**
- * Disables a webhook unless it is disabled already, and ends what waits for it. Returns whom the event is about, or
- * undefined if nothing was done.
+ * Disables a webhook unless it is already disabled, and ends its waiting deliveries. Returns the webhook for the
+ * event, or undefined if nothing changed.
  */
 export async function disableWebhook(
   client: Queryable,

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { etagOf, matchesEtag } from './etag.js';
 
-/** A text that stays the same while the process runs: a browser asks again, and is told it has it already. */
+/** A text, or the bytes of an image, that stays the same while the process runs: a browser asks again, and is told it has it already. */
 export class FixedText {
   readonly #type: string;
-  readonly #text: string;
+  readonly #text: string | Buffer;
   readonly #etag: string;
 
-  constructor(type: string, text: string) {
+  constructor(type: string, text: string | Buffer) {
     this.#type = type;
     this.#text = text;
     this.#etag = etagOf(text);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Lifecycle } from '../../src/domain/lifecycle.js';
 import { wayTo } from '../../src/domain/lifecycle-sample.js';
 import { scopes } from '../../src/domain/token.js';
+import { countEvents } from '../../src/storage/event-counts.js';
 import { type Answer, ask, record } from '../support/client.js';
 import { resources } from '../support/lifecycle.js';
 import { exampleOf, type Operation, readDocument, readOperations, urlOf } from '../support/operations.js';
@@ -59,7 +60,7 @@ function keysIn(value: unknown, place: string): string[] {
   });
 }
 
-describe('what the reference prints as the answer of the public API is what comes', async () => {
+describe('responses printed in the reference of the public API are real', async () => {
   const [event] = sampleOf(printed.public.find(({ name }) => name === 'GET /v1/events')!)!.body.data;
   const operationOf = (name: string) => printed.public.find((operation) => operation.name === name)!;
 
@@ -72,6 +73,7 @@ describe('what the reference prints as the answer of the public API is what come
   const [delivery] = await tenant.settled(webhook, 1, ({ status }) => status === 'success');
   const ids = { webhook_id: webhook.id, delivery_id: delivery.id };
   const [recorded] = await tenant.events({ type: event.type });
+  await countEvents(service.database);
   const answers = new Map<string, Answer>([[creation.name, created]]);
   for (const operation of printed.public.filter(({ name }) => name !== creation.name)) {
     const isLast = operation.method === 'DELETE' || operation.name === 'GET /v1/audit-logs';
@@ -98,14 +100,14 @@ describe('what the reference prints as the answer of the public API is what come
     if (!name.includes('/replays/')) expect(sample.body.data?.status).toBe(body.data?.status);
   });
 
-  it('there is one of every operation that answers JSON', () => {
+  it('every operation that returns JSON has one', () => {
     const spoken = printed.public.filter(
       ({ method, name }) => method !== 'DELETE' && !name.endsWith('/tail'),
     );
     expect(withSample).toEqual(spoken);
   });
 
-  it('a receiver gets the envelope and the headers that are printed, and the verification request', async () => {
+  it('a receiver gets the printed envelope and headers, and the verification request', async () => {
     const { tags, webhooks = {} } = await readDocument(service.publicUrl);
     const { parameters, requestBody } = webhooks['invoice.finalized']!.post!;
     const { headers, envelope } = await receiver.deliveries.nth(1);
@@ -123,13 +125,13 @@ describe('what the reference prints as the answer of the public API is what come
     expect(verification.headers).not.toHaveProperty('x-service-attempt');
   });
 
-  it('no answer prints a secret', () => {
+  it('no printed response contains a secret', () => {
     for (const operation of withSample)
       expect(keysOf(sampleOf(operation)!.body)).not.toContain('.data.secret');
   });
 });
 
-describe('what the reference prints as the answer of the platform listener is what comes', () => {
+describe('responses printed in the reference of the platform listener are real', () => {
   const operationOf = (name: string) => printed.platform.find((operation) => operation.name === name)!;
 
   /** What is another one every time, by the name it has in the sample. */

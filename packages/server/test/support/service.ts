@@ -70,6 +70,7 @@ export async function makeToken(database: Database, token: Partial<Token> = {}):
       expires_at: new Date(now.getTime() + 3_600_000),
       revoked_at: null,
       last_used_at: null,
+      portal: false,
       ...token,
     },
     tokenHash(text),

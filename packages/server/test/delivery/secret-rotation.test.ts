@@ -8,7 +8,7 @@ import { freshDatabase } from '../support/database.js';
 const [oldKey, newKey, lostKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
 const organization_id = 'ORG-acme';
 
-test('at the start secrets are encrypted anew with the first key, so that the old one can be taken away', async () => {
+test('secrets are encrypted with the first key at startup, so that the old key can be removed', async () => {
   const { database } = await freshDatabase();
   const old = new SecretBox([oldKey]);
   // More than are read at once, and one whose key is gone among them.
@@ -22,7 +22,7 @@ test('at the start secrets are encrypted anew with the first key, so that the ol
       created_at: new Date(),
       workspace_id: null,
     };
-    await createWebhook(database, { organization_id: organization, id, secret, ...fields });
+    await createWebhook(database, { organization_id: organization, id, secret, ...fields }, 100);
     if (n === 5)
       await changeWebhook(
         database,

@@ -1,0 +1,36 @@
+import { isDelivered, type Outcome, type Verdict } from './delivery.js';
+import { addDuration, addHistogram, type Histogram } from './latency.js';
+
+/** What came of attempts in some time. */
+export interface DeliveryCounts {
+  delivered: number;
+  /** Attempts that failed, the last one of a delivery that was given up included. */
+  failed_attempts: number;
+  /** Deliveries that ended without success. */
+  given_up: number;
+  /** Of the attempts that succeeded. */
+  latencies: Histogram;
+}
+
+export function noCounts(): DeliveryCounts {
+  return { delivered: 0, failed_attempts: 0, given_up: 0, latencies: [] };
+}
+
+/** Counts one attempt in place. */
+export function countAttempt(counts: DeliveryCounts, outcome: Outcome, verdict: Verdict): void {
+  if (isDelivered(outcome)) {
+    counts.delivered += 1;
+    addDuration(counts.latencies, outcome.durationMs);
+    return;
+  }
+  counts.failed_attempts += 1;
+  if (verdict.kind !== 'retry') counts.given_up += 1;
+}
+
+/** Adds other counts in place. */
+export function addCounts(counts: DeliveryCounts, other: DeliveryCounts): void {
+  counts.delivered += other.delivered;
+  counts.failed_attempts += other.failed_attempts;
+  counts.given_up += other.given_up;
+  addHistogram(counts.latencies, other.latencies);
+}

@@ -1,0 +1,83 @@
+import { addCounts, type DeliveryCounts, noCounts } from './delivery-counts.js';
+import { dayMs } from './duration.js';
+import { percentile } from './latency.js';
+
+export const intervals = ['minute', 'hour', 'day'] as const;
+export type Interval = (typeof intervals)[number];
+
+const hourMs = 3_600_000;
+const intervalMs: Record<Interval, number> = { minute: 60_000, hour: hourMs, day: dayMs };
+
+export const statsMsMax = 90 * dayMs;
+export const minutesMsMax = 6 * hourMs;
+const hoursMsUsual = 7 * dayMs;
+
+/** Returns the interval for a range that was asked for without one. */
+export function usualInterval(rangeMs: number): Interval {
+  if (rangeMs <= minutesMsMax) return 'minute';
+  return rangeMs <= hoursMsUsual ? 'hour' : 'day';
+}
+
+/** Returns the start of the interval that a time is in, in UTC. */
+function startOf(interval: Interval, ms: number): number {
+  return ms - (ms % intervalMs[interval]);
+}
+
+/** The whole intervals that a range touches. */
+export interface Span {
+  fromMs: number;
+  /** Exclusive. */
+  toMs: number;
+}
+
+export function spanOf(interval: Interval, fromMs: number, toMs: number): Span {
+  return { fromMs: startOf(interval, fromMs), toMs: startOf(interval, toMs) + intervalMs[interval] };
+}
+
+/** What happened in some time. Null: not for the token that asks, or not a matter of one webhook. */
+export interface Figures {
+  events: number | null;
+  delivered: number;
+  failed_attempts: number;
+  given_up: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+}
+
+/** Returns the figures of every interval of a span, empty ones included, and of all of them together. */
+export function figuresOf(
+  interval: Interval,
+  span: Span,
+  deliveries: readonly (DeliveryCounts & { atMs: number })[],
+  events: ReadonlyMap<number, number> | undefined,
+): { buckets: ({ at: string } & Figures)[]; totals: Figures } {
+  const counts = new Map<number, DeliveryCounts>();
+  const all = noCounts();
+  for (const { atMs, ...counted } of deliveries) {
+    const start = startOf(interval, atMs);
+    const sum = counts.get(start) ?? noCounts();
+    counts.set(start, sum);
+    addCounts(sum, counted);
+    addCounts(all, counted);
+  }
+  const buckets: ({ at: string } & Figures)[] = [];
+  let allEvents = 0;
+  for (let atMs = span.fromMs; atMs < span.toMs; atMs += intervalMs[interval]) {
+    const count = events?.get(atMs) ?? 0;
+    allEvents += count;
+    buckets.push({
+      at: new Date(atMs).toISOString(),
+      ...figures(events ? count : null, counts.get(atMs) ?? noCounts()),
+    });
+  }
+  return { buckets, totals: figures(events ? allEvents : null, all) };
+}
+
+function figures(events: number | null, counts: DeliveryCounts): Figures {
+  const { delivered, failed_attempts, given_up, latencies } = counts;
+  return {
+    ...{ events, delivered, failed_attempts, given_up },
+    p50_ms: percentile(latencies, 0.5),
+    p95_ms: percentile(latencies, 0.95),
+  };
+}

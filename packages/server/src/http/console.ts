@@ -1,0 +1,129 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../domain/problem.js';
+import { markEncoding } from '../web/etag.js';
+import { FixedText } from '../web/fixed-text.js';
+import { type ConsoleFiles, hashedFolder } from './console-files.js';
+
+export interface PortalLogo {
+  bytes: Buffer;
+  type: 'image/svg+xml' | 'image/png';
+}
+
+export interface ConsoleOptions {
+  /** Undefined if the console is not built. */
+  files: ConsoleFiles | undefined;
+  version: string;
+  name: string | undefined;
+  accent: string | undefined;
+  logo: PortalLogo | undefined;
+  /** Origins whose pages may show the console in a frame. */
+  frameOrigins: readonly string[];
+  retentionMs: number;
+  retryScheduleMs: readonly number[];
+}
+
+const dayMs = 86_400_000;
+const notBuilt = 'The console is not built. Run npm run build, then start the service again.\n';
+const open = { open: true, queryIsIgnored: true };
+
+/** Serves the console below `/console`, and leads a browser there from `/`. */
+export function consoleRoutes(app: FastifyInstance, options: ConsoleOptions): void {
+  const guard = guardOf(options.frameOrigins);
+  indexRoute(app, options.version);
+  settingsRoute(app, options, guard);
+  logoRoute(app, options.logo);
+  filesRoutes(app, options.files, guard);
+}
+
+type Guard = (reply: FastifyReply) => FastifyReply;
+
+/** Nothing runs but the console's own files, and nobody frames it but the origins of the settings. */
+function guardOf(frameOrigins: readonly string[]): Guard {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "manifest-src 'self'",
+    `frame-ancestors ${frameOrigins.length > 0 ? frameOrigins.join(' ') : "'none'"}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return (reply) => {
+    reply
+      .header('Content-Security-Policy', policy)
+      .header('Referrer-Policy', 'no-referrer')
+      .header('Cross-Origin-Opener-Policy', 'same-origin');
+    return frameOrigins.length > 0 ? reply : reply.header('X-Frame-Options', 'DENY');
+  };
+}
+
+function indexRoute(app: FastifyInstance, version: string): void {
+  const index = {
+    name: 'Posthorn',
+    version,
+    links: {
+      console: '/console',
+      reference: '/docs',
+      openapi: '/openapi.json',
+      events: '/v1/events',
+      event_types: '/v1/event-types',
+      webhooks: '/v1/webhooks',
+      deliveries: '/v1/deliveries',
+      stats: '/v1/stats',
+      audit_logs: '/v1/audit-logs',
+      token: '/v1/token',
+      health: '/healthz',
+      readiness: '/readyz',
+    },
+  };
+  app.get('/', { config: { open: true } }, async (request, reply) => {
+    reply.header('Vary', 'Accept');
+    return /\btext\/html\b/i.test(request.headers.accept ?? '') ? reply.redirect('/console', 302) : index;
+  });
+}
+
+/** What the page has to know before anybody has signed in. The browser holds the origins, so they are not listed. */
+function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
+  const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
+  const settings = new FixedText(
+    'application/json; charset=utf-8',
+    JSON.stringify({
+      ...{ name, accent, logo: logo ? '/console/logo' : null, version },
+      ...{ retention_days: Math.floor(retentionMs / dayMs), retry_waits_ms: retryScheduleMs },
+    }),
+  );
+  app.get('/console/settings.json', { config: open }, async (request, reply) =>
+    settings.send(request, guard(reply)),
+  );
+}
+
+function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
+  const image = logo && new FixedText(logo.type, logo.bytes);
+  app.get('/console/logo', { config: open }, async (request, reply) => {
+    if (!image) throw new Problem('not_found', 'No logo is set.');
+    // Opened by itself, an SVG is a page: this one runs nothing and loads nothing.
+    reply.header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    return image.send(request, reply);
+  });
+}
+
+function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guard: Guard): void {
+  const send = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
+    guard(reply);
+    if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
+    const file = files.get(path);
+    // A part of an older build: the page that asks for it has to load itself again.
+    if (!file && path.startsWith(hashedFolder))
+      throw new Problem('not_found', 'Nothing exists at this path.');
+    // Every other path is one of the console's own views, which its script shows.
+    return (file ?? files.get('index.html')!).send(request, reply);
+  };
+  const route = { config: open, compress: false as const, onSend: markEncoding };
+  app.get('/console', route, (request, reply) => send('index.html', request, reply));
+  app.get<{ Params: { '*': string } }>('/console/*', route, (request, reply) =>
+    send(request.params['*'] || 'index.html', request, reply),
+  );
+}

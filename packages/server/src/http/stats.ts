@@ -1,0 +1,195 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { dayMs } from '../domain/duration.js';
+import type { InputFault } from '../domain/problem.js';
+import {
+  figuresOf,
+  type Interval,
+  intervals,
+  minutesMsMax,
+  spanOf,
+  statsMsMax,
+  usualInterval,
+} from '../domain/stats.js';
+import type { Database } from '../storage/database.js';
+import { readDeliveryCounts, type Step } from '../storage/delivery-counts.js';
+import { type EventStep, readEventCounts, readFrequentTypes } from '../storage/event-counts.js';
+import { readWebhook } from '../storage/webhooks.js';
+import { rangeFaults, rangeOf } from './range.js';
+import { nonEmpty, timeRange } from './schemas.js';
+import { type Tenancy, tenancyOf } from './tenancy.js';
+
+const typesMax = 20;
+
+/** The counts that an interval is made of. */
+const stepsOf = {
+  minute: { deliveries: 1, events: 1 },
+  hour: { deliveries: 60, events: 60 },
+  day: { deliveries: 60, events: 1440 },
+} as const satisfies Record<Interval, { deliveries: Step; events: EventStep }>;
+
+const StatsQuery = Type.Object(
+  {
+    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
+    workspace_id: nonEmpty('Count only events and webhooks of this workspace.', ['WS-berlin']),
+    webhook_id: nonEmpty('Count only deliveries of this webhook, and no events.', [
+      'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
+    ]),
+    from: timeRange.from,
+    to: timeRange.to,
+    interval: Type.Optional(
+      Type.Enum([...intervals], {
+        description:
+          'Length of a bucket. `minute`: for up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 ' +
+          'days, else `day`.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type StatsQuery = Static<typeof StatsQuery>;
+
+const count = (description: string, example: number) => Type.Integer({ description, examples: [example] });
+const orNull = (description: string, example: number) =>
+  Type.Union([Type.Integer(), Type.Null()], { description, examples: [example] });
+
+const figureFields = {
+  events: orNull(
+    'Number of events recorded. Null without the scope `events:read`, and with `webhook_id`.',
+    128,
+  ),
+  delivered: count('Number of deliveries that succeeded.', 124),
+  failed_attempts: count(
+    'Number of attempts that failed, including the last attempt of deliveries that were given up.',
+    6,
+  ),
+  given_up: count('Number of deliveries that were given up.', 1),
+  p50_ms: orNull('Median duration of the successful attempts, within 10 %. Null if there are none.', 41),
+  p95_ms: orNull('95th percentile of the same.', 180),
+};
+
+const time = (description: string, example: string) =>
+  Type.String({ format: 'date-time', description, examples: [example] });
+
+const StatsSchema = Type.Object(
+  {
+    interval: Type.Enum([...intervals], { description: 'Length of a bucket.', examples: ['hour'] }),
+    from: time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
+    to: time('End of the time range.', '2026-11-15T09:30:00.000Z'),
+    buckets: Type.Array(
+      Type.Object({
+        at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'),
+        ...figureFields,
+      }),
+      {
+        description:
+          'Every bucket that the time range touches, oldest first. Each one is counted as a whole.',
+      },
+    ),
+    totals: Type.Object(figureFields, { description: 'The same for all buckets together.' }),
+    events_by_type: Type.Union(
+      [
+        Type.Array(
+          Type.Object({
+            type: Type.String({ description: 'Event type.', examples: ['invoice.paid'] }),
+            count: count('Number of events recorded.', 57),
+          }),
+        ),
+        Type.Null(),
+      ],
+      {
+        description: `The ${typesMax} most frequent event types. Null where \`events\` is null.`,
+      },
+    ),
+  },
+  { title: 'Stats' },
+);
+
+/** `GET /v1/stats`: what was recorded and delivered, over time. */
+export function statsRoute(app: FastifyInstance, database: Database, now: () => number): void {
+  app.get<{ Querystring: StatsQuery }>(
+    '/v1/stats',
+    {
+      config: {
+        scopes: ['webhooks:read'],
+        check: ({ query }: FastifyRequest) => queryFaults(query as StatsQuery, now()),
+      },
+      schema: {
+        operationId: 'getStats',
+        tags: ['Deliveries'],
+        summary: 'Get statistics',
+        description:
+          'Counts events by the time they were recorded, and deliveries by the time of their attempts. The figures of ' +
+          'deliveries are at most 10 seconds old, those of events at most 60 seconds. Without a time range, you get the ' +
+          'last 24 hours; a range has at most 90 days.',
+        querystring: StatsQuery,
+        response: { 200: Type.Object({ data: StatsSchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { query, token } = request;
+      const tenancy = tenancyOf(token, query);
+      const { fromMs, toMs } = rangeWithin(query, now());
+      const interval = query.interval ?? usualInterval(toMs - fromMs);
+      const span = spanOf(interval, fromMs, toMs);
+      const counts = { organization_id: tenancy.organization_id, ...span };
+      const steps = stepsOf[interval];
+      const scope = await scopeOf(database, tenancy, query.webhook_id);
+      const hasEvents = query.webhook_id === undefined && token.scopes.includes('events:read');
+      const inScope = { ...counts, scope: tenancy.workspace_id ?? '' };
+      const [deliveries, events, types] = await Promise.all([
+        scope === undefined ? [] : readDeliveryCounts(database, { ...counts, scope }, steps.deliveries),
+        hasEvents ? readEventCounts(database, inScope, steps.events) : undefined,
+        hasEvents ? readFrequentTypes(database, inScope, steps.events, typesMax) : null,
+      ]);
+      reply.header('Cache-Control', 'no-store');
+      return {
+        data: {
+          ...{ interval, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+          ...figuresOf(interval, span, deliveries, events),
+          events_by_type: types,
+        },
+      };
+    },
+  );
+}
+
+/** Returns whose deliveries to count; undefined for a webhook that the token does not see. */
+async function scopeOf(
+  database: Database,
+  { organization_id, workspace_id }: Tenancy,
+  webhookId: string | undefined,
+): Promise<string | undefined> {
+  if (webhookId === undefined) return workspace_id ?? '';
+  // The counts of a webhook outlive it. Only a webhook that exists has a workspace to compare with.
+  if (workspace_id === undefined) return webhookId.startsWith('WHK-') ? webhookId : undefined;
+  const webhook = await readWebhook(database, {
+    organization_id,
+    only_workspace_id: workspace_id,
+    id: webhookId,
+  });
+  return webhook?.id;
+}
+
+/** Returns the range that was asked for; left out, it ends now and has 24 hours. */
+function rangeWithin(query: StatsQuery, nowMs: number): { fromMs: number; toMs: number } {
+  const { fromMs, toMs = nowMs } = rangeOf(query);
+  return { fromMs: fromMs ?? toMs - dayMs, toMs };
+}
+
+function queryFaults(query: StatsQuery, nowMs: number): readonly InputFault[] {
+  const faults = rangeFaults(query);
+  if (faults.length > 0) return faults;
+  const { fromMs, toMs } = rangeWithin(query, nowMs);
+  if (fromMs > toMs) {
+    return [{ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' }];
+  }
+  if (toMs - fromMs > statsMsMax) {
+    return [{ parameter: 'from', code: 'range_too_long', detail: 'must be at most 90 days before to' }];
+  }
+  if (query.interval === 'minute' && toMs - fromMs > minutesMsMax) {
+    const detail = 'minute is for at most 6 hours; use hour or day, or a shorter time range';
+    return [{ parameter: 'interval', code: 'range_too_long', detail }];
+  }
+  return [];
+}

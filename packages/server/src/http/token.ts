@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { TokenFields } from '../web/token-schema.js';
+
+const TokenSchema = Type.Object(TokenFields, { title: 'Token' });
+
+/** `GET /v1/token`: what the token of the request is, and what it may do. */
+export function tokenRoute(app: FastifyInstance): void {
+  app.get(
+    '/v1/token',
+    {
+      config: { scopes: [], refusals: ['rate_limited'] },
+      schema: {
+        operationId: 'getToken',
+        tags: ['Token'],
+        summary: 'Get your own token',
+        description:
+          'Returns what the service knows about the token that you send: its organization, scopes and expiry. The ' +
+          'token itself is not returned.',
+        response: { 200: Type.Object({ data: TokenSchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } =
+        request.token;
+      reply.header('Cache-Control', 'no-store');
+      return { data: { id, organization_id, workspace_id, scopes, actor, created_at, expires_at, portal } };
+    },
+  );
+}

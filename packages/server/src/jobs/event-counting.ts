@@ -1,0 +1,26 @@
+import type { Logger } from 'pino';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import { countEvents } from '../storage/event-counts.js';
+
+const everyMs = 20_000;
+
+/** Counts new events for the statistics, by one node at a time: also those that were recorded from SQL. */
+export class EventCounting {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  #repeating: Repeating | undefined;
+
+  constructor(database: Database, logger: Logger) {
+    this.#database = database;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    this.#repeating = new Repeating(everyMs, () => countEvents(this.#database), this.#logger);
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeating?.stop();
+  }
+}

@@ -1,0 +1,82 @@
+import type { FastifyInstance } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { parseDurationMs } from '../domain/duration.js';
+import {
+  newToken,
+  newTokenText,
+  scopes,
+  sessionLifetimeMs,
+  sessionLifetimeMsMax,
+  tokenHash,
+} from '../domain/token.js';
+import { issueToken } from '../storage/audited-tokens.js';
+import type { Database } from '../storage/database.js';
+import { expiresCheck, SessionRequest } from './token-requests.js';
+import { originOf } from './token-routes.js';
+
+export interface PortalOptions {
+  database: Database;
+  now: () => number;
+  /** Returns the link to the console that signs in with this token. */
+  consoleLink: (token: string) => string;
+}
+
+const SessionSchema = Type.Object(
+  {
+    url: Type.String({
+      format: 'uri',
+      description:
+        'Link to the console, with the token in its fragment. Open it for your customer, or show it in a frame.',
+      examples: ['https://hooks.example.com/console#token=pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
+    }),
+    token: Type.String({
+      description: 'The token of the session. It is not shown again: only its hash is stored.',
+      examples: ['pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
+    }),
+    expires_at: Type.String({
+      format: 'date-time',
+      description: 'When the session ends.',
+      examples: ['2026-11-15T10:30:00.000Z'],
+    }),
+  },
+  { title: 'PortalSession' },
+);
+
+/** `POST /platform/portal-sessions`: a link that opens the console for one organization, for a short time. */
+export function portalSessionRoute(
+  app: FastifyInstance,
+  { database, now, consoleLink }: PortalOptions,
+): void {
+  app.post<{ Body: Static<typeof SessionRequest> }>(
+    '/platform/portal-sessions',
+    {
+      config: { check: expiresCheck(sessionLifetimeMsMax, '24h') },
+      schema: {
+        operationId: 'createPortalSession',
+        tags: ['Tokens'],
+        summary: 'Create a portal session',
+        description:
+          'Returns a link that opens the console for one organization or workspace. The session has all scopes; with ' +
+          '`read_only`, all but `webhooks:write`. It is an access token: revoke it as such to end it early. Leaves the ' +
+          'audit log entry `portal_session.created`.',
+        body: SessionRequest,
+        response: { 201: Type.Object({ data: SessionSchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { organization_id, workspace_id = null, actor, read_only, expires } = request.body;
+      const text = newTokenText();
+      const token = newToken(
+        {
+          ...{ organization_id, workspace_id, actor, portal: true },
+          scopes: scopes.filter((scope) => !read_only || scope !== 'webhooks:write'),
+          lifetimeMs: expires === undefined ? sessionLifetimeMs : (parseDurationMs(expires) ?? 0),
+        },
+        now(),
+      );
+      await issueToken(database, token, tokenHash(text), originOf(request));
+      reply.status(201).header('Cache-Control', 'no-store');
+      return { data: { url: consoleLink(text), token: text, expires_at: token.expires_at } };
+    },
+  );
+}

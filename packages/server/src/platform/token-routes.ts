@@ -1,0 +1,181 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import type { AuditOrigin } from '../domain/audit.js';
+import { parseDurationMs } from '../domain/duration.js';
+import { bindingOf, encodeCursor } from '../domain/page.js';
+import { Problem } from '../domain/problem.js';
+import {
+  defaultLifetimeMs,
+  defaultScopes,
+  lifetimeMsMax,
+  newToken,
+  newTokenText,
+  type Token,
+  tokenHash,
+} from '../domain/token.js';
+import { issueToken, withdrawToken } from '../storage/audited-tokens.js';
+import type { Database } from '../storage/database.js';
+import { listTokenPage } from '../storage/tokens.js';
+import { cursorFaults, cursorParameter, limitParameter, PageMeta, positionOf } from '../web/paging.js';
+import { TokenFields } from '../web/token-schema.js';
+import { expiresCheck, TokenRequest } from './token-requests.js';
+
+const { created_at: _, portal: __, ...issuedFields } = TokenFields;
+
+const IssuedTokenSchema = Type.Object(
+  {
+    ...issuedFields,
+    token: Type.String({
+      description: 'The token. It is not shown again: only its hash is stored.',
+      examples: ['pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
+    }),
+  },
+  { title: 'IssuedToken' },
+);
+
+const optionalTime = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description, examples: [null] });
+
+const ListedTokenSchema = Type.Object(
+  {
+    ...TokenFields,
+    revoked_at: optionalTime('When the token was revoked. Null if it was not.'),
+    last_used_at: optionalTime('When the token was last used, within 10 seconds. Null if it never was.'),
+  },
+  { title: 'ListedToken' },
+);
+
+const ListQuery = Type.Object(
+  {
+    organization_id: Type.String({
+      minLength: 1,
+      description: 'List the tokens of this organization.',
+      examples: ['ORG-demo'],
+    }),
+    cursor: cursorParameter,
+    limit: limitParameter(100),
+  },
+  { additionalProperties: false },
+);
+type ListQuery = Static<typeof ListQuery>;
+
+/** The platform listener knows no users, so this stands for whoever holds its token. */
+const platformActor = { type: 'platform', id: 'platform' };
+
+/** Returns whom the audit log names for a token that a request creates or revokes. */
+export function originOf({ id, ip }: FastifyRequest): AuditOrigin {
+  return { actor: platformActor, request_id: id, source_address: ip };
+}
+
+/** Adds the routes that create, list and revoke access tokens of the public API. */
+export function tokenRoutes(app: FastifyInstance, database: Database, now: () => number): void {
+  creationRoute(app, database, now);
+  listRoute(app, database);
+  revocationRoute(app, database, now);
+}
+
+function creationRoute(app: FastifyInstance, database: Database, now: () => number): void {
+  app.post<{ Body: Static<typeof TokenRequest> }>(
+    '/platform/tokens',
+    {
+      config: { check: expiresCheck(lifetimeMsMax, '36500d') },
+      schema: {
+        operationId: 'createToken',
+        tags: ['Tokens'],
+        summary: 'Create an access token',
+        description:
+          'Creates a token for the public API. The response is the only one that contains the token. Leaves the audit ' +
+          'log entry `token.created`.',
+        body: TokenRequest,
+        response: { 201: Type.Object({ data: IssuedTokenSchema }) },
+      },
+    },
+    async (request, reply) => {
+      const { organization_id, workspace_id = null, actor, expires } = request.body;
+      const text = newTokenText();
+      const token = newToken(
+        {
+          ...{ organization_id, workspace_id, actor, portal: false },
+          scopes: [...new Set(request.body.scopes ?? defaultScopes)],
+          lifetimeMs: expires === undefined ? defaultLifetimeMs : (parseDurationMs(expires) ?? 0),
+        },
+        now(),
+      );
+      await issueToken(database, token, tokenHash(text), originOf(request));
+      const { id, scopes, actor: named, expires_at } = token;
+      reply.status(201).header('Cache-Control', 'no-store');
+      return {
+        data: { id, token: text, organization_id, workspace_id, scopes, actor: named, expires_at },
+      };
+    },
+  );
+}
+
+function listRoute(app: FastifyInstance, database: Database): void {
+  const bindingFor = ({ organization_id }: ListQuery) => bindingOf('tokens', { organization_id });
+  app.get<{ Querystring: ListQuery }>(
+    '/platform/tokens',
+    {
+      config: {
+        check: ({ query }) => cursorFaults((query as ListQuery).cursor, () => bindingFor(query as ListQuery)),
+      },
+      schema: {
+        operationId: 'listTokens',
+        tags: ['Tokens'],
+        summary: 'List access tokens',
+        description:
+          'Returns the tokens of an organization, newest first, including expired and revoked ones. Portal sessions ' +
+          'are tokens too; they are deleted one day after they expire.',
+        querystring: ListQuery,
+        response: { 200: Type.Object({ data: Type.Array(ListedTokenSchema), meta: PageMeta }) },
+      },
+    },
+    async ({ query }) => {
+      const binding = bindingFor(query);
+      const limit = query.limit ?? 100;
+      const after = positionOf(query.cursor, binding)?.id;
+      const rows = await listTokenPage(database, query.organization_id, after, limit + 1);
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
+      return { data: page.map(listedBody), meta: { cursor, has_more: rows.length > limit } };
+    },
+  );
+}
+
+function listedBody(token: Token) {
+  const { id, organization_id, workspace_id, scopes, actor, ...rest } = token;
+  const { created_at, expires_at, revoked_at, last_used_at, portal } = rest;
+  return {
+    ...{ id, organization_id, workspace_id, scopes, actor, created_at, expires_at, revoked_at },
+    ...{ last_used_at, portal },
+  };
+}
+
+function revocationRoute(app: FastifyInstance, database: Database, now: () => number): void {
+  app.delete<{ Params: { id: string } }>(
+    '/platform/tokens/:id',
+    {
+      schema: {
+        operationId: 'revokeToken',
+        tags: ['Tokens'],
+        summary: 'Revoke an access token',
+        description:
+          'Every node rejects the token within 2 seconds. A token that is revoked already is not found. Leaves the ' +
+          'audit log entry `token.revoked`.',
+        params: Type.Object({
+          id: Type.String({ description: 'ID of the token.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
+        }),
+        response: { 204: Type.Null({ description: 'The token is revoked.' }) },
+      },
+    },
+    async (request, reply) => {
+      const at = new Date(now());
+      const withdrawn = await withdrawToken(database, request.params.id, at, originOf(request));
+      if (!withdrawn?.isRevokedNow) {
+        throw new Problem('not_found', 'The token does not exist, or it is revoked already.');
+      }
+      return reply.status(204).send();
+    },
+  );
+}

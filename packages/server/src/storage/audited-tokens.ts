@@ -1,0 +1,51 @@
+import { type AuditOrigin, changesBetween, type NewAuditEntry } from '../domain/audit.js';
+import type { Token } from '../domain/token.js';
+import { writeAudit } from './audit.js';
+import { auditedWrite } from './audited-writes.js';
+import type { Database } from './database.js';
+import { createToken, readToken, revokeToken } from './tokens.js';
+
+/** Creates a token with its entry in the audit log, in the name of whoever `origin` names. */
+export async function issueToken(
+  database: Database,
+  token: Token,
+  hash: Buffer,
+  origin: AuditOrigin,
+): Promise<void> {
+  const { scopes, actor, expires_at } = token;
+  await auditedWrite(database, token.organization_id, async (client) => {
+    await createToken(client, token, hash);
+    const action = token.portal ? 'portal_session.created' : 'token.created';
+    const changes = changesBetween(undefined, { scopes, actor, expires_at });
+    await writeAudit(client, [entryAbout(token, action, changes, origin)]);
+  });
+}
+
+/** Revokes a token. Returns it, and whether this call revoked it; undefined if it does not exist. */
+export async function withdrawToken(
+  database: Database,
+  id: string,
+  now: Date,
+  origin: AuditOrigin,
+): Promise<{ token: Token; isRevokedNow: boolean } | undefined> {
+  const known = await readToken(database, id);
+  if (!known || known.revoked_at) return known && { token: known, isRevokedNow: false };
+  return auditedWrite(database, known.organization_id, async (client) => {
+    const revoked = await revokeToken(client, id, now);
+    // Another request was faster, in between.
+    if (!revoked) return { token: known, isRevokedNow: false };
+    const changes = changesBetween(undefined, { revoked_at: revoked.revoked_at });
+    await writeAudit(client, [entryAbout(revoked, 'token.revoked', changes, origin)]);
+    return { token: revoked, isRevokedNow: true };
+  });
+}
+
+function entryAbout(
+  token: Token,
+  action: string,
+  changes: NewAuditEntry['changes'],
+  origin: AuditOrigin,
+): NewAuditEntry {
+  const { organization_id, workspace_id, id } = token;
+  return { organization_id, workspace_id, ...origin, action, target: { type: 'token', id }, changes };
+}

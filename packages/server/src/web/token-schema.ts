@@ -1,0 +1,39 @@
+import Type from 'typebox';
+import { scopes } from '../domain/token.js';
+
+const time = (description: string, example: string) =>
+  Type.String({ format: 'date-time', description, examples: [example] });
+
+const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
+  description: 'What the token may do.',
+  examples: [['events:read', 'webhooks:read']],
+});
+
+const ActorSchema = Type.Object(
+  {
+    type: Type.String({ description: 'Type.', examples: ['user'] }),
+    id: Type.String({ description: 'ID.', examples: ['USR-ada'] }),
+  },
+  { description: 'Who is responsible for what the token does, in the audit log.' },
+);
+
+/** What both listeners show of a token. The token itself is not among it. */
+export const TokenFields = {
+  id: Type.String({ description: 'ID of the token.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
+  organization_id: Type.String({
+    description: 'The organization of the token.',
+    examples: ['ORG-demo'],
+  }),
+  workspace_id: Type.Union([Type.String(), Type.Null()], {
+    description: 'The only workspace that the token can access. Null: the whole organization.',
+    examples: ['WS-berlin'],
+  }),
+  scopes: ScopesSchema,
+  actor: ActorSchema,
+  created_at: time('When the token was created.', '2026-11-15T09:30:00.000Z'),
+  expires_at: time('When the token expires.', '2027-11-15T09:30:00.000Z'),
+  portal: Type.Boolean({
+    description: 'Whether the token is a portal session.',
+    examples: [false],
+  }),
+};
