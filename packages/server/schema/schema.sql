@@ -61,6 +61,7 @@ create table posthorn.deliveries (
   response text,
   earlier_attempts jsonb,
   bytes integer,
+  evidence jsonb,
   constraint deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 20))),
   constraint deliveries_pkey PRIMARY KEY (organization_id, webhook_id, created_at, id),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
@@ -246,10 +247,18 @@ create table posthorn.webhooks (
   verify_at timestamp(3) with time zone,
   tests_since timestamp(3) with time zone,
   tests integer not null default 0,
+  description text,
+  rate_limit integer,
+  header_names text[] not null default '{}'::text[],
+  headers bytea,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
+  constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
+  constraint webhooks_description_check CHECK ((length(description) <= 256)),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text, 'manual'::text]))),
   constraint webhooks_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 100))),
+  constraint webhooks_header_names_check CHECK ((cardinality(header_names) <= 10)),
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
+  constraint webhooks_rate_limit_check CHECK (((rate_limit >= 1) AND (rate_limit <= 1000))),
   constraint webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'unverified'::text, 'disabled'::text])))
 );
 
@@ -264,6 +273,7 @@ CREATE INDEX deliveries_again ON ONLY posthorn.deliveries USING btree (organizat
 CREATE INDEX deliveries_due ON ONLY posthorn.deliveries USING btree (due_at) WHERE ((status = 'pending'::text) AND (leased_by IS NULL));
 CREATE INDEX deliveries_failed ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, created_at, id) WHERE (status = 'failed'::text);
 CREATE INDEX deliveries_leased ON ONLY posthorn.deliveries USING btree (leased_by, organization_id, webhook_id) WHERE ((status = 'pending'::text) AND (leased_by IS NOT NULL));
+CREATE INDEX deliveries_retrying ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, created_at, id) WHERE ((status = 'pending'::text) AND (attempts > 0));
 CREATE INDEX deliveries_waiting ON ONLY posthorn.deliveries USING btree (organization_id, webhook_id, due_at) WHERE ((status = 'pending'::text) AND (leased_by IS NULL));
 CREATE INDEX event_keys_by_age ON posthorn.event_keys USING btree (created_at);
 CREATE INDEX events_by_actor ON ONLY posthorn.events USING btree (organization_id, actor_id, created_at, id);
@@ -295,7 +305,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.audit_hash(previous bytea, entry audit_log) returns bytea
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
--- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, payload json, head text, first integer, more text[], next_ms double precision)
+-- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, head text, first integer, more text[], next_ms double precision)
 -- posthorn.count_deliveries(organization_ids text[], scopes text[], steps smallint[], at_ms double precision[], parts integer[], delivered integer[], failed_attempts integer[], given_up integer[], latencies text[]) returns void
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
 -- posthorn.count_events(most interval) returns boolean
@@ -320,7 +330,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.release_held(at_most integer) returns bigint
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.resource_json(resource resources) returns json
--- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
+-- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
 -- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, zero bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)

@@ -89,7 +89,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       logger.info({ webhook_id, organization_id, verified: !failure, reason, http_status }, 'verification');
       return failure;
     },
-    test: (webhook, type, sample) => prober.test(webhook, type, sample),
+    test: (webhook, event) => prober.test(webhook, event),
     room: () => engine.room(),
     accept: (batch) => {
       engine.accept(batch);

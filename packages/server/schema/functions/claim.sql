@@ -10,7 +10,8 @@ create or replace function posthorn.claim(
 )
 returns table (
   organization_id text, webhook_id text, created_at timestamptz, delivery_id text, attempts smallint,
-  event_id text, type text, event_created_at timestamptz, workspace_id text, payload json,
+  event_id text, type text, event_created_at timestamptz, workspace_id text,
+  actor_type text, actor_id text, subject_type text, subject_id text, payload json,
   head text, first int, more text[], next_ms float8
 )
 language plpgsql
@@ -145,13 +146,15 @@ begin
        cross join unnest(p.ordinals) as o (ordinal)
     )
     select d.organization_id, d.webhook_id, d.created_at::timestamptz, d.id, d.attempts, d.event_id, d.event_type,
-           d.event_created_at::timestamptz, e.workspace_id, e.payload, null, null::int, null::text[], null::float8
+           d.event_created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
+           e.payload, null, null::int, null::text[], null::float8
       from unnest(leased_rows) d
       left join posthorn.events e
         on e.organization_id = d.organization_id and e.created_at = d.event_created_at and e.id = d.event_id
      union all
     select c.organization_id, c.webhook_id, c.created_at::timestamptz, c.id, 0::smallint, c.event_id, e.type,
-           c.created_at::timestamptz, e.workspace_id, e.payload, c.head, c.first, null, null
+           c.created_at::timestamptz, e.workspace_id, e.actor_type, e.actor_id, e.subject_type, e.subject_id,
+           e.payload, c.head, c.first, null, null
       from contents c
       left join posthorn.events e
         on e.organization_id = c.organization_id and e.created_at = c.created_at and e.id = c.event_id;
@@ -166,8 +169,8 @@ begin
   end if;
 
   return query
-  select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null::json, null,
-         null::int, further,
+  select null, null, null::timestamptz, null, null::smallint, null, null, null::timestamptz, null, null, null, null,
+         null, null::json, null, null::int, further,
          (select (extract(epoch from d.due_at - clock_timestamp()) * 1000)::float8
             from posthorn.deliveries d
            where d.status = 'pending' and d.leased_by is null and d.due_at > now_at

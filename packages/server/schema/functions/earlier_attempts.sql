@@ -4,5 +4,5 @@ language sql stable
 as $$
   select coalesce(delivery.earlier_attempts, '[]') || jsonb_build_object(
     'attempt', delivery.attempts, 'attempted_at', delivery.attempted_at, 'http_status', delivery.http_status,
-    'error', delivery.error, 'duration_ms', delivery.duration_ms, 'response', delivery.response)
+    'error', delivery.error, 'duration_ms', delivery.duration_ms, 'response', delivery.response, 'evidence', delivery.evidence)
 $$;

@@ -10,7 +10,7 @@ create or replace function posthorn.settle(
   node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
   sizes int[], has_rows boolean[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
-  http_statuses int[], errors text[], durations_ms int[], responses text[],
+  http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
   done_handoffs text[],
   done_organization_ids text[], done_webhook_ids text[], done_ms float8[], done_heads text[], done_firsts int[],
   health_organization_ids text[], health_webhook_ids text[], last_ms float8[], last_statuses text[],
@@ -57,15 +57,15 @@ begin
       with settled as (
         insert into posthorn.deliveries
                (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes,
-                status, attempts, attempted_at, http_status, error, duration_ms, response)
+                status, attempts, attempted_at, http_status, error, duration_ms, response, evidence)
         select o.organization_id, o.webhook_id, at.created, o.id, o.event_id, o.type, at.created,
                coalesce(clock_timestamp() + o.wait_ms * interval '1 millisecond', at.created), o.size,
                o.status, o.attempts, to_timestamp(o.attempted_ms / 1000), o.http_status, o.error, o.duration_ms,
-               o.response
+               o.response, o.evidence
           from unnest(organization_ids, webhook_ids, created_ms, ids, event_ids, types, sizes, has_rows, statuses, tries,
-                      waits_ms, attempted_ms, http_statuses, errors, durations_ms, responses) as o (
+                      waits_ms, attempted_ms, http_statuses, errors, durations_ms, responses, evidences) as o (
                  organization_id, webhook_id, created_ms, id, event_id, type, size, has_row, status, attempts,
-                 wait_ms, attempted_ms, http_status, error, duration_ms, response)
+                 wait_ms, attempted_ms, http_status, error, duration_ms, response, evidence)
          cross join lateral (select to_timestamp(o.created_ms / 1000)::timestamptz(3)) as at (created)
          where o.has_row is not true
            and (not again or (select d.id from posthorn.deliveries d
@@ -93,13 +93,14 @@ begin
              error = case when o.made then o.error else d.error end,
              duration_ms = case when o.made then o.duration_ms else d.duration_ms end,
              response = case when o.made then o.response else d.response end,
+             evidence = case when o.made then o.evidence else d.evidence end,
              earlier_attempts = case when o.made and d.attempts > 0 then posthorn.earlier_attempts(d)
                                      else d.earlier_attempts end
         from (select u.*, u.attempted_ms is not null as made
                 from unnest(organization_ids, webhook_ids, created_ms, ids, has_rows, statuses, tries, waits_ms,
-                            attempted_ms, http_statuses, errors, durations_ms, responses) as u (
+                            attempted_ms, http_statuses, errors, durations_ms, responses, evidences) as u (
                        organization_id, webhook_id, created_ms, id, has_row, status, attempts, wait_ms,
-                       attempted_ms, http_status, error, duration_ms, response)
+                       attempted_ms, http_status, error, duration_ms, response, evidence)
                where u.has_row) o
        where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id
          and d.created_at = to_timestamp(o.created_ms / 1000)::timestamptz(3) and d.id = o.id

@@ -113,13 +113,20 @@ export class DeliveryEngine {
   #pump(): void {
     while (!this.#isStopping && this.#lease.coversAttempt && !this.#settler.isBehind) {
       const turn = this.#lanes.next();
-      if (!turn) return;
+      if (!turn) break;
       void this.#deliver(turn);
+    }
+    for (const { lane, waitMs } of this.#lanes.takePauses()) {
+      const resume = () => {
+        this.#lanes.resume(lane);
+        this.#pump();
+      };
+      setTimeout(resume, waitMs).unref();
     }
   }
 
   async #deliver(turn: Turn): Promise<void> {
-    const result = await this.#run(turn.delivery).catch((error: Error) => this.#failed(turn.delivery, error));
+    const result = await this.#run(turn).catch((error: Error) => this.#failed(turn.delivery, error));
     const { restMs, surplus, wantsMore } = this.#lanes.ended(turn, result);
     this.#giveBack(surplus);
     if (wantsMore) this.#claimer.wake(limits.wakeMs);
@@ -134,7 +141,8 @@ export class DeliveryEngine {
   }
 
   /** Attempts one delivery, judges the outcome and passes it on to be settled. */
-  async #run(delivery: LeasedDelivery): Promise<Ended> {
+  async #run(turn: Turn): Promise<Ended> {
+    const { delivery } = turn;
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
     const { directory } = this.#options;
@@ -143,6 +151,7 @@ export class DeliveryEngine {
       (await directory.get(delivery.organization_id, delivery.webhook_id).catch(() => undefined));
     const target = this.#targetOf(standing, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
+    this.#lanes.limit(turn, target.rateLimit);
     const attemptedAt = new Date(this.#options.sender.now());
     const startedMs = performance.now();
     const outcome = await this.#attempt(delivery, delivery.payload, target);
@@ -154,7 +163,7 @@ export class DeliveryEngine {
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
     this.#settler.health.note(delivery, outcome, attemptedAt);
-    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt) };
+    const entry: Entry = { node, settlement: attempted(delivery, outcome, verdict, attemptedAt, target.url) };
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);
@@ -183,6 +192,8 @@ export class DeliveryEngine {
     const message = {
       id,
       body: Buffer.from(envelopeText({ id, type, created_at, organization_id, workspace_id }, payload)),
+      subject: delivery.subject,
+      actor: delivery.actor,
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
     // The webhook may be deleted, disabled or changed while the connection opens.

@@ -1,5 +1,6 @@
 import Denque from 'denque';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
+import { Pace } from './pace.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
@@ -15,6 +16,7 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   track: Track = newTrack;
+  readonly pace = new Pace();
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so retries make progress however many are fresh. */
   readonly #retries = new Denque<LeasedDelivery>();

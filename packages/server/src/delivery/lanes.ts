@@ -38,6 +38,9 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
+  /** Lanes whose webhook was sent as much as its rate limit allows, and those of them that nobody waits for yet. */
+  readonly #paused = new Set<Lane>();
+  #newlyPaused: Lane[] = [];
   readonly #load: Load = {
     ...{ underWay: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
   };
@@ -165,6 +168,10 @@ export class Lanes {
     this.#load.stalled = this.#stalled(nowMs);
     for (const [organizationId, lanes] of this.#ready) {
       for (const lane of lanes) {
+        if (this.#pause(lane, nowMs)) {
+          lanes.delete(lane);
+          continue;
+        }
         const condition = conditionOf(lane.track, nowMs);
         if (underWayOf(condition, lane.track.window, this.#load) <= lane.track.underWay) {
           // A full window: the lane is offered again when one of its requests ends.
@@ -192,7 +199,37 @@ export class Lanes {
     this.#load.underWay += 1;
     if (isUnproven) this.#load.unproven += 1;
     lane.track = started(lane.track, nowMs);
+    lane.pace.begin(nowMs);
     return { lane, delivery, isUnproven };
+  }
+
+  /** Sets a lane aside that may start nothing for now. Returns whether it did. */
+  #pause(lane: Lane, nowMs: number): boolean {
+    if (lane.pace.waitMs(nowMs) === 0) return false;
+    if (!this.#paused.has(lane)) {
+      this.#paused.add(lane);
+      this.#newlyPaused.push(lane);
+    }
+    return true;
+  }
+
+  /** Notes how many requests per second the webhook of a turn may get. */
+  limit({ lane }: Turn, perSecond: number | undefined): void {
+    lane.pace.set(perSecond, this.#now());
+  }
+
+  /** Returns the lanes that were paused since the last call, and after how long each is to be resumed. */
+  takePauses(): readonly { lane: Lane; waitMs: number }[] {
+    if (this.#newlyPaused.length === 0) return [];
+    const nowMs = this.#now();
+    const pauses = this.#newlyPaused.map((lane) => ({ lane, waitMs: lane.pace.waitMs(nowMs) }));
+    this.#newlyPaused = [];
+    return pauses;
+  }
+
+  /** Lets a lane that was paused go on. */
+  resume(lane: Lane): void {
+    if (this.#paused.delete(lane)) this.#offer(lane);
   }
 
   /** Notes how an attempt ended, and returns what follows. */
@@ -222,12 +259,13 @@ export class Lanes {
   /** Empties the queues and returns their deliveries. Requests under way continue. */
   clear(): LeasedDelivery[] {
     this.#ready.clear();
+    this.#paused.clear();
     return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeBehind(0)));
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {
     const condition = conditionOf(lane.track, nowMs);
-    return allow(condition, lane.track, lane, this.#load);
+    return allow(condition, lane.track, lane, this.#load, lane.pace.limit);
   }
 
   /** Counts the requests of stalled webhooks, but only when all slots are taken: it scans every lane. */
@@ -248,7 +286,7 @@ export class Lanes {
   }
 
   #offer(lane: Lane): void {
-    if (lane.queued === 0) return;
+    if (lane.queued === 0 || this.#paused.has(lane)) return;
     const lanes = this.#ready.get(lane.organizationId);
     if (lanes) lanes.add(lane);
     else this.#ready.set(lane.organizationId, new Set([lane]));

@@ -18,6 +18,7 @@ export const limitTable = {
   restMs: [25, 'ms', 'A receiver that refuses at once gets 160 requests per second, not 8,000.'],
   failuresToRestLonger: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
   restFactorMax: [4, 'ratio', '40 attempts per second still notice a recovery within 0.1 s.'],
+  paceSlackMs: [50, 'ms', 'A webhook with a rate limit makes up for a timer that fires late.'],
   // Memory
   queued: [30_000, 'deliveries', 'About 50 MB with payloads of 1 kB.'],
   queuedBytes: [64 * MiB, 'bytes', 'Keeps the process below 250 MB even with large payloads.'],
@@ -27,6 +28,7 @@ export const limitTable = {
   laneBytes: [16 * MiB, 'bytes', 'A quarter of the total: large payloads leave room for others.'],
   laneQueuedNew: [500, 'deliveries', 'Until it responds, the rest stays in the database.'],
   laneQueuedFailing: [150, 'deliveries', 'One second of attempts for a failing webhook.'],
+  pacedSeconds: [10, 's', 'A webhook with a rate limit keeps this much work in memory.'],
   unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, beside the rest.'],
   recordedShare: [0.8, 'ratio', 'Recordings leave a fifth of a lane to claims, so that retries find room.'],
   askShare: [0.125, 'ratio', 'Do not claim for every single delivery that leaves a lane.'],

@@ -129,14 +129,17 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
   return isWaiting ? Math.min(window * 2, limits.windowMax) : window;
 }
 
-/** The policy: what a webhook may have, for its condition, what it holds in memory, and the node's load. */
+/**
+ * The policy: what a webhook may have, for its condition, what it holds in memory, the node's load, and its rate limit.
+ */
 export function allow(
   condition: Condition,
   track: Track,
   held: { queued: number; bytes: number },
   load: Load,
+  rateLimit: number = Number.POSITIVE_INFINITY,
 ): Allowance {
-  const inMemory = inMemoryOf(condition, held, load);
+  const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
     underWay: underWayOf(condition, track.window, load),

@@ -64,7 +64,7 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * A webhook request contains the payload, but neither subject nor actor. Payloads that we designed therefore start
+ * The body of a webhook request contains the payload, but neither subject nor actor. Payloads that we designed therefore start
  * with the `id` of the subject, like that of `incident.opened`.
  */
 const table = {

@@ -18,21 +18,31 @@ export type Outcome =
       durationMs: number;
       /** The beginning of the response body, as text. */
       response: string | null;
+      headers: RawHeaders;
       retryAfterMs: number | undefined;
     }
   | { kind: 'unanswered'; error: AttemptError; durationMs: number; detail?: FailureDetail | undefined };
+
+/** Response headers as undici returns them. */
+export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
  * What the network or TLS said when no status came. Written for the operator: it can name addresses that a
  * name leads to inside the network.
  */
 export interface FailureDetail {
-  /** As Node, OpenSSL or undici name it: `CERT_HAS_EXPIRED`, `ECONNRESET`, `UND_ERR_SOCKET`. */
+  /**
+   * As Node, OpenSSL or undici name it: `CERT_HAS_EXPIRED`, `ECONNRESET`, `UND_ERR_SOCKET`. Of our own:
+   * `connect_timeout` if the time was over before a connection was open, `plain_http` if only https may leave.
+   */
   code: string | undefined;
   message: string;
-  /** Of a certificate for another name: the names that it is for, and when it ends. */
+  /** Of a certificate for another name: the names that it is for. */
   altNames: string | undefined;
+  /** Of a certificate that was not accepted: when it ends. */
   validTo: string | undefined;
+  /** The address that the guard refused. */
+  address: string | undefined;
 }
 
 /**
@@ -93,17 +103,4 @@ export function parseRetryAfterMs(header: string | undefined, nowMs: number): nu
   if (!/^[A-Za-z]{3,9},/.test(text)) return undefined;
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}
-
-/** What a test event led to. */
-export interface Receipt {
-  id: string;
-  webhook_id: string;
-  event_id: string;
-  event_type: string;
-  status: 'success' | 'failed';
-  http_status: number | null;
-  response_time_ms: number;
-  error: AttemptError | null;
-  attempted_at: string;
 }

@@ -21,3 +21,18 @@ export function envelopeText(head: EnvelopeHead, payload: string, test = false):
     `"workspace_id":${JSON.stringify(head.workspace_id)},${test ? '"test":true,' : ''}"data":${payload}}`
   );
 }
+
+/**
+ * The body of a verification: the same envelope, spelt as no serializer spells it. The first letter of the challenge is
+ * escaped, and spaces are where nobody puts them. A receiver that parses the body and verifies what it serializes again
+ * fails here, before it gets an event.
+ */
+export function verificationText(
+  head: EnvelopeHead,
+  data: { webhook_id: string; challenge: string },
+): string {
+  const { webhook_id, challenge } = data;
+  const escaped = `\\u${challenge.charCodeAt(0).toString(16).padStart(4, '0')}${challenge.slice(1)}`;
+  const payload = `{ "webhook_id" :"${webhook_id}", "challenge" :"${escaped}"}`;
+  return envelopeText(head, payload).replace('{', '{ ');
+}

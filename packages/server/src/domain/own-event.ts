@@ -10,7 +10,8 @@ interface About {
 
 export type OwnEvent = NewEvent & { undelivered?: boolean };
 
-const actor = { type: 'system', id: 'posthorn' };
+/** Who does what the service does by itself. */
+export const serviceActor = { type: 'system', id: 'posthorn' };
 
 function own(type: string, webhook: About, payload: Record<string, unknown>): OwnEvent {
   const { organization_id, workspace_id } = webhook;
@@ -18,7 +19,7 @@ function own(type: string, webhook: About, payload: Record<string, unknown>): Ow
     type,
     organization_id,
     workspace_id,
-    actor,
+    actor: serviceActor,
     subject: { type: 'webhook', id: webhook.id },
     payload,
   };

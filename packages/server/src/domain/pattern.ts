@@ -1,7 +1,9 @@
 import { identifierPattern, kindPattern } from './identifier.js';
 
-/** Texts without control characters. */
+/** Texts, with the characters they may not have. */
 export const textPattern = {
+  /** What PostgreSQL can hold. */
+  storable: '^[^\\u0000\\ud800-\\udfff]*$',
   plain: '^[^\\u0000-\\u001f\\u007f]*$',
   /** An unpaired surrogate has no UTF-8 form, so the key would differ from what the user entered. */
   signing: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
@@ -14,6 +16,7 @@ const words: Readonly<Record<string, string>> = {
   [identifierPattern.workspace]: `WS- followed by 1 to 120 ${printable}`,
   [identifierPattern.resource]: `1 to 128 ${printable}`,
   [kindPattern]: 'a lower-case letter followed by up to 63 lower-case letters, digits or underscores',
+  [textPattern.storable]: 'text without NUL characters and unpaired surrogates',
   [textPattern.plain]: 'text without control characters',
   [textPattern.signing]: 'text without control characters',
   '^p\\d$': 'one of p0 to p9',

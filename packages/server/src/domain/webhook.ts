@@ -1,17 +1,22 @@
 import type { Catalogue } from './catalogue.js';
+import type { Evidence } from './evidence.js';
 import type { Fault } from './fault.js';
+import type { SealedHeaders } from './webhook-headers.js';
 
 export const webhookStatuses = ['active', 'unverified', 'disabled'] as const;
 export type WebhookStatus = (typeof webhookStatuses)[number];
 
 export type DisabledReason = 'gone' | 'failing' | 'manual';
 
-/** A webhook as it is stored; its secrets are encrypted. */
-export interface Webhook {
+/** A webhook as it is stored; its secrets and its own headers are encrypted. */
+export interface Webhook extends SealedHeaders {
   id: string;
   organization_id: string;
   workspace_id: string | null;
   url: string;
+  description: string | null;
+  /** Deliveries per second on each node. */
+  rate_limit: number | null;
   status: WebhookStatus;
   disabled_reason: DisabledReason | null;
   event_types: readonly string[];
@@ -33,6 +38,8 @@ export interface VerificationFailure {
   duration_ms: number;
   /** The first part of the response body, as text. */
   response: string | null;
+  /** Absent if the verification was made before it was kept. */
+  evidence?: Evidence;
 }
 
 export const testsPerMinuteMax = 10;

@@ -18,6 +18,7 @@ import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import { type ConsoleOptions, consoleRoutes } from './console.js';
 import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
+import { deliveryListRoutes } from './delivery-lists.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
@@ -120,7 +121,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, courier, now });
   webhookStatsRoute(app, database, now);
-  deliveryRoutes(app, database, now, oldestMs);
+  deliveryListRoutes(app, database, oldestMs);
+  deliveryRoutes(app, { database, now, oldestMs, userAgent: `Posthorn/${options.version}` });
   replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
   tokenRoute(app);

@@ -1,5 +1,6 @@
-import type { Receipt } from '../domain/delivery.js';
+import type { Receipt } from '../domain/receipt.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
+import type { TestEvent } from '../sending/prober.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
@@ -8,7 +9,7 @@ import type { WebhookKey } from '../storage/webhooks.js';
 export interface Courier {
   /** Undefined where the webhook answered as it should. */
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
-  test: (webhook: Webhook, type: string, sample: unknown) => Promise<Receipt>;
+  test: (webhook: Webhook, event: TestEvent) => Promise<Receipt>;
   /** Where deliveries of events recorded here go, and who takes those that stay. */
   room: () => Room;
   accept: (batch: RecordedBatch) => void;

@@ -1,180 +1,45 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { changesBetween } from '../domain/audit.js';
 import { idTimeMs, newId } from '../domain/identifier.js';
-import { bindingOf, encodeCursor } from '../domain/page.js';
-import { type InputFault, Problem } from '../domain/problem.js';
+import { Problem } from '../domain/problem.js';
+import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
-import type { Database } from '../storage/database.js';
+import type { Database, Queryable } from '../storage/database.js';
 import {
-  type DeliveryDetail,
-  type EarlierAttempt,
-  listDeliveries,
+  bringForward,
+  type DeliveryKey,
   queueRedelivery,
   readDelivery,
   type StoredDelivery,
 } from '../storage/delivery-history.js';
-import { cursorFaults, positionOf } from './paging.js';
-import { rangeFaults, rangeOf } from './range.js';
-import { cursorParameter, limitParameter, nonEmpty, PageMeta, timeRange } from './schemas.js';
+import { attemptLog, deliveryBody } from './delivery-body.js';
+import {
+  DeliveryDetailSchema,
+  type DeliveryParams,
+  deliveryParams,
+  WaitingDeliverySchema,
+} from './delivery-schemas.js';
+import { sentRequest } from './sent-request.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
-import { NoBody, webhookParams } from './webhook-schemas.js';
+import { NoBody } from './webhook-schemas.js';
 
-const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
-  Type.Union([schema, Type.Null()], options);
-const instant = (description: string, examples?: string[]) =>
-  Type.String({ format: 'date-time', description, ...(examples && { examples }) });
+export interface DeliveryRoutesOptions {
+  database: Database;
+  /** What deliveries are sent with, as `User-Agent`. */
+  userAgent: string;
+  now: () => number;
+  /** The oldest time that can be read. */
+  oldestMs: () => number;
+}
 
-const deliveredAt = '2026-11-15T09:30:00.041Z';
-
-const deliveryFields = {
-  id: Type.String({
-    pattern: '^WDLV-',
-    description: 'Delivery ID, as in `X-Service-Delivery`.',
-    examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'],
-  }),
-  event_id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
-  event_type: Type.String({ description: 'Event type.', examples: ['invoice.finalized'] }),
-  status: Type.Enum(['success', 'failed', 'pending'], {
-    examples: ['success'],
-    description:
-      '`pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set.',
-  }),
-  http_status: nullable(Type.Integer(), {
-    description: 'Status that the receiver returned to the latest attempt. Null if there was none.',
-    examples: [200],
-  }),
-  error: nullable(Type.String(), {
-    description:
-      'Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first.',
-    examples: [null],
-  }),
-  duration_ms: nullable(Type.Integer(), {
-    description: 'Duration of the latest attempt in milliseconds.',
-    examples: [41],
-  }),
-  attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [1] }),
-  created_at: instant('Time when the delivery was created.'),
-  delivered_at: Type.Optional(
-    instant('Only for `success`: time when the receiver responded.', [deliveredAt]),
-  ),
-  last_attempt_at: Type.Optional(instant('Only without success: time of the latest attempt.')),
-  next_attempt_at: Type.Optional(
-    nullable(Type.String({ format: 'date-time' }), {
-      description: 'Only without success: time of the next attempt. Null if there will be none.',
-    }),
-  ),
-};
-const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' });
-const DeliveryDetailSchema = Type.Object(
-  {
-    ...deliveryFields,
-    attempt_log: Type.Array(
-      Type.Object({
-        attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
-        attempted_at: instant('Time of the attempt.'),
-        http_status: nullable(Type.Integer(), {
-          description: 'Status that the receiver returned. Null if there was none.',
-          examples: [200],
-        }),
-        error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
-        duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
-        response: nullable(Type.String(), {
-          description: 'First 1 KiB of the response body, as text.',
-          examples: ['ok'],
-        }),
-      }),
-      { description: 'All attempts, oldest first.' },
-    ),
-  },
-  { title: 'DeliveryDetail' },
-);
-
-const notYet = Type.Null({ description: 'Null before the first attempt.' });
-const QueuedSchema = Type.Object(
-  {
-    ...{ id: deliveryFields.id, event_id: deliveryFields.event_id, event_type: deliveryFields.event_type },
-    status: Type.Enum(['pending'], { description: 'Waiting for the first attempt.' }),
-    ...{ http_status: notYet, error: notYet, duration_ms: notYet },
-    attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [0] }),
-    created_at: deliveryFields.created_at,
-    next_attempt_at: instant('Time of the first attempt.'),
-  },
-  { title: 'Delivery' },
-);
-
-const ListQuery = Type.Object(
-  {
-    status: Type.Optional(
-      Type.Enum(['success', 'failed'], {
-        description: 'Return only deliveries with this status.',
-        examples: ['failed'],
-      }),
-    ),
-    event_type: nonEmpty('Return only deliveries of this event type.', ['invoice.finalized']),
-    event_id: nonEmpty('Return only deliveries of this event.', ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3']),
-    ...timeRange,
-    cursor: cursorParameter,
-    limit: limitParameter(25),
-  },
-  { additionalProperties: false },
-);
-type ListQuery = Static<typeof ListQuery>;
-
-const deliveryParams = Type.Object({
-  ...webhookParams.properties,
-  delivery_id: Type.String({ description: 'Delivery ID.', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
-});
-type DeliveryParams = { webhook_id: string; delivery_id: string };
-
+/** One delivery: look at it, send it again. */
 export function deliveryRoutes(
   app: FastifyInstance,
-  database: Database,
-  now: () => number,
-  oldestReadableMs: () => number,
+  { database, userAgent, now, oldestMs }: DeliveryRoutesOptions,
 ): void {
-  app.get<{ Querystring: ListQuery; Params: { webhook_id: string } }>(
-    '/v1/webhooks/:webhook_id/deliveries',
-    {
-      config: { scopes: ['webhooks:read'], check: queryFaults },
-      schema: {
-        operationId: 'listDeliveries',
-        tags: ['Deliveries'],
-        summary: 'List deliveries',
-        description:
-          'Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included.',
-        params: webhookParams,
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta }) },
-      },
-    },
-    async (request) => {
-      const webhook = await findWebhook(database, request);
-      const { query } = request;
-      const limit = query.limit ?? 25;
-      const binding = bindingFor(query, request);
-      const after = positionOf(query.cursor, binding);
-      const { fromMs, toMs } = rangeOf(query);
-      const oldestMs = oldestReadableMs();
-      const filter = {
-        organization_id: webhook.organization_id,
-        webhook_id: webhook.id,
-        status: query.status,
-        event_type: query.event_type,
-        event: eventOf(query.event_id),
-        fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
-        toMs,
-      };
-      const rows = await listDeliveries(database, filter, after, limit + 1);
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
-      return { data: page.map(deliveryBody), meta: { cursor, has_more: rows.length > limit } };
-    },
-  );
-
   app.get<{ Params: DeliveryParams }>(
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
     {
@@ -183,14 +48,22 @@ export function deliveryRoutes(
         operationId: 'getDelivery',
         tags: ['Deliveries'],
         summary: 'Get a delivery',
-        description: 'Returns one delivery with all its attempts.',
+        description:
+          'Returns one delivery with all its attempts and the request as it is sent. A failed attempt says what happened ' +
+          '(`error_detail`) and what to do about it (`remedy`).',
         params: deliveryParams,
         response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
       },
     },
     async (request) => {
-      const { delivery } = await findDelivery(request);
-      return { data: { ...deliveryBody(delivery), attempt_log: attemptLog(delivery) } };
+      const { webhook, delivery } = await findDelivery(request);
+      const sent = await sentRequest(database, request, {
+        ...{ webhook, delivery, userAgent },
+        oldestMs: oldestMs(),
+      });
+      const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
+      const attempt_log = attemptLog(delivery, { url: webhook.url, bodyBytes });
+      return { data: { ...deliveryBody(delivery), attempt_log, request: sent } };
     },
   );
 
@@ -207,52 +80,28 @@ export function deliveryRoutes(
         operationId: 'redeliver',
         tags: ['Deliveries'],
         summary: 'Redeliver an event',
-        description: 'Creates a new delivery of the same event, with its own attempts.',
+        description:
+          'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If it still waits ' +
+          'for an attempt, makes that attempt now and creates no second delivery; the response is that delivery.',
         params: deliveryParams,
         body: NoBody,
-        response: { 202: Type.Object({ data: QueuedSchema }) },
+        response: { 202: Type.Object({ data: WaitingDeliverySchema }) },
       },
     },
     async (request, reply) => {
-      const { webhook, delivery } = await findDelivery(request);
+      const { webhook, delivery, key } = await findDelivery(request);
       refuseInactive(webhook.status);
-      const again = {
-        organization_id: webhook.organization_id,
-        webhook_id: webhook.id,
-        id: newId('WDLV', now()),
-        created_at: new Date(now()),
-        event_id: delivery.event_id,
-        event_created_at: delivery.event_created_at,
-      };
-      // The id carries the time, by which the row is found again.
-      again.created_at = new Date(idTimeMs('WDLV', again.id) ?? now());
-      const changes = changesBetween(undefined, {
-        delivery_id: again.id,
-        redelivery_of: delivery.id,
-        event_id: again.event_id,
-      });
-      await auditedWrite(database, request.token.organization_id, async (client) => {
-        if (!(await queueRedelivery(client, again))) {
-          throw new Problem('not_found', 'The event of this delivery no longer exists.');
-        }
+      const queued = await auditedWrite(database, request.token.organization_id, async (client) => {
+        const waiting = delivery.status === 'pending' && (await attemptNow(client, delivery, key));
+        const queued = waiting || (await deliverAgain(client, webhook, delivery));
+        const changes = waiting
+          ? changesBetween(undefined, { delivery_id: delivery.id, event_id: delivery.event_id })
+          : changesBetween(undefined, {
+              ...{ delivery_id: queued.id, redelivery_of: delivery.id, event_id: queued.event_id },
+            });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
+        return queued;
       });
-      const queued: StoredDelivery = {
-        ...{ id: again.id, event_id: again.event_id, event_type: delivery.event_type },
-        ...{
-          event_created_at: again.event_created_at,
-          created_at: again.created_at,
-          due_at: again.created_at,
-        },
-        ...{
-          status: 'pending',
-          attempts: 0,
-          attempted_at: null,
-          http_status: null,
-          error: null,
-          duration_ms: null,
-        },
-      };
       return reply
         .status(202)
         .header('Location', `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`)
@@ -260,27 +109,49 @@ export function deliveryRoutes(
     },
   );
 
+  /** Returns the delivery if it still waits, for its first attempt or for another one; undefined if it has ended. */
+  async function attemptNow(
+    client: Queryable,
+    delivery: StoredDelivery,
+    key: DeliveryKey,
+  ): Promise<StoredDelivery | undefined> {
+    const brought = await bringForward(client, key);
+    if (brought) return brought;
+    // Without a row it waits for its first attempt, which is due.
+    const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
+    return current?.status === 'pending' ? current : undefined;
+  }
+
+  async function deliverAgain(
+    client: Queryable,
+    webhook: Webhook,
+    { event_id, event_type, event_created_at }: StoredDelivery,
+  ): Promise<StoredDelivery> {
+    const id = newId('WDLV', now());
+    // The id carries the time, by which the row is found again.
+    const created_at = new Date(idTimeMs('WDLV', id) ?? now());
+    const { organization_id, id: webhook_id } = webhook;
+    const again = { organization_id, webhook_id, id, created_at, event_id, event_created_at };
+    if (!(await queueRedelivery(client, again))) {
+      throw new Problem('not_found', 'The event of this delivery no longer exists.');
+    }
+    return {
+      ...{ id, webhook_id, event_id, event_type, event_created_at, created_at, due_at: created_at },
+      ...{ status: 'pending', attempts: 0, attempted_at: null },
+      ...{ http_status: null, error: null, duration_ms: null },
+    };
+  }
+
   async function findDelivery(request: FastifyRequest) {
     const webhook = await findWebhook(database, request);
     const { delivery_id: id } = request.params as DeliveryParams;
-    const createdMs = idTimeMs('WDLV', id);
-    const delivery =
-      createdMs === undefined || createdMs < oldestReadableMs()
-        ? undefined
-        : await readDelivery(database, {
-            organization_id: webhook.organization_id,
-            webhook_id: webhook.id,
-            createdMs,
-            id,
-          });
+    const createdMs = idTimeMs('WDLV', id) ?? 0;
+    const key = { organization_id: webhook.organization_id, webhook_id: webhook.id, createdMs, id };
+    const isReadable = createdMs >= oldestMs();
+    const delivery = isReadable ? await readDelivery(database, key) : undefined;
     if (!delivery) throw new Problem('not_found', 'The delivery does not exist.');
-    return { webhook, delivery };
+    return { webhook, delivery, key };
   }
-}
-
-/** An id that is none of ours has no time; no event has it either. */
-function eventOf(id: string | undefined) {
-  return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }
 
 export function refuseInactive(status: string): void {
@@ -289,53 +160,4 @@ export function refuseInactive(status: string): void {
     'webhook_not_active',
     `The webhook is ${status} and receives no events. Activate it first.`,
   );
-}
-
-function deliveryBody(delivery: StoredDelivery) {
-  const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
-  const base = {
-    id: delivery.id,
-    event_id: delivery.event_id,
-    event_type: delivery.event_type,
-    status: delivery.status === 'pending' && attempted ? 'failed' : delivery.status,
-    http_status: delivery.http_status,
-    error: delivery.error,
-    duration_ms: delivery.duration_ms,
-    attempts: delivery.attempts,
-    created_at: delivery.created_at.toISOString(),
-  };
-  const attemptedAt = delivery.attempted_at?.getTime() ?? 0;
-  if (delivery.status === 'success') {
-    return { ...base, delivered_at: new Date(attemptedAt + (delivery.duration_ms ?? 0)).toISOString() };
-  }
-  return {
-    ...base,
-    ...(attempted && { last_attempt_at: new Date(attemptedAt).toISOString() }),
-    next_attempt_at: delivery.status === 'pending' ? delivery.due_at.toISOString() : null,
-  };
-}
-
-function attemptLog(delivery: DeliveryDetail): EarlierAttempt[] {
-  const { earlier_attempts: earlier, attempts, attempted_at } = delivery;
-  const log = (earlier ?? []).map((one) => attemptBody(one, new Date(one.attempted_at)));
-  // Of one that was given up with its webhook the last attempt is among the earlier ones.
-  const isComplete = log.length >= attempts || attempted_at === null;
-  return isComplete ? log : [...log, attemptBody({ ...delivery, attempt: attempts }, attempted_at)];
-}
-
-function attemptBody(attempt: Omit<EarlierAttempt, 'attempted_at'>, at: Date): EarlierAttempt {
-  const { attempt: number, http_status, error, duration_ms, response } = attempt;
-  return { attempt: number, attempted_at: at.toISOString(), http_status, error, duration_ms, response };
-}
-
-function bindingFor(query: ListQuery, request: FastifyRequest): string {
-  const { status, event_type, event_id } = query;
-  const { fromMs: from, toMs: to } = rangeOf(query);
-  const { webhook_id } = request.params as { webhook_id: string };
-  return bindingOf('deliveries', { webhook_id, status, event_type, event_id, from, to });
-}
-
-function queryFaults(request: FastifyRequest): readonly InputFault[] {
-  const query = request.query as ListQuery;
-  return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }

@@ -53,6 +53,8 @@ When you create a webhook, change its URL, or activate it again, the service fir
 
 Your endpoint needs the secret to verify this request. So choose the secret yourself when you create the webhook.
 
+The service spells this body in an unusual way, so that an endpoint which parses the body and verifies what it serializes again fails here. Verify the bytes as they arrive.
+
 \`\`\`json
 ${JSON.stringify(envelopeExample('webhook.verification', challenge), null, 2)}
 \`\`\``;
@@ -108,7 +110,7 @@ function retries({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
 
 ${table(['Your endpoint returns', 'What happens'], outcomes)}
 
-The response body does not matter. Its first 1 KiB is stored with the attempt, so an error message there helps you later.
+The response body does not matter. Its first 1 KiB is stored with the attempt, so an error message there helps you later. Every failed attempt also says what happened (\`error_detail\`) and what to do about it (\`remedy\`).
 
 ### Retry schedule
 

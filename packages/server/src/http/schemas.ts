@@ -31,3 +31,15 @@ export const timeRange = {
     ['2026-11-30T12:00:00Z'],
   ),
 } as const;
+
+/** What the API says of a failure. */
+export const diagnosisFields = {
+  error_detail: Type.String({
+    description: 'What happened, in a sentence.',
+    examples: ['Nothing is listening on example.com:443.'],
+  }),
+  remedy: Type.String({
+    description: 'What to do about it, in a sentence.',
+    examples: ['Start the receiver, or correct the port in the URL.'],
+  }),
+};

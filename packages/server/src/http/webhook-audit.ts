@@ -31,10 +31,33 @@ export function webhookEntry(
   };
 }
 
-/** What of a webhook is in the audit log. Secrets never are. */
-export function auditedFields({ url, event_types, status, disabled_reason }: Webhook) {
-  return { url, event_types, status, disabled_reason };
+type Audited = Pick<
+  Webhook,
+  | 'url'
+  | 'event_types'
+  | 'status'
+  | 'disabled_reason'
+  | 'description'
+  | 'rate_limit'
+  | 'header_names'
+  | 'headers'
+>;
+
+/** What of a webhook is in the audit log. Secrets and the values of headers never are. */
+export function auditedFields(webhook: Audited) {
+  const {
+    url,
+    event_types,
+    status,
+    disabled_reason,
+    description,
+    rate_limit,
+    header_names: headers,
+  } = webhook;
+  return { url, event_types, status, disabled_reason, description, rate_limit, headers: namesOf(headers) };
 }
+
+const namesOf = (names: readonly string[]) => (names.length === 0 ? null : names);
 
 /** The entry for a change, which tells what differs between the webhook before and after. */
 export function changedEntry(
@@ -43,6 +66,16 @@ export function changedEntry(
   after: Webhook,
   action: 'webhook.updated' | 'webhook.verified' = 'webhook.updated',
 ): NewAuditEntry {
-  const changes = changesBetween(auditedFields(before), auditedFields(after));
+  const [from, to] = [auditedFields(before), auditedFields(after)];
+  const changes = {
+    ...changesBetween(from, to),
+    // Also if only a value is another: that is not shown, but that it changed is.
+    ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
+  };
   return webhookEntry(request, before, action, changes);
+}
+
+/** Encrypting the same twice gives other bytes, so a change that sets the same value counts as one. */
+function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
+  return one === null || other === null ? one === other : one.equals(other);
 }

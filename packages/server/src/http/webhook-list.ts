@@ -7,8 +7,8 @@ import { listWebhooks } from '../storage/webhooks.js';
 import { cursorFaults, positionOf } from './paging.js';
 import { cursorParameter, limitParameter, nonEmpty, PageMeta } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
-import { listedBody } from './webhook-lookup.js';
-import { ListedWebhookSchema } from './webhook-schemas.js';
+import { webhookBody } from './webhook-lookup.js';
+import { WebhookSchema } from './webhook-schemas.js';
 
 const ListQuery = Type.Object(
   {
@@ -33,7 +33,7 @@ export function webhookListRoute(app: FastifyInstance, database: Database, webho
         summary: 'List webhooks',
         description: `Returns webhooks, newest first. An organization has at most ${webhooksMax}${webhooksMax <= 100 ? ', so one page contains all of them' : ''}.`,
         querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(ListedWebhookSchema), meta: PageMeta }) },
+        response: { 200: Type.Object({ data: Type.Array(WebhookSchema), meta: PageMeta }) },
       },
     },
     async (request) => {
@@ -46,7 +46,7 @@ export function webhookListRoute(app: FastifyInstance, database: Database, webho
       const page = rows.slice(0, limit);
       const last = page.at(-1);
       const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
-      return { data: page.map(listedBody), meta: { cursor, has_more: rows.length > limit } };
+      return { data: page.map(webhookBody), meta: { cursor, has_more: rows.length > limit } };
     },
   );
 }

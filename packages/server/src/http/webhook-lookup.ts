@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { diagnose } from '../domain/diagnosis.js';
 import { Problem } from '../domain/problem.js';
 import type { Webhook } from '../domain/webhook.js';
 import type { Queryable } from '../storage/database.js';
@@ -28,34 +29,35 @@ export function noWebhook(): Problem {
   return new Problem('not_found', 'The webhook does not exist.');
 }
 
-/** One webhook, with why it is not verified. */
-export function webhookBody(webhook: Webhook) {
-  const { status, verification_failure: failure } = webhook;
-  return {
-    ...listedBody(webhook),
-    verification_failure: status === 'unverified' && failure ? failureBody(failure) : null,
-  };
-}
-
 type Failure = NonNullable<Webhook['verification_failure']>;
 
 /** In this order, which the database does not keep. */
-function failureBody({ at, reason, http_status, duration_ms, response }: Failure): Failure {
-  return { at, reason, http_status, duration_ms, response };
+function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
+  const diagnosis = diagnose({
+    ...{ purpose: 'verification', attemptedAt: new Date(at), response, url, evidence: evidence ?? null },
+    ...{ httpStatus: http_status, error: http_status === null ? reason : null, durationMs: duration_ms },
+  });
+  return { at, reason, http_status, duration_ms, response, ...diagnosis };
 }
 
-/** The Webhook of the API. Secrets never leave by this way. */
-export function listedBody(webhook: Webhook) {
+/** The Webhook of the API. Secrets and the values of headers never leave by this way. */
+export function webhookBody(webhook: Webhook) {
+  const { status, verification_failure: failure } = webhook;
   return {
     id: webhook.id,
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
     url: webhook.url,
-    status: webhook.status,
+    description: webhook.description,
+    status,
     disabled_reason: webhook.disabled_reason,
     event_types: webhook.event_types,
+    rate_limit: webhook.rate_limit,
+    headers: Object.fromEntries(webhook.header_names.map((name) => [name, null])),
     created_at: webhook.created_at.toISOString(),
     last_delivery_at: webhook.last_delivery_at?.toISOString() ?? null,
     last_delivery_status: webhook.last_delivery_status,
+    verification_failure: status === 'unverified' && failure ? failureBody(failure, webhook.url) : null,
+    previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
   };
 }

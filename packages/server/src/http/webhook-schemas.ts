@@ -3,6 +3,8 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
+import { type GivenHeaders, headerFaults } from '../domain/webhook-headers.js';
+import { diagnosisFields } from './schemas.js';
 
 const VerificationFailure = Type.Object({
   at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
@@ -17,6 +19,7 @@ const VerificationFailure = Type.Object({
   response: Type.Union([Type.String(), Type.Null()], {
     description: 'First 1 KiB of the response body, as text.',
   }),
+  ...diagnosisFields,
 });
 
 /** The fields that every response has. */
@@ -41,6 +44,51 @@ const identity = {
   }),
 };
 
+const descriptionOptions = {
+  description: 'A name or a note of your own, at most 256 characters.',
+  examples: ['orders-eu'],
+};
+const rateLimitOptions = {
+  description:
+    'Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself.',
+  examples: [null],
+};
+
+/** What a creation or a change can give beside the subscription. */
+export const settingFields = {
+  description: Type.Optional(
+    Type.Union(
+      [Type.String({ maxLength: 256, pattern: textPattern.storable }), Type.Null()],
+      descriptionOptions,
+    ),
+  ),
+  rate_limit: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: 1000 }), Type.Null()], rateLimitOptions),
+  ),
+  headers: Type.Optional(
+    Type.Unsafe<GivenHeaders | null>({
+      type: ['object', 'null'],
+      additionalProperties: true,
+      description:
+        'Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
+        'characters and inner spaces. They are stored encrypted, and no read returns their values. Not allowed: ' +
+        '`Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an ' +
+        'update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all.',
+      examples: [{ Authorization: 'Bearer 4f1c9d' }],
+    }),
+  ),
+};
+
+/** The same on reads. */
+const settings = {
+  description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
+  rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
+  headers: Type.Record(Type.String(), Type.Null(), {
+    description: 'Names of the headers that every request carries. Their values are never returned.',
+    examples: [{ Authorization: null }],
+  }),
+};
+
 const subscription = {
   event_types: Type.Array(Type.String(), {
     description: 'Event types that the webhook subscribes to.',
@@ -55,8 +103,9 @@ const secret = Type.Optional(
   }),
 );
 
-const listed = {
+const fields = {
   ...identity,
+  ...settings,
   disabled_reason: Type.Union([Type.Enum(['gone', 'failing', 'manual']), Type.Null()], {
     description:
       'Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null.',
@@ -70,24 +119,23 @@ const listed = {
     description: 'Result of the latest delivery attempt. Null before the first.',
     examples: ['success'],
   }),
-};
-
-const one = {
-  ...listed,
   verification_failure: Type.Union([VerificationFailure, Type.Null()], {
     description: 'Why the webhook is `unverified`: the result of the latest verification. Otherwise null.',
+    examples: [null],
+  }),
+  previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'Time until when the secret before the current one also signs. Null if there is none.',
     examples: [null],
   }),
 };
 
 /** One webhook. No read ever returns its secret. */
-export const WebhookSchema = Type.Object(one, { title: 'Webhook' });
-export const ListedWebhookSchema = Type.Object(listed, { title: 'Webhook' });
+export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
 export const CreatedWebhookSchema = Type.Object(
-  { ...identity, ...subscription, secret },
+  { ...identity, ...settings, ...subscription, verification_failure: fields.verification_failure, secret },
   { title: 'Webhook' },
 );
-export const RotatedWebhookSchema = Type.Object({ ...one, secret }, { title: 'Webhook' });
+export const RotatedWebhookSchema = Type.Object({ ...fields, secret }, { title: 'Webhook' });
 
 export const EventTypesField = Type.Union(
   [
@@ -99,6 +147,12 @@ export const EventTypesField = Type.Union(
     examples: [['invoice.*', 'incident.opened']],
   },
 );
+
+/** Returns what is wrong with `headers`. `canKeep`: null may stand for a stored value. */
+export function ownHeaderFaults(given: unknown, canKeep: boolean): readonly InputFault[] {
+  if (typeof given !== 'object' || Array.isArray(given)) return [];
+  return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
+}
 
 /** Returns what is wrong with an `event_types` that its schema accepts. */
 export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { attemptErrors } from '../domain/delivery.js';
+import type { Reference } from '../domain/event.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { testsPerMinuteMax } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
@@ -10,6 +11,7 @@ import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { countTest } from '../storage/webhooks.js';
 import type { Courier } from './courier.js';
+import { nullable, RequestSchema, ResponseHeadersSchema } from './delivery-schemas.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
@@ -49,6 +51,20 @@ const ReceiptSchema = Type.Object(
       examples: [null],
     }),
     attempted_at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
+    error_detail: nullable(Type.String(), {
+      description: 'What happened, in a sentence. Null for `success`.',
+      examples: [null],
+    }),
+    remedy: nullable(Type.String(), {
+      description: 'What to do about it, in a sentence. Null for `success`.',
+      examples: [null],
+    }),
+    response: nullable(Type.String(), {
+      description: 'First 1 KiB of the response body, as text.',
+      examples: ['ok'],
+    }),
+    response_headers: ResponseHeadersSchema,
+    request: RequestSchema,
   },
   { title: 'Receipt' },
 );
@@ -90,9 +106,17 @@ export function webhookTestRoute(
         if (!(await countTest(client, webhook, new Date(now()), testsPerMinuteMax))) throw tooManyTests();
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.tested', changes)]);
       });
-      return { data: await courier.test(webhook, type, catalogue.get(type)?.sample ?? {}) };
+      const sample = catalogue.get(type)?.sample ?? {};
+      const { actor } = request.token;
+      return { data: await courier.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
     },
   );
+
+  /** Returns what the sample is about, as far as it says so. */
+  function subjectOf(type: string, sample: Readonly<Record<string, unknown>>): Reference {
+    const kind = catalogue.get(type)?.subject ?? 'test';
+    return { type: kind, id: typeof sample.id === 'string' ? sample.id : 'test' };
+  }
 
   function typeFaults(request: FastifyRequest): readonly InputFault[] {
     const type = (request.body as { event_type?: unknown } | undefined)?.event_type;

@@ -77,7 +77,8 @@ export async function verifyAndSettle(
   change: WebhookChange = {},
   entryOf?: (settled: Webhook) => NewAuditEntry,
 ): Promise<Webhook | undefined> {
-  const candidate = change.url === undefined ? webhook : { ...webhook, url: change.url };
+  const { url = webhook.url, headers = webhook.headers } = change;
+  const candidate = { ...webhook, url, headers };
   const failure = await courier.verify(candidate);
   const settled = await auditedWrite(database, webhook.organization_id, async (client) => {
     const room = courier.room();

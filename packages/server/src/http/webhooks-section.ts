@@ -28,6 +28,10 @@ export const deliveryHeaders = [
     'The same with the previous secret, while a rotated secret is still valid.',
     { required: false },
   ),
+  header('X-Service-Subject', 'What the event is about: `<type>/<id>`.', {
+    example: 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+  }),
+  header('X-Service-Actor', 'Who caused the event: `<type>/<id>`.', { example: 'user/USR-ada' }),
   header(
     'X-Service-Delivery',
     'Delivery ID. Use it to get the delivery. Not sent with verification requests.',

@@ -5,9 +5,17 @@ import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
 import { webhookDisabled } from '../domain/own-event.js';
-import { type InputFault, Problem } from '../domain/problem.js';
+import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
+import {
+  type GivenHeaders,
+  keptHeaderFaults,
+  openHeaders,
+  replacedHeaders,
+  type SealedHeaders,
+  sealHeaders,
+} from '../domain/webhook-headers.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
@@ -23,12 +31,14 @@ import {
 import type { Courier } from './courier.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
-import { findWebhook, listedBody, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
+import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
   CreatedWebhookSchema,
   EventTypesField,
   eventTypesFaults,
+  ownHeaderFaults,
   SecretField,
+  settingFields,
   UrlField,
   WebhookSchema,
   webhookParams,
@@ -64,6 +74,7 @@ const CreateBody = Type.Object(
     url: UrlField,
     event_types: EventTypesField,
     secret: Type.Optional(SecretField),
+    ...settingFields,
   },
   { additionalProperties: false },
 );
@@ -72,6 +83,7 @@ const PatchBody = Type.Object(
   {
     url: Type.Optional(UrlField),
     event_types: Type.Optional(EventTypesField),
+    ...settingFields,
     status: Type.Optional(
       Type.Enum(['active', 'disabled'], {
         description:
@@ -90,7 +102,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     {
       config: {
         scopes: ['webhooks:write', 'events:read'],
-        check: bodyFaults,
+        check: (request) => bodyFaults(request, false),
         idempotent: true,
         refusals: ['organization_forbidden', 'workspace_forbidden', 'too_many_webhooks'],
       },
@@ -119,17 +131,21 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         event_types: checkedTypes(body.event_types),
         created_at: new Date(now()),
         secret: secrets.seal(secret, id),
+        description: body.description ?? null,
+        rate_limit: body.rate_limit ?? null,
+        ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
       };
+      const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
       // The status is not in the entry: it is known only once the webhook is verified.
-      const { url, event_types } = webhook;
-      const changes = changesBetween(undefined, { url, event_types });
+      const { status, ...given } = auditedFields(unverified);
+      const changes = changesBetween(undefined, given);
       await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await createWebhook(client, webhook, webhooksMax))) throw tooManyWebhooks(webhooksMax);
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
       });
-      const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
       const verified = (await verifyAndSettle(options, unverified)) ?? unverified;
-      const { disabled_reason, last_delivery_at, last_delivery_status, ...data } = listedBody(verified);
+      const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
+        webhookBody(verified);
       return reply
         .status(201)
         .header('Location', `/v1/webhooks/${id}`)
@@ -155,7 +171,11 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   app.patch<{ Body: Static<typeof PatchBody> }>(
     '/v1/webhooks/:webhook_id',
     {
-      config: { scopes: ['webhooks:write', 'events:read'], check: bodyFaults, refusals: ['webhook_changed'] },
+      config: {
+        scopes: ['webhooks:write', 'events:read'],
+        check: (request) => bodyFaults(request, true),
+        refusals: ['webhook_changed'],
+      },
       schema: {
         operationId: 'changeWebhook',
         tags: ['Webhooks'],
@@ -174,6 +194,9 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const change: WebhookChange = {
         ...(body.url !== undefined && { url: body.url }),
         ...(body.event_types !== undefined && { event_types: checkedTypes(body.event_types) }),
+        ...(body.description !== undefined && { description: body.description }),
+        ...(body.rate_limit !== undefined && { rate_limit: body.rate_limit }),
+        ...(body.headers !== undefined && headersOf(webhook, body.headers)),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
       // There may be so many that they are still being ended.
@@ -184,7 +207,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ? await verifyAndSettle(options, webhook, change, (settled) =>
             changedEntry(request, webhook, settled),
           )
-        : await changeAtOnce(request, change);
+        : await changeAtOnce(request, webhook, change);
       if (!changed) throw changedMeanwhile();
       await courier.forgetEverywhere(webhook);
       return { data: webhookBody(changed) };
@@ -218,9 +241,15 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  async function changeAtOnce(request: FastifyRequest, change: WebhookChange): Promise<Webhook | undefined> {
+  /** Returns undefined if headers are to be kept that another request has changed since. */
+  async function changeAtOnce(
+    request: FastifyRequest,
+    seen: Webhook,
+    change: WebhookChange,
+  ): Promise<Webhook | undefined> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
+      if (change.headers !== undefined && webhook.revision !== seen.revision) return undefined;
       const changed = await changeWebhook(client, webhook, change);
       if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return changed;
@@ -243,14 +272,25 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     return changed;
   }
 
-  function bodyFaults(request: FastifyRequest): readonly InputFault[] {
-    const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown };
+  /** Returns the headers that replace those of the webhook. A name without a value keeps its own. */
+  function headersOf(webhook: Webhook, given: GivenHeaders | null): SealedHeaders {
+    const keeps = Object.values(given ?? {}).includes(null);
+    const stored = keeps ? openHeaders(webhook.headers, webhook.id, secrets) : {};
+    const faults = keptHeaderFaults(given ?? {}, stored);
+    const problem = inputProblem(faults.map((one) => ({ ...one, pointer: `/headers${one.pointer}` })));
+    if (problem) throw problem;
+    return sealHeaders(replacedHeaders(given, stored), webhook.id, secrets);
+  }
+
+  function bodyFaults(request: FastifyRequest, canKeep: boolean): readonly InputFault[] {
+    const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown; headers?: unknown };
     const faults: InputFault[] = [];
     if (typeof body.url === 'string') {
       const checked = checkWebhookUrl(body.url, policy);
       if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
     }
-    return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
+    faults.push(...eventTypesFaults(body.event_types, catalogue));
+    return [...faults, ...ownHeaderFaults(body.headers, canKeep)];
   }
 
   function checkedTypes(given: string | readonly string[]): readonly string[] {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { SecretBox } from '../domain/secret-box.js';
+import { resealHeaders } from '../domain/webhook-headers.js';
 import type { Database } from '../storage/database.js';
 import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
 
@@ -31,10 +32,14 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
     );
 }
 
-function rotatedOf({ id, secret, previous_secret: previous }: SealedSecrets, secrets: SecretBox) {
+function rotatedOf({ id, secret, previous_secret: previous, headers }: SealedSecrets, secrets: SecretBox) {
   const encrypt = (sealed: Buffer) => secrets.seal(secrets.open(sealed, id), id);
   try {
-    return { secret: encrypt(secret), previous_secret: previous && encrypt(previous) };
+    return {
+      secret: encrypt(secret),
+      previous_secret: previous && encrypt(previous),
+      headers: headers && resealHeaders(headers, id, secrets),
+    };
   } catch {
     return undefined;
   }

@@ -1,15 +1,8 @@
 import { sign } from '@posthorn/receiver';
 import type { Outcome, Withheld } from '../domain/delivery.js';
+import { addAboutHeaders, type Message } from '../domain/message-headers.js';
 import type { Target } from './target.js';
 import type { Transport } from './transport.js';
-
-export interface Message {
-  /** The event's id: the same on every attempt. */
-  id: string;
-  body: Buffer;
-  /** Absent on verifications, which belong to no delivery. */
-  delivery?: { id: string; attempt: number };
-}
 
 export interface Sender {
   transport: Transport;
@@ -17,14 +10,11 @@ export interface Sender {
   now: () => number;
 }
 
-/** A response that is not compressed can be stored as text. */
-const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'];
-
 /** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,
-  message: Message,
+  message: Message & { body: Buffer },
   timeoutMs: number,
   mayStart: () => boolean = always,
 ): Promise<Outcome | Withheld> {
@@ -36,13 +26,11 @@ export function attempt(
     key: target.key,
     previous: previous && previous.untilMs > nowMs ? previous.key : undefined,
   });
-  const headers = [...fixedHeaders, 'User-Agent', sender.userAgent];
+  const headers = [...target.headers, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
-  if (message.delivery) {
-    headers.push('X-Service-Delivery', message.delivery.id);
-    headers.push('X-Service-Attempt', String(message.delivery.attempt));
-  }
-  return sender.transport.post({ url: target.url, headers, body: message.body, timeoutMs, mayStart });
+  addAboutHeaders(headers, message);
+  const { origin, path } = target;
+  return sender.transport.post({ origin, path, headers, body: message.body, timeoutMs, mayStart });
 }
 
 const always = () => true;

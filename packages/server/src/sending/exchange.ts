@@ -4,10 +4,11 @@ import {
   type FailureDetail,
   type Outcome,
   parseRetryAfterMs,
+  type RawHeaders,
   type Withheld,
 } from '../domain/delivery.js';
 import type { ConnectionRequest } from './connection.js';
-import { attemptError, failureDetail, isOutOfResources } from './failure.js';
+import { attemptError, connectTimeout, failureDetail, isOutOfResources } from './failure.js';
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
@@ -23,11 +24,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (outcome: Outcome | Withheld) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Controller | undefined;
+  /** A connection is open: from then on the time is the receiver's. */
+  #began = false;
   #sentAgain = false;
   #ended = false;
   #httpStatus: number | undefined;
   #durationMs = 0;
   #retryAfterMs: number | undefined;
+  #headers: RawHeaders = {};
   #kept: Buffer[] = [];
   #read = 0;
   #hints = 0;
@@ -41,21 +45,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#request = request;
     this.#mayStart = mayStart;
     this.#resolve = resolve;
-    this.#timer = setTimeout(() => this.#end('timeout'), timeoutMs);
+    this.#timer = setTimeout(() => this.#end('timeout', this.#began ? undefined : connectTimeout), timeoutMs);
   }
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller;
+    this.#began = true;
     if (this.#ended) controller.abort(new Error('too late'));
     else if (!this.#mayStart()) this.#withhold('recalled');
     else this.#request.connection?.begin();
   }
 
-  onResponseStart(
-    _controller: Controller,
-    httpStatus: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Controller, httpStatus: number, headers: RawHeaders): void {
     if (httpStatus < 200) {
       // Endless informational responses would keep us reading. A number below 100 is not a status.
       this.#hints += 1;
@@ -64,6 +65,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#durationMs = this.#elapsedMs();
     this.#httpStatus = httpStatus;
+    this.#headers = headers;
     const retryAfter = headers['retry-after'];
     this.#retryAfterMs = parseRetryAfterMs(
       Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
@@ -96,6 +98,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const error = connection?.firstError ?? latest;
     const kind = attemptError(error);
     if (isOutOfResources(error)) this.#withhold('out_of_resources');
+    else if (kind === 'timeout' && !this.#began) this.#end(kind, connectTimeout);
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 
@@ -120,6 +123,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
             httpStatus: this.#httpStatus,
             durationMs: this.#durationMs,
             response: this.#read === 0 ? null : storableText(Buffer.concat(this.#kept)),
+            headers: this.#headers,
             retryAfterMs: this.#retryAfterMs,
           },
     );

@@ -57,8 +57,15 @@ export function failureDetail(error: Error): FailureDetail {
     message: reason ?? message,
     altNames: cert?.subjectaltname,
     validTo: cert?.valid_to,
+    address: error instanceof BlockedAddressError ? error.address : undefined,
   };
 }
+
+/** The time was over before a connection was open: whoever is there never saw the request. */
+export const connectTimeout: FailureDetail = {
+  ...{ code: 'connect_timeout', message: 'no connection in time' },
+  ...{ altNames: undefined, validTo: undefined, address: undefined },
+};
 
 function codeOf(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? '';

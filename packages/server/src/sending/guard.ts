@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { isIP, type Socket } from 'node:net';
 import { devNull } from 'node:os';
+import { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
 import type { AddressPolicy, Verdict } from '../domain/address.js';
 import { createResolver, type ResolveName } from './resolver.js';
@@ -17,7 +18,14 @@ export interface GuardOptions {
 
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
-  readonly code = 'blocked_address';
+  readonly code: 'blocked_address' | 'plain_http';
+  readonly address: string;
+
+  constructor(target: buildConnector.Options, address: string, verdict: Verdict) {
+    super(`${target.protocol}//${target.hostname} leads to ${address}, which is not allowed`);
+    this.code = verdict === 'public' ? 'plain_http' : 'blocked_address';
+    this.address = address;
+  }
 }
 
 export class NameNotResolvedError extends Error {
@@ -107,11 +115,7 @@ function refuseBlocked(target: buildConnector.Options, addresses: readonly strin
   // Only listed addresses may be reached without https: nothing goes unencrypted to a public address.
   const passes: Verdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
-  if (refused !== undefined) {
-    throw new BlockedAddressError(
-      `${target.protocol}//${target.hostname} leads to ${refused}, which is not allowed`,
-    );
-  }
+  if (refused !== undefined) throw new BlockedAddressError(target, refused, policy.judge(refused));
 }
 
 /** Opens a connection. Closes it if it opens after the timeout. */
@@ -124,13 +128,27 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
         new errors.ConnectTimeoutError(`${target.hostname} did not connect within ${Math.round(waitMs)} ms`),
       );
     }, waitMs);
-    connect(target, (error, socket) => {
+    let validTo: string | undefined;
+    const dialled: unknown = connect(target, (error, socket) => {
       clearTimeout(timer);
       if (!waiting) socket?.destroy();
-      else if (error) reject(error);
+      else if (error) reject(validTo === undefined ? error : withCertificate(error, validTo));
       else resolve(socket);
     });
+    // undici's connector returns its socket, though its type does not say so. A certificate that is not accepted can
+    // only be read before Node checks it: then the socket is gone.
+    if (dialled instanceof TLSSocket) {
+      dialled.prependOnceListener('secure', () => {
+        validTo = dialled.getPeerCertificate()?.valid_to;
+      });
+    }
   });
+}
+
+/** Adds when the certificate ends, as Node does to the error about a certificate for another name. */
+function withCertificate(error: Error & { cert?: { valid_to?: string } }, validTo: string): Error {
+  error.cert ??= { valid_to: validTo };
+  return error;
 }
 
 /** Only then is the next address worth a try: one that answered, with a wrong certificate say, has spoken. */

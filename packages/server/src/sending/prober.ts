@@ -1,13 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import type { Outcome, Receipt } from '../domain/delivery.js';
-import { envelopeText } from '../domain/envelope.js';
+import { isDelivered, type Outcome } from '../domain/delivery.js';
+import { diagnose } from '../domain/diagnosis.js';
+import { envelopeText, verificationText } from '../domain/envelope.js';
+import type { Reference } from '../domain/event.js';
+import { evidenceOf, keptHeaders } from '../domain/evidence.js';
 import { newId } from '../domain/identifier.js';
+import { type Message, shownHeaders } from '../domain/message-headers.js';
+import { serviceActor } from '../domain/own-event.js';
+import type { Receipt } from '../domain/receipt.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
 
 const verificationMsMax = 5_000;
+
+/** A test event: the sample of a type, and who sends it. */
+export interface TestEvent {
+  type: string;
+  sample: unknown;
+  subject: Reference;
+  actor: Reference;
+}
 
 /** Requests that belong to no delivery: the verification of a webhook, and test events. */
 export class Prober {
@@ -21,62 +35,74 @@ export class Prober {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Sends the signed verification request; exactly 200 within 5 s counts. Undefined where it did. */
+  /** Sends the signed verification request; exactly 200 within 5 s counts. Returns undefined if it did. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
-    const challenge = randomBytes(24).toString('base64url');
-    const payload = JSON.stringify({ webhook_id: webhook.id, challenge });
-    const { outcome } = await this.#send(webhook, 'webhook.verification', payload, verificationMsMax, false);
-    if (outcome.kind === 'answered' && outcome.httpStatus === 200) return undefined;
-    const answered = outcome.kind === 'answered';
+    const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
+    const head = this.#headOf(webhook, 'webhook.verification');
+    const message = {
+      ...{ id: head.id, subject: { type: 'webhook', id: webhook.id }, actor: serviceActor },
+      body: Buffer.from(verificationText(head, data)),
+    };
+    const outcome = await this.#send(webhook, message, verificationMsMax);
+    const isAnswered = outcome.kind === 'answered';
+    if (isAnswered && outcome.httpStatus === 200) return undefined;
     return {
-      reason: answered ? 'unexpected_status' : outcome.error,
-      http_status: answered ? outcome.httpStatus : null,
+      reason: isAnswered ? 'unexpected_status' : outcome.error,
+      http_status: isAnswered ? outcome.httpStatus : null,
       duration_ms: outcome.durationMs,
-      response: answered ? outcome.response : null,
+      response: isAnswered ? outcome.response : null,
+      evidence: evidenceOf(outcome, new URL(webhook.url)),
     };
   }
 
   /** One signed attempt of a sample, marked as a test; it leaves no trace in the stream or the deliveries. */
-  async test(webhook: Webhook, type: string, sample: unknown): Promise<Receipt> {
+  async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent): Promise<Receipt> {
     const attemptedAt = new Date(this.#sender.now());
-    const payload = JSON.stringify(sample);
-    const { outcome, eventId, deliveryId } = await this.#send(webhook, type, payload, this.#timeoutMs, true);
-    const answered = outcome.kind === 'answered';
+    const head = this.#headOf(webhook, type);
+    const deliveryId = newId('WDLV', attemptedAt.getTime());
+    const body = envelopeText(head, JSON.stringify(sample), true);
+    const message = { id: head.id, subject, actor, delivery: { id: deliveryId, attempt: 1 } };
+    const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#timeoutMs);
+    const isAnswered = outcome.kind === 'answered';
+    const facts = {
+      http_status: isAnswered ? outcome.httpStatus : null,
+      error: isAnswered ? null : outcome.error,
+      response: isAnswered ? outcome.response : null,
+    };
+    const { error_detail, remedy } = isDelivered(outcome)
+      ? { error_detail: null, remedy: null }
+      : diagnose({
+          ...{
+            purpose: 'test',
+            attemptedAt,
+            deliveryId,
+            url: webhook.url,
+            bodyBytes: Buffer.byteLength(body),
+          },
+          ...{ httpStatus: facts.http_status, error: facts.error, response: facts.response },
+          durationMs: outcome.durationMs,
+          evidence: evidenceOf(outcome, new URL(webhook.url)),
+        });
+    const sent = { userAgent: this.#sender.userAgent, at: attemptedAt, ownNames: webhook.header_names };
     return {
-      id: deliveryId,
-      webhook_id: webhook.id,
-      event_id: eventId,
-      event_type: type,
-      status: answered && outcome.httpStatus >= 200 && outcome.httpStatus <= 299 ? 'success' : 'failed',
-      http_status: answered ? outcome.httpStatus : null,
-      response_time_ms: outcome.durationMs,
-      error: answered ? null : outcome.error,
+      ...{ id: deliveryId, webhook_id: webhook.id, event_id: head.id, event_type: type },
+      status: isDelivered(outcome) ? 'success' : 'failed',
+      ...{ http_status: facts.http_status, response_time_ms: outcome.durationMs, error: facts.error },
       attempted_at: attemptedAt.toISOString(),
+      ...{ error_detail, remedy, response: facts.response },
+      response_headers: isAnswered ? keptHeaders(outcome.headers) : {},
+      request: { url: webhook.url, headers: shownHeaders(message, sent), body },
     };
   }
 
-  async #send(
-    webhook: Webhook,
-    type: string,
-    payload: string,
-    timeoutMs: number,
-    test: boolean,
-  ): Promise<{ outcome: Outcome; eventId: string; deliveryId: string }> {
+  #headOf({ organization_id, workspace_id }: Webhook, type: string) {
     const nowMs = this.#sender.now();
-    const [eventId, deliveryId] = [newId('EVT', nowMs), newId('WDLV', nowMs)];
-    const head = {
-      id: eventId,
-      type,
-      created_at: new Date(nowMs),
-      organization_id: webhook.organization_id,
-      workspace_id: webhook.workspace_id,
-    };
-    const body = Buffer.from(envelopeText(head, payload, test));
-    const message = { id: eventId, body, ...(test && { delivery: { id: deliveryId, attempt: 1 } }) };
+    return { id: newId('EVT', nowMs), type, created_at: new Date(nowMs), organization_id, workspace_id };
+  }
+
+  async #send(webhook: Webhook, message: Message & { body: Buffer }, timeoutMs: number): Promise<Outcome> {
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
     // Nobody comes back to a probe: it failed, if only for want of a connection of our own.
-    if (outcome.kind === 'withheld')
-      return { outcome: { kind: 'unanswered', error: 'connect', durationMs: 0 }, eventId, deliveryId };
-    return { outcome, eventId, deliveryId };
+    return outcome.kind === 'withheld' ? { kind: 'unanswered', error: 'connect', durationMs: 0 } : outcome;
   }
 }

@@ -1,5 +1,6 @@
 import { type SigningKey, signingKey } from '@posthorn/receiver';
 import type { SecretBox } from '../domain/secret-box.js';
+import { constantHeaders, openHeaders } from '../domain/webhook-headers.js';
 import type { SentWebhook } from '../storage/webhooks.js';
 
 /** Where the requests for a webhook go, and how they are signed. */
@@ -8,6 +9,13 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
+  /** Of the URL, taken apart once: the getters of `URL` make a new string each time. */
+  origin: string;
+  path: string;
+  /** What every request carries, with the webhook's own headers: names and values in turn. */
+  headers: readonly string[];
+  /** Requests per second, at most. */
+  rateLimit: number | undefined;
   key: SigningKey;
   /** The previous secret, during its grace period. */
   previous: { key: SigningKey; untilMs: number } | undefined;
@@ -16,11 +24,16 @@ export interface Target {
 /** Returns where to send for a webhook, and with which keys. */
 export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   const { previous_secret: previous, previous_secret_until: until } = webhook;
+  const url = new URL(webhook.url);
   return {
     id: webhook.id,
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
-    url: new URL(webhook.url),
+    url,
+    origin: url.origin,
+    path: url.pathname + url.search,
+    headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
+    rateLimit: webhook.rate_limit ?? undefined,
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
     previous: previous && until ? previousKey(previous, until, webhook.id, secrets) : undefined,
   };

@@ -27,6 +27,10 @@ interface ClaimRow {
   type: string;
   event_created_at: Date;
   workspace_id: string | null;
+  actor_type: string;
+  actor_id: string;
+  subject_type: string;
+  subject_id: string;
   payload: string | null;
   head: string | null;
   first: number;
@@ -62,6 +66,8 @@ function leasedOf(row: ClaimRow, deliveryId: string, groups: Map<string, OpenGro
     type: row.type,
     event_created_at: row.event_created_at,
     workspace_id: row.workspace_id,
+    actor: { type: row.actor_type, id: row.actor_id },
+    subject: { type: row.subject_type, id: row.subject_id },
     payload: row.payload,
     group: row.head === null ? undefined : groupOf(row, row.head, groups),
   };

@@ -1,9 +1,11 @@
+import type { Evidence } from '../domain/evidence.js';
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 
 /** A delivery as integrators see it. */
 export interface StoredDelivery {
   id: string;
+  webhook_id: string;
   event_id: string;
   event_type: string;
   event_created_at: Date;
@@ -24,17 +26,23 @@ export interface EarlierAttempt {
   error: string | null;
   duration_ms: number | null;
   response: string | null;
+  evidence?: Evidence | null;
 }
 
 export interface DeliveryDetail extends StoredDelivery {
   response: string | null;
+  evidence: Evidence | null;
   earlier_attempts: EarlierAttempt[] | null;
 }
 
 export interface DeliveryFilter {
   organization_id: string;
-  webhook_id: string;
+  /** Only of webhooks of this workspace. */
+  workspace_id?: string | undefined;
+  webhook_id?: string | undefined;
   status?: 'success' | 'failed' | undefined;
+  /** Whether no attempt will follow. */
+  final?: boolean | undefined;
   event_type?: string | undefined;
   /** The event id and the time that it contains. */
   event?: { id: string; createdMs: number } | undefined;
@@ -42,17 +50,30 @@ export interface DeliveryFilter {
   toMs?: number | undefined;
 }
 
-const columns = `id, event_id, event_type, event_created_at, status, attempts, due_at, attempted_at, http_status,
-         error, duration_ms, created_at`;
+export const deliveryColumns = `id, webhook_id, event_id, event_type, event_created_at, status, attempts, due_at,
+         attempted_at, http_status, error, duration_ms, created_at`;
 
-/** Deliveries with at least one attempt, newest first, strictly behind `after`. */
+/**
+ * Deliveries of all webhooks that match, with at least one attempt, newest first, strictly behind `after`. Takes a page
+ * of each webhook, which is an ordered scan of the primary key, and the newest of these: that needs no index of its own.
+ */
 export async function listDeliveries(
   database: Queryable,
   filter: DeliveryFilter,
   after: Position | undefined,
   limit: number,
 ): Promise<readonly StoredDelivery[]> {
-  const values: unknown[] = [filter.organization_id, filter.webhook_id, new Date(filter.fromMs), limit];
+  const statement = deliveryListStatement(filter, after, limit);
+  return statement ? (await database.query<StoredDelivery>(statement)).rows : [];
+}
+
+/** Undefined if no delivery can be as asked for. */
+export function deliveryListStatement(
+  filter: DeliveryFilter,
+  after: Position | undefined,
+  limit: number,
+): { text: string; values: unknown[] } | undefined {
+  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const conditions: string[] = [];
   if (filter.event_type !== undefined) conditions.push(`and event_type = ${bind(filter.event_type)}`);
@@ -66,74 +87,108 @@ export async function listDeliveries(
     const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
     conditions.push(`and created_at <= ${at} and (created_at, id) < (${at}, ${id})`);
   }
-  const page = (condition: string) => `
-  (select ${columns}
-     from posthorn.deliveries
-    where organization_id = $1 and created_at >= $3 and ${condition}
-          ${conditions.join('\n          ')}
-    order by created_at desc, id desc
-    limit $4)`;
-  const { rows } = await database.query<StoredDelivery>({
-    text: pageOf(waysTo(filter.status, first), page),
-    values,
-  });
-  return rows;
+  const ways = waysTo(filter, first);
+  if (ways.length === 0) return undefined;
+  const pages = ways.map(
+    (way) => `
+    (select ${deliveryColumns}
+       from posthorn.deliveries
+      where organization_id = $1 and created_at >= $2 and ${way}
+            ${conditions.join('\n            ')}
+      order by created_at desc, id desc
+      limit (select $3::int))`,
+  );
+  const webhooks = ['w.organization_id = $1'];
+  if (filter.workspace_id !== undefined) webhooks.push(`w.workspace_id = ${bind(filter.workspace_id)}`);
+  if (filter.webhook_id !== undefined) webhooks.push(`w.id = ${bind(filter.webhook_id)}`);
+  const text = `
+  select page.*
+    from posthorn.webhooks w
+   cross join lateral (${pages.join('\n    union all')}) page
+   where ${webhooks.join(' and ')}
+   order by page.created_at desc, page.id desc
+   limit (select $3::int)`;
+  return { text, values };
 }
 
-const ofWebhook = 'webhook_id = $2';
+const ofWebhook = 'webhook_id = w.id';
 /** Said in a way no index can serve: the way in is the event, not all that the webhook ever had. */
-const alsoOfWebhook = "coalesce(webhook_id, '') = $2";
+const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
-const ended = {
-  any: ["attempts > 0 and status <> 'cancelled'"],
-  success: ["status = 'success'"],
-  failed: [
-    "status = 'failed' and attempts > 0",
-    "status = 'pending' and leased_by is null and attempts > 0",
-    "status = 'pending' and leased_by is not null and attempts > 0",
-  ],
-} as const;
+const retrying = "status = 'pending' and attempts > 0";
+const givenUp = "status = 'failed' and attempts > 0";
+const delivered = "status = 'success'";
+
+/** The conditions that together make up what was asked for. A delivery between attempts counts as failed. */
+function endsOf({ status, final }: DeliveryFilter): readonly string[] {
+  if (status === undefined && final === undefined) return ["attempts > 0 and status <> 'cancelled'"];
+  return [
+    ...(status !== 'failed' && final !== false ? [delivered] : []),
+    ...(status !== 'success' && final !== false ? [givenUp] : []),
+    ...(status !== 'success' && final !== true ? [retrying] : []),
+  ];
+}
 
 /**
  * The conditions that together make up a filter, each with an index of its own, so that a few failures are
- * found among millions of successes. A delivery between attempts counts as failed. `first` tells the first
- * delivery of an event from those made later.
+ * found among millions of successes. `first` tells the first delivery of an event from those made later.
  */
-function waysTo(status: 'success' | 'failed' | undefined, first: string | undefined): readonly string[] {
-  const ways = ended[status ?? 'any'];
-  if (first === undefined) return ways.map((way) => `${ofWebhook} and ${way}`);
-  const either = ways.map((way) => `(${way})`).join(' or ');
+function waysTo(filter: DeliveryFilter, first: string | undefined): readonly string[] {
+  const ends = endsOf(filter);
+  if (first === undefined || ends.length === 0) return ends.map((end) => `${ofWebhook} and ${end}`);
+  const either = ends.map((end) => `(${end})`).join(' or ');
   return [
     `${ofWebhook} and (${either}) and ${first}`,
     `${alsoOfWebhook} and (${either}) and created_at <> event_created_at`,
   ];
 }
 
-function pageOf(ways: readonly string[], page: (condition: string) => string): string {
-  if (ways.length === 1) return page(ways[0]!);
-  return `select * from (${ways.map(page).join('\n  union all')}) pages order by created_at desc, id desc limit $4`;
+export interface DeliveryKey {
+  organization_id: string;
+  webhook_id: string;
+  createdMs: number;
+  id: string;
 }
+
+const keyOf = (key: DeliveryKey) => [key.organization_id, key.webhook_id, new Date(key.createdMs), key.id];
 
 export async function readDelivery(
   database: Queryable,
-  key: { organization_id: string; webhook_id: string; createdMs: number; id: string },
+  key: DeliveryKey,
 ): Promise<DeliveryDetail | undefined> {
   const { rows } = await database.query<DeliveryDetail>({
     text: `
-  select ${columns}, response, earlier_attempts
+  select ${deliveryColumns}, response, evidence, earlier_attempts
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
   -- In its first attempt, or waiting for it: it has no row of its own yet.
-  select $4, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null, o.created_at,
-         null, null
+  select $4, $2, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null,
+         o.created_at, null, null, null
     from posthorn.open_shares($1, $2, substr($4, 6, 16)) o
     join posthorn.events e
       on e.organization_id = $1 and e.created_at = o.created_at
      and e.id = posthorn.numbered('EVT-', o.head, o.event_zero + o.ordinal)
    where o.created_at = $3 and o.zero + o.ordinal = posthorn.number_of($4)`,
-    values: [key.organization_id, key.webhook_id, new Date(key.createdMs), key.id],
+    values: keyOf(key),
   });
+  return rows[0];
+}
+
+/**
+ * Makes the next attempt of a delivery that waits for it due now, if it still does. Returns the delivery as it is then;
+ * undefined if it has ended. One that a node has in memory or under way is attempted now anyway.
+ */
+export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
+  const { rows } = await client.query<StoredDelivery>({
+    text: `
+  update posthorn.deliveries
+     set due_at = case when leased_by is null then least(due_at, clock_timestamp()) else due_at end
+   where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status = 'pending'
+  returning ${deliveryColumns}`,
+    values: keyOf(key),
+  });
+  if (rows[0]) await client.query({ text: 'select posthorn.announce_waiting()' });
   return rows[0];
 }
 

@@ -1,3 +1,5 @@
+import type { Reference } from '../domain/event.js';
+
 /**
  * Deliveries that share one row until each of them is settled and gets its own: a hand-off, or a claimed part of the
  * backlog.
@@ -22,6 +24,8 @@ export interface LeasedDelivery {
   type: string;
   event_created_at: Date;
   workspace_id: string | null;
+  actor: Reference;
+  subject: Reference;
   /** Null if the event is gone: its retention ended while the delivery waited. */
   payload: string | null;
   /** Undefined if it has a row of its own. */

@@ -149,6 +149,8 @@ function handOver(
       type: event.type,
       event_created_at: head.created_at,
       workspace_id: event.workspace_id ?? null,
+      actor: event.actor,
+      subject: event.subject,
       payload: texts.at(ordinal - 1),
       group,
     });

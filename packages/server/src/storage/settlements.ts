@@ -1,4 +1,5 @@
 import type { Outcome, Verdict } from '../domain/delivery.js';
+import { evidenceOf } from '../domain/evidence.js';
 import type { HealthReport } from '../domain/health.js';
 import type { GivenUp } from '../domain/own-event.js';
 import { arrayText } from './array-text.js';
@@ -19,6 +20,8 @@ export interface Settlement {
   error?: string | null;
   duration_ms?: number | null;
   response?: string | null;
+  /** JSON. Only of attempts that failed. */
+  evidence?: string;
 }
 
 /** Returns what is written about a delivery after an attempt. */
@@ -27,6 +30,7 @@ export function attempted(
   outcome: Outcome,
   verdict: Verdict,
   attemptedAt: Date,
+  url: URL,
 ): Settlement {
   const isAnswered = outcome.kind === 'answered';
   // Field by field: this is made for every attempt, and spreading showed in the profile.
@@ -40,6 +44,7 @@ export function attempted(
     duration_ms: outcome.durationMs,
     response: isAnswered ? outcome.response : null,
   };
+  if (verdict.kind !== 'delivered') settlement.evidence = JSON.stringify(evidenceOf(outcome, url));
   if (verdict.kind === 'retry') settlement.wait_ms = verdict.waitMs;
   return settlement;
 }
@@ -101,7 +106,7 @@ export async function settle(
     text: `
   select written, failing
     from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`,
+                         $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`,
     values: [
       ...[node, options.listed, options.failingSinceMs],
       column(({ delivery }) => delivery.organization_id),
@@ -121,6 +126,7 @@ export async function settle(
       column((one) => one.error),
       column((one) => one.duration_ms),
       column((one) => one.response),
+      column((one) => one.evidence),
       done.flatMap(({ head, part }) => (part ? [] : [head])),
       arrayText(parts, (part) => part.organization_id),
       arrayText(parts, (part) => part.webhook_id),

@@ -6,9 +6,10 @@ export interface SealedSecrets {
   id: string;
   secret: Buffer;
   previous_secret: Buffer | null;
+  headers: Buffer | null;
 }
 
-/** Webhooks with a secret that does not begin with `mark`, in the order of their ids, behind `after`. */
+/** Webhooks with a secret, or headers, that do not begin with `mark`, in the order of their ids, behind `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   mark: Buffer,
@@ -17,10 +18,11 @@ export async function readSecretsWithout(
 ): Promise<readonly SealedSecrets[]> {
   const { rows } = await database.query<SealedSecrets>({
     text: `
-  select organization_id, id, secret, previous_secret
+  select organization_id, id, secret, previous_secret, headers
     from posthorn.webhooks
    where (organization_id, id) > ($2, $3)
-     and (substring(secret from 1 for $5) <> $1 or substring(previous_secret from 1 for $5) <> $1)
+     and (substring(secret from 1 for $5) <> $1 or substring(previous_secret from 1 for $5) <> $1
+          or substring(headers from 1 for $5) <> $1)
    order by organization_id, id
    limit $4`,
     values: [mark, after.organization_id, after.id, limit, mark.length],
@@ -32,13 +34,14 @@ export async function readSecretsWithout(
 export async function replaceSecrets(
   database: Queryable,
   before: SealedSecrets,
-  after: Pick<SealedSecrets, 'secret' | 'previous_secret'>,
+  after: Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>,
 ): Promise<boolean> {
   const { rowCount } = await database.query({
     text: `
   update posthorn.webhooks
-     set secret = $5, previous_secret = $6
-   where organization_id = $1 and id = $2 and secret = $3 and previous_secret is not distinct from $4`,
+     set secret = $5, previous_secret = $6, headers = $8
+   where organization_id = $1 and id = $2 and secret = $3 and previous_secret is not distinct from $4
+     and headers is not distinct from $7`,
     values: [
       before.organization_id,
       before.id,
@@ -46,6 +49,8 @@ export async function replaceSecrets(
       before.previous_secret,
       after.secret,
       after.previous_secret,
+      before.headers,
+      after.headers,
     ],
   });
   return rowCount === 1;

@@ -4,7 +4,8 @@ import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
 
-const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.status, w.disabled_reason, w.event_types,
+const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
+         w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
@@ -21,16 +22,29 @@ export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
+/** What a creation gives. */
+export type NewWebhook = Pick<
+  Webhook,
+  | 'id'
+  | 'organization_id'
+  | 'workspace_id'
+  | 'url'
+  | 'description'
+  | 'rate_limit'
+  | 'header_names'
+  | 'headers'
+  | 'event_types'
+  | 'created_at'
+  | 'secret'
+>;
+
 /**
  * Adds an unverified webhook. Returns false if the organization has the maximum number. The first automatic
  * verification is already scheduled, in case this process dies before it has verified the webhook.
  */
 export async function createWebhook(
   client: Queryable,
-  webhook: Pick<
-    Webhook,
-    'id' | 'organization_id' | 'workspace_id' | 'url' | 'event_types' | 'created_at' | 'secret'
-  >,
+  webhook: NewWebhook,
   webhooksMax: number,
 ): Promise<boolean> {
   // Two creations at once must not both take the last place.
@@ -42,8 +56,9 @@ export async function createWebhook(
     text: `
   with created as (
     insert into posthorn.webhooks
-           (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at)
-    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8
+           (organization_id, id, workspace_id, url, status, event_types, created_at, secret, verify_at,
+            description, rate_limit, header_names, headers)
+    select $1, $2, $3, $4, 'unverified', $5, $6, $7, $8, $10, $11, $12, $13
      where (select count(*) from posthorn.webhooks where organization_id = $1) < $9
     returning organization_id, id
   )
@@ -58,6 +73,10 @@ export async function createWebhook(
       webhook.secret,
       new Date(webhook.created_at.getTime() + reverifyAfterMs[0]),
       webhooksMax,
+      webhook.description,
+      webhook.rate_limit,
+      webhook.header_names,
+      webhook.headers,
     ],
   });
   return rowCount === 1;
@@ -126,6 +145,10 @@ export async function listWebhooks(
 
 export interface WebhookChange {
   url?: string;
+  description?: string | null;
+  rate_limit?: number | null;
+  header_names?: readonly string[];
+  headers?: Buffer | null;
   event_types?: readonly string[];
   status?: WebhookStatus;
   disabled_reason?: DisabledReason | null;
@@ -139,6 +162,10 @@ export interface WebhookChange {
 
 const changeable = [
   'url',
+  'description',
+  'rate_limit',
+  'header_names',
+  'headers',
   'event_types',
   'status',
   'disabled_reason',

@@ -28,7 +28,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof SecretNotOpened) {
     return new Problem(
       'unavailable',
-      "The webhook's secret was encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s.",
+      "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s and set the headers again.",
       { headers: { 'Retry-After': '60' } },
     );
   }

@@ -22,7 +22,14 @@ import {
 
 const hourMs = 3_600_000;
 const success: Outcome = {
-  ...{ kind: 'answered', httpStatus: 204, durationMs: 1, response: null, retryAfterMs: undefined },
+  ...{
+    kind: 'answered',
+    httpStatus: 204,
+    durationMs: 1,
+    response: null,
+    headers: {},
+    retryAfterMs: undefined,
+  },
 };
 const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
 const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms);

@@ -13,6 +13,7 @@ function delivery(webhook: string, more: Partial<LeasedDelivery> = {}): LeasedDe
     ...{ organization_id: 'ORG-acme', webhook_id: webhook, delivery_created_at: at, attempts: 0 },
     ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
     ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
     ...more,
   };
 }
@@ -274,4 +275,35 @@ test('a receiver that takes 300 ms gets as many requests under way as 300 events
   }
   rig.add(...many(200, 'WHK-1'));
   expect(rig.count('WHK-1')).toBeGreaterThan(90);
+});
+
+test('a webhook with a rate limit is sent as many requests per second, counting those from before it was known', () => {
+  const rig = new Rig();
+  rig.add(...many(40, 'WHK-limited'));
+  expect(rig.count('WHK-limited')).toBe(limits.windowAtStart);
+  const startedMs = rig.nowMs;
+  rig.lanes.limit(rig.underWay[0]!, 10);
+  let started = limits.windowAtStart;
+  while (started < 20) {
+    rig.end('delivered', 1);
+    expect(rig.underWay).toEqual([]);
+    const [pause, ...others] = rig.lanes.takePauses();
+    expect(others).toEqual([]);
+    rig.nowMs += pause!.waitMs;
+    rig.lanes.resume(pause!.lane);
+    rig.pump();
+    started += rig.underWay.length;
+    expect(rig.nowMs - startedMs).toBeCloseTo((started - 1) * 100, 5);
+  }
+});
+
+test('a webhook with a rate limit holds up no other one, and keeps little in memory', () => {
+  const rig = new Rig();
+  rig.prove(4, 'WHK-limited', 'WHK-free');
+  rig.add(delivery('WHK-limited'));
+  rig.lanes.limit(rig.underWay[0]!, 2);
+  rig.end('delivered');
+  rig.add(...many(100, 'WHK-limited'), ...many(10, 'WHK-free'));
+  expect([rig.count('WHK-limited'), rig.count('WHK-free')]).toEqual([0, 10]);
+  expect(rig.toClaim('WHK-limited')).toBe(0);
 });

@@ -23,6 +23,7 @@ const answered = fc.record({
   ),
   durationMs: fc.nat(10_000),
   response: fc.constant(null),
+  headers: fc.constant({}),
   retryAfterMs: fc.option(fc.nat(10 * hourMs), { nil: undefined }),
 });
 const unanswered = fc.record({
@@ -150,7 +151,7 @@ describe('a delivery', () => {
     const asking = fc.tuple(fc.constantFrom(...askingStatuses), asked);
     fc.assert(
       fc.property(asking, waits, randoms, ([httpStatus, retryAfterMs], [schedule, attempt], random) => {
-        const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null };
+        const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null, headers: {} };
         const plain = judge({ ...outcome, retryAfterMs: undefined }, attempt, schedule, random);
         const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
         if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
@@ -182,6 +183,7 @@ describe('Retry-After', () => {
         httpStatus: 503,
         durationMs: 1,
         response: null,
+        headers: {},
         retryAfterMs,
       } as const;
       expect(judge(outcome, 1, usualScheduleMs, 0)).toEqual({ kind: 'retry', waitMs: 4 * hourMs });
@@ -216,6 +218,7 @@ describe('the health of a webhook', () => {
     httpStatus: 204,
     durationMs: 1,
     response: null,
+    headers: {},
     retryAfterMs: undefined,
   };
   const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };

@@ -13,6 +13,7 @@ import { changeWebhook, createWebhook, deleteWebhook, disableWebhook } from '../
 import { WebhookChanges } from '../../src/webhook-changes.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
+import { noSettings } from '../support/deliveries.js';
 import { startReceiver } from '../support/receiver.js';
 import { eventually } from '../support/tenant.js';
 
@@ -30,7 +31,8 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
   const { database, url: databaseUrl } = await freshDatabase();
   const secrets = new SecretBox([Buffer.alloc(32, 7)]);
   const secret = secrets.seal('a secret of sixteen and more', webhook.id);
-  await createWebhook(database, { ...webhook, url, event_types: ['*'], created_at: new Date(), secret }, 100);
+  const created = { created_at: new Date(), secret, ...noSettings };
+  await createWebhook(database, { ...webhook, url, event_types: ['*'], ...created }, 100);
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];

@@ -4,6 +4,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { rotateSecrets } from '../../src/jobs/secret-rotation.js';
 import { changeWebhook, createWebhook, readWebhook } from '../../src/storage/webhooks.js';
 import { freshDatabase } from '../support/database.js';
+import { noSettings } from '../support/deliveries.js';
 
 const [oldKey, newKey, lostKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
 const organization_id = 'ORG-acme';
@@ -21,6 +22,7 @@ test('secrets are encrypted with the first key at startup, so that the old key c
       event_types: ['*'],
       created_at: new Date(),
       workspace_id: null,
+      ...noSettings,
     };
     await createWebhook(database, { organization_id: organization, id, secret, ...fields }, 100);
     if (n === 5)

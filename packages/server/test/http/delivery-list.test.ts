@@ -22,6 +22,10 @@ const listOf = (tenant: Tenant, webhook: { id: string }, query = '') =>
   tenant.ask('GET', `/v1/webhooks/${webhook.id}/deliveries${query}`);
 const detailOf = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
   tenant.data('GET', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+const attemptFields = [
+  ...['attempt', 'attempted_at', 'http_status', 'error', 'duration_ms', 'response'],
+  ...['error_detail', 'remedy', 'response_headers'],
+];
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
 
 /** Waits until the one delivery of this webhook has had as many attempts. */
@@ -48,12 +52,14 @@ async function deliveredBy(sender: TestService, ...answers: Answering[]) {
 
 describe.concurrent('a delivery in the list', () => {
   it('that succeeded has exactly the fields of the contract', async () => {
-    const { delivery, event, receiver } = await deliveredWith(204);
+    const { delivery, event, receiver, webhook } = await deliveredWith(204);
     expect(delivery).toEqual({
       id: receiver.deliveries.last.headers['x-service-delivery'],
+      webhook_id: webhook.id,
       event_id: event.id,
       event_type: 'invoice.paid',
       status: 'success',
+      final: true,
       http_status: 204,
       error: null,
       duration_ms: expect.any(Number),
@@ -66,12 +72,14 @@ describe.concurrent('a delivery in the list', () => {
   });
 
   it('that is between two attempts is failed, with the attempts so far and next_attempt_at', async () => {
-    const { delivery, event } = await deliveredWith(503);
+    const { delivery, event, webhook } = await deliveredWith(503);
     expect(delivery).toEqual({
       id: expect.stringMatching(/^WDLV-/),
+      webhook_id: webhook.id,
       event_id: event.id,
       event_type: 'invoice.paid',
       status: 'failed',
+      final: false,
       http_status: 503,
       error: null,
       duration_ms: expect.any(Number),
@@ -105,7 +113,7 @@ describe.concurrent('a delivery in the list', () => {
   it('that used all its attempts is failed with 5 of them, and no next one', async () => {
     const { delivery } = await deliveredWith(500, 500, 500, 500, 502);
     expect(delivery).toMatchObject({
-      ...{ status: 'failed', attempts: 5, http_status: 502, error: null, next_attempt_at: null },
+      ...{ status: 'failed', final: true, attempts: 5, http_status: 502, error: null, next_attempt_at: null },
       last_attempt_at: time,
     });
     expect(delivery).not.toHaveProperty('delivered_at');
@@ -335,6 +343,9 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     await tenant.record();
     await tenant.settled(webhook, 2);
     const filtered = () => tenant.deliveries(webhook, '?status=failed');
+    expect((await tenant.deliveries(webhook, '?final=true')).map((one) => one.attempts)).toEqual([5]);
+    expect((await tenant.deliveries(webhook, '?final=false')).map((one) => one.attempts)).toEqual([1]);
+    expect(await tenant.deliveries(webhook, '?final=false&status=success')).toEqual([]);
     expect((await filtered()).map((one) => one.next_attempt_at === null)).toEqual([false, true]);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     expect((await filtered()).map((one) => one.error)).toEqual(['disabled', null]);
@@ -381,6 +392,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
   it.each([
     ['status=pending', 'status'],
     ['status=', 'status'],
+    ['final=yes', 'final'],
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
     ['from=yesterday', 'from'],
@@ -422,15 +434,20 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
       body: 'ok',
     });
     const detail = await detailOf(tenant, webhook, delivery);
-    const { attempt_log: log, ...rest } = detail;
+    const { attempt_log: log, request: _request, ...rest } = detail;
     expect(rest).toEqual(delivery);
     const duration_ms = expect.any(Number);
+    const failed = { error_detail: expect.any(String), remedy: expect.any(String), response_headers: {} };
     expect(log).toEqual([
       {
         ...{ attempt: 1, attempted_at: time, http_status: 500, error: null, duration_ms },
         response: 'no such luck',
+        ...failed,
       },
-      { attempt: 2, attempted_at: time, http_status: null, error: 'reset', duration_ms, response: null },
+      {
+        ...{ attempt: 2, attempted_at: time, http_status: null, error: 'reset', duration_ms, response: null },
+        ...failed,
+      },
       { attempt: 3, attempted_at: time, http_status: 200, error: null, duration_ms, response: 'ok' },
     ]);
     const times = log.map(({ attempted_at }: { attempted_at: string }) => attempted_at);
@@ -474,8 +491,7 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
       { attempt: 1, ...outcome },
       { attempt: 2, ...outcome },
     ]);
-    const fields = ['attempt', 'attempted_at', 'http_status', 'error', 'duration_ms', 'response'];
-    for (const attempt of detail.attempt_log) expect(Object.keys(attempt)).toEqual(fields);
+    for (const attempt of detail.attempt_log) expect(Object.keys(attempt)).toEqual(attemptFields);
   });
 
   it.each(['WDLV-unknown', 'nonsense', 'WDLV-01ARZ3NDEKTSV4RRFFQ69G5FAV'])('is 404 for %s', async (id) => {

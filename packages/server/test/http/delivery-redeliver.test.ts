@@ -1,6 +1,6 @@
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it } from 'vitest';
-import { type Answering, startReceiver } from '../support/receiver.js';
+import { type Answering, Held, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -37,12 +37,44 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
   });
 
   it('appears in the list next to the old one, which stays unchanged', async () => {
-    const { tenant, receiver, webhook, delivery } = await delivered(500);
+    const { tenant, receiver, webhook, delivery } = await delivered(410);
     receiver.onDelivery = 204;
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
     const { id } = (await redeliver(tenant, webhook, delivery)).body.data;
     const [fresh, old] = await tenant.settled(webhook, 2);
     expect(fresh).toMatchObject({ id, status: 'success', http_status: 204, attempts: 1 });
     expect(old).toEqual(delivery);
+  });
+
+  it('attempts one that waits for a retry now, as its next attempt, and makes no second one', async () => {
+    const { tenant, receiver, webhook, delivery } = await delivered(500);
+    receiver.onDelivery = 204;
+    const { status, body, headers } = await redeliver(tenant, webhook, delivery);
+    expect(status).toBe(202);
+    expect(headers.get('location')).toBe(`/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+    expect(body.data).toMatchObject({ id: delivery.id, status: 'failed', final: false, attempts: 1 });
+    expect(Date.parse(body.data.next_attempt_at)).toBeLessThan(Date.parse(delivery.next_attempt_at));
+    expect((await receiver.deliveries.nth(2)).headers).toMatchObject({
+      ...{ 'x-service-delivery': delivery.id, 'x-service-attempt': '2' },
+    });
+    const [only] = await tenant.settled(webhook, 1, (one) => one.final);
+    expect(only).toMatchObject({ id: delivery.id, status: 'success', attempts: 2 });
+  });
+
+  it('of one whose attempt is under way is that one, and makes no second', async () => {
+    const tenant = await newTenant(service);
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(held.answering);
+    await tenant.record();
+    const { headers } = await receiver.deliveries.nth(1);
+    const id = String(headers['x-service-delivery']);
+    const { status, body } = await redeliver(tenant, webhook, { id });
+    expect([status, body.data]).toEqual([
+      202,
+      expect.objectContaining({ id, status: 'pending', attempts: 0 }),
+    ]);
+    held.release(200);
+    expect(await tenant.settled(webhook, 1, (one) => one.final)).toMatchObject([{ id, attempts: 1 }]);
   });
 
   it('can be redelivered again', async () => {

@@ -60,9 +60,11 @@ describe('a delivery', () => {
       'webhook-id',
       'webhook-signature',
       'webhook-timestamp',
+      'x-service-actor',
       'x-service-attempt',
       'x-service-delivery',
       'x-service-signature',
+      'x-service-subject',
     ]);
     const [delivery] = await tenant.settled(webhook);
     expect(headers).toMatchObject({
@@ -73,6 +75,8 @@ describe('a delivery', () => {
       'user-agent': expect.stringMatching(/^Posthorn\/\d+\.\d+\.\d+/),
       'webhook-id': event.id,
       'x-service-attempt': '1',
+      'x-service-actor': 'user/USR-ada',
+      'x-service-subject': expect.stringMatching(/^invoice\/INV-\d+$/),
       'x-service-delivery': delivery.id,
       'x-service-signature': expect.stringMatching(/^sha256=[0-9a-f]{64}$/),
       'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),

@@ -79,7 +79,9 @@ describe('responses printed in the reference of the public API are real', async 
     const isLast = operation.method === 'DELETE' || operation.name === 'GET /v1/audit-logs';
     if (!sampleOf(operation) || isLast) continue;
     const replay_id = answers.get('POST /v1/webhooks/{webhook_id}/replay')?.body.data.id ?? 'none';
-    const path = { ...ids, event_id: recorded.id, replay_id };
+    const isDelivered = operation.name.endsWith('/{event_id}/deliveries');
+    const event_id = isDelivered ? delivery.event_id : recorded.id;
+    const path = { ...ids, event_id, replay_id };
     answers.set(operation.name, await send('public', operation, path));
   }
   // The newest entry is then the one of a change.

@@ -19,7 +19,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
     const { receiver, webhook } = await tenant.connect({ status: 202, body: 'thanks' });
     const before = Date.now();
     const { status, body } = await test(tenant, webhook);
-    const { headers, envelope } = receiver.deliveries.last;
+    const { headers, envelope, body: sent } = receiver.deliveries.last;
     expect(status).toBe(200);
     expect(body).toEqual({
       data: {
@@ -32,6 +32,8 @@ describe('POST /v1/webhooks/{id}/test', () => {
         response_time_ms: expect.any(Number),
         error: null,
         attempted_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        ...{ error_detail: null, remedy: null, response: 'thanks', response_headers: {} },
+        request: { url: receiver.url, headers: expect.any(Object), body: sent.toString() },
       },
     });
     expect(body.data.id).toMatch(/^WDLV-/);

@@ -84,14 +84,36 @@ describe('the verification request', () => {
       'webhook-id',
       'webhook-signature',
       'webhook-timestamp',
+      'x-service-actor',
       'x-service-signature',
+      'x-service-subject',
     ]);
     expect(headers).toMatchObject({
       'content-type': 'application/json',
       'content-length': String(body.length),
       'user-agent': expect.stringMatching(/^Posthorn\/\d+\.\d+\.\d+/),
       'webhook-id': envelope.id,
+      'x-service-actor': 'system/posthorn',
+      'x-service-subject': `webhook/${envelope.data.webhook_id}`,
     });
+  });
+
+  it('is spelt as no serializer spells it, so that a receiver which verifies a re-serialized body fails here', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const { body, headers, envelope } = receiver.verifications.last;
+    const text = JSON.stringify(envelope);
+    const pythons = text
+      .replace(/([,:])"/g, '$1 "')
+      .replace(':null', ': null')
+      .replace(':{', ': {');
+    const again = [text, pythons, JSON.stringify(envelope, null, 2), JSON.stringify(envelope, null, 4)];
+    for (const serialized of again) {
+      expect(JSON.parse(serialized)).toEqual(envelope);
+      expect(verify(Buffer.from(serialized), headers, webhook.secret).ok).toBe(false);
+    }
+    // Spaces aside, a letter is escaped that nobody escapes.
+    expect(body.toString().replaceAll(/[ \n]/g, '')).not.toBe(text);
   });
 
   it('is signed with the secret, for both ways to verify it', async () => {
@@ -284,13 +306,16 @@ describe('POST /v1/webhooks/{id}/verify', () => {
   it('reports why it failed, with the response of the receiver, until it succeeds', async () => {
     const refusal = { status: 401, body: 'Another secret, or another body than the one signed.' };
     const { tenant, webhook, receiver } = await createWith(refusal);
-    expect(webhook).not.toHaveProperty('verification_failure');
     const read = () => tenant.data('GET', `/v1/webhooks/${webhook.id}`);
     expect((await read()).verification_failure).toEqual({
       at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       ...{ reason: 'unexpected_status', http_status: 401, duration_ms: expect.any(Number) },
       response: refusal.body,
+      error_detail: expect.stringContaining('Another secret, or another body than the one signed'),
+      remedy: expect.stringContaining('raw body'),
     });
+    // Already the response to the creation has it.
+    expect(webhook.verification_failure).toEqual((await read()).verification_failure);
     receiver.onVerification = resets;
     const again = await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect(again.verification_failure).toMatchObject({ reason: 'reset', http_status: null, response: null });

@@ -4,6 +4,7 @@ import { advanceReplay, createReplay, nextReplay, runningMax } from '../../src/s
 import { changeWebhook, createWebhook } from '../../src/storage/webhooks.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
+import { noSettings } from '../support/deliveries.js';
 
 const { database } = await freshDatabase();
 let made = 0;
@@ -14,7 +15,12 @@ async function newWebhook(events: number) {
   const webhook = { organization_id: `ORG-${made}`, id: `WHK-${made}` };
   const recorded = Array.from({ length: events }, () => event({ organization_id: webhook.organization_id }));
   await recordBatch(database, batch(recorded));
-  const created = { created_at: new Date(), secret: Buffer.alloc(1), url: 'http://127.0.0.1/' };
+  const created = {
+    created_at: new Date(),
+    secret: Buffer.alloc(1),
+    url: 'http://127.0.0.1/',
+    ...noSettings,
+  };
   await createWebhook(database, { ...webhook, workspace_id: null, event_types: ['*'], ...created }, 100);
   await changeWebhook(database, webhook, { status: 'active' });
   return webhook;

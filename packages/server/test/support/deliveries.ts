@@ -19,6 +19,9 @@ export interface Subscriber {
   event_types: readonly string[];
 }
 
+/** What a webhook has beside its subscription if nobody gives it anything. */
+export const noSettings = { description: null, rate_limit: null, header_names: [], headers: null };
+
 /** Adds an active webhook. */
 export async function subscribe(database: Queryable, fields: Partial<Subscriber> = {}): Promise<Subscriber> {
   const subscriber: Subscriber = {
@@ -112,6 +115,7 @@ export function leasedDelivery(fields: Partial<LeasedDelivery> = {}): LeasedDeli
     ...{ organization_id: 'ORG-acme', webhook_id: 'WHK-1', delivery_created_at: at, attempts: 0 },
     ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
     ...{ event_created_at: at, workspace_id: null, payload: '{}' },
+    ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
     ...fields,
   };
 }

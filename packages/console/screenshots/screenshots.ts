@@ -1,0 +1,107 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeToken, startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { launch, watchedPage } from '../test/support/browser.js';
+import { type Company, foundCompany } from './company.js';
+
+/** Makes a picture of every view, on a desktop and a phone, in light and dark colours. */
+
+const folder = process.env.SCREENSHOTS ?? 'screenshots';
+const only = process.env.ONLY;
+const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
+const acme = await newTenant(service, {
+  organization_id: 'ORG-acme',
+  scopes,
+  actor: { type: 'user', id: 'USR-ada' },
+});
+const empty = await newTenant(service, {
+  organization_id: 'ORG-newcomer',
+  scopes,
+  actor: { type: 'user', id: 'USR-new' },
+});
+const readOnly = await makeToken(service.database, {
+  organization_id: 'ORG-acme',
+  scopes: ['events:read', 'webhooks:read'],
+});
+const powerless = await makeToken(service.database, { organization_id: 'ORG-acme', scopes: [] });
+let browser: Browser;
+let company: Company;
+
+beforeAll(async () => {
+  await mkdir(folder, { recursive: true });
+  company = await foundCompany(service, acme);
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+const devices = [
+  { name: 'desktop', viewport: { width: 1280, height: 860 } },
+  { name: 'phone', viewport: { width: 375, height: 812 } },
+];
+
+function views(): [name: string, path: string, token?: string][] {
+  const { webhooks, failing, event } = company;
+  const orders = `/webhooks/${webhooks['orders-eu']}`;
+  return [
+    ['overview', ''],
+    ['events', '/events'],
+    ['events-filtered', '/events?subject_id=INV-2042'],
+    ['event', `/events/${event}`],
+    ['webhooks', '/webhooks'],
+    ['webhook-new', '/webhooks/new?event_type=invoice.paid'],
+    ['webhook-deliveries', orders],
+    ['webhook-activity', `${orders}?tab=activity`],
+    ['webhook-settings', `/webhooks/${webhooks.warehouse}?tab=settings`],
+    ['webhook-test', `${orders}?tab=test&test=invoice.paid`],
+    ['webhook-receiver', `${orders}?tab=receiver`],
+    ['webhook-unverified', `/webhooks/${webhooks['crm-sync']}`],
+    ['webhook-paused', `/webhooks/${webhooks['partner-feed']}`],
+    ['replay', `/webhooks/${webhooks['data-lake']}/replay`],
+    ['deliveries', '/deliveries'],
+    ['deliveries-none', '/deliveries?state=given_up'],
+    ['delivery', `/webhooks/${failing.webhook}/deliveries/${failing.delivery}`],
+    ['event-types', '/event-types?type=incident.opened'],
+    ['audit', '/audit'],
+    ['token', '/token'],
+    ['not-found', '/nowhere'],
+    ['missing', '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+    ['empty-overview', '', empty.token],
+    ['empty-events', '/events', empty.token],
+    ['empty-deliveries', '/deliveries', empty.token],
+    ['readonly-webhook', `${orders}?tab=settings`, readOnly],
+    ['no-scopes', '', powerless],
+    ['sign-in', '', ''],
+    ['sign-in-again', '', 'pht_unknown'],
+  ];
+}
+
+test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) => ({ device, scheme }))))(
+  '$device.name in $scheme colours',
+  async ({ device, scheme }) => {
+    for (const [name, path, token = acme.token] of views()) {
+      if (only && !only.split(',').includes(name)) continue;
+      const { page } = await watchedPage(browser, service.publicUrl, {
+        viewport: device.viewport,
+        colorScheme: scheme,
+        timezoneId: 'Europe/Berlin',
+      });
+      await page.goto(`${service.publicUrl}/console${path}${token ? `#token=${token}` : ''}`);
+      await page.waitForLoadState('networkidle');
+      if (name === 'webhook-test') {
+        await page.getByRole('button', { name: 'Send a test' }).click();
+        await page.getByText('On the wire').waitFor();
+      }
+      await page.evaluate('new Promise((done) => setTimeout(done, 150))');
+      expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(
+        device.viewport.width,
+      );
+      await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
+      await page.context().close();
+    }
+  },
+);

@@ -1,0 +1,50 @@
+interface Rgb {
+  r: number;
+  g: number;
+  b: number;
+}
+
+function rgbOf(hex: string): Rgb {
+  const value = Number.parseInt(hex.slice(1), 16);
+  return { r: value >> 16, g: (value >> 8) & 255, b: value & 255 };
+}
+
+/** Relative luminance, as WCAG defines it. */
+function luminance({ r, g, b }: Rgb): number {
+  const [lr = 0, lg = 0, lb = 0] = [r, g, b].map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * lr + 0.7152 * lg + 0.0722 * lb;
+}
+
+function contrast(one: Rgb, other: Rgb): number {
+  const [low = 0, high = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+function mixed(from: Rgb, to: Rgb, share: number): Rgb {
+  const mix = (a: number, b: number) => Math.round(a + (b - a) * share);
+  return { r: mix(from.r, to.r), g: mix(from.g, to.g), b: mix(from.b, to.b) };
+}
+
+const textOf = ({ r, g, b }: Rgb) => `rgb(${r} ${g} ${b})`;
+const white: Rgb = { r: 255, g: 255, b: 255 };
+const black: Rgb = { r: 0, g: 0, b: 0 };
+const surfaces = { light: rgbOf('#f8f7f4'), dark: rgbOf('#141518') };
+
+/** Returns the accent for a surface, moved away from it until text in it is readable, and a pale background. */
+export function accentFor(hex: string, theme: 'light' | 'dark'): { accent: string; background: string } {
+  const surface = surfaces[theme];
+  const own = rgbOf(hex);
+  const pale = mixed(surface, own, theme === 'light' ? 0.14 : 0.22);
+  let accent = own;
+  for (
+    let step = 0;
+    step <= 20 && Math.min(contrast(accent, surface), contrast(accent, pale)) < 4.6;
+    step += 1
+  ) {
+    accent = mixed(own, theme === 'light' ? black : white, step / 20);
+  }
+  return { accent: textOf(accent), background: textOf(pale) };
+}

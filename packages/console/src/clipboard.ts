@@ -1,0 +1,26 @@
+import { say } from './toast';
+
+/** Copies text. Outside secure contexts, browsers offer only the old way. */
+export async function copyText(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    if (!copyThroughField(text)) {
+      say('The browser did not allow copying.');
+      return;
+    }
+  }
+  say(`Copied ${what}.`);
+}
+
+function copyThroughField(text: string): boolean {
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.setAttribute('readonly', '');
+  field.className = 'hidden-visually';
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  return isCopied;
+}

@@ -1,0 +1,105 @@
+import type { Zone } from './preferences';
+
+const count = new Intl.NumberFormat('en');
+
+export function formatCount(value: number): string {
+  return count.format(value);
+}
+
+/** `84 ms`, `2.4 s`, `10 s`, `3 min` */
+export function formatMs(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
+  return `${Math.round(ms / 60_000)} min`;
+}
+
+/** Never rounds up to 100 % what is not all, nor down to 0 % what is not nothing. */
+export function formatShare(part: number, whole: number): string {
+  if (whole === 0) return '–';
+  const percent = (part / whole) * 100;
+  if (percent === 100 || percent === 0) return `${percent} %`;
+  return `${Math.min(99.9, Math.max(0.1, percent)).toFixed(1)} %`;
+}
+
+/** The two largest units of a duration: `41 min 12 s`, `2 h 14 min`, `3 d`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  const units: [string, number][] = [
+    ['d', Math.floor(seconds / 86_400)],
+    ['h', Math.floor(seconds / 3_600) % 24],
+    ['min', Math.floor(seconds / 60) % 60],
+    ['s', seconds % 60],
+  ];
+  const first = units.findIndex(([, value]) => value > 0);
+  if (first < 0) return '0 s';
+  return units
+    .slice(first, first + 2)
+    .filter(([, value]) => value > 0)
+    .map(([unit, value]) => `${value} ${unit}`)
+    .join(' ');
+}
+
+/** `12 s ago`, `in 58 min`: one unit, so that a column of them is calm. */
+export function formatRelative(atMs: number, nowMs: number): string {
+  const distance = Math.abs(atMs - nowMs);
+  if (distance < 2_000) return 'now';
+  const text = oneUnit(distance);
+  return atMs > nowMs ? `in ${text}` : `${text} ago`;
+}
+
+function oneUnit(ms: number): string {
+  if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h`;
+  return `${Math.floor(ms / 86_400_000)} d`;
+}
+
+const zoneOption = (zone: Zone) => (zone === 'utc' ? { timeZone: 'UTC' } : {});
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${JSON.stringify(options)}`;
+  const known = formats.get(key);
+  if (known) return known;
+  const made = new Intl.DateTimeFormat('en-GB', { ...options, ...zoneOption(zone) });
+  formats.set(key, made);
+  return made;
+}
+
+const clockParts = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
+const dayParts = { day: 'numeric', month: 'short' } as const;
+
+/** `15 Nov 2026, 20:41:07.123 UTC` */
+export function formatExact(atMs: number, zone: Zone): string {
+  const text = formatOf(zone, {
+    ...dayParts,
+    year: 'numeric',
+    ...clockParts,
+    fractionalSecondDigits: 3,
+    timeZoneName: 'short',
+  });
+  return text.format(atMs);
+}
+
+/** `20:41:07` today, `14 Nov 20:41` before. */
+export function formatClock(atMs: number, zone: Zone, nowMs: number): string {
+  const day = formatOf(zone, dayParts);
+  if (day.format(atMs) === day.format(nowMs)) return formatOf(zone, clockParts).format(atMs);
+  return `${day.format(atMs)} ${formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(atMs)}`;
+}
+
+/** `14 Nov` */
+export function formatDay(atMs: number, zone: Zone): string {
+  return formatOf(zone, dayParts).format(atMs);
+}
+
+/** `20:41` */
+export function formatMinute(atMs: number, zone: Zone): string {
+  return formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(atMs);
+}
+
+/** `1 webhook`, `2 webhooks` */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${formatCount(value)} ${value === 1 ? one : many}`;
+}

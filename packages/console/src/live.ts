@@ -1,0 +1,26 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+
+const refreshMs = 5_000;
+
+export interface Live {
+  isLive: boolean;
+  toggle: () => void;
+  /** How often a list asks again: only in live mode. */
+  refetchInterval: number | false;
+}
+
+/** The live switch, which is part of the address. */
+export function useLive(): Live {
+  const isLive = useSearch({ strict: false, select: ({ live }) => live === '1' });
+  const navigate = useNavigate();
+  return {
+    isLive,
+    toggle: () =>
+      void navigate({
+        to: '.',
+        search: (search) => ({ ...search, live: isLive ? undefined : '1' }) as never,
+        replace: true,
+      }),
+    refetchInterval: isLive ? refreshMs : false,
+  };
+}

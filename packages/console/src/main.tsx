@@ -1,0 +1,44 @@
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/frame.css';
+import './styles/controls.css';
+import './styles/content.css';
+import './styles/forms.css';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { connection } from './connection';
+import { followPreferences } from './preferences';
+import { queryClient } from './query-client';
+import { router } from './router';
+import { restoreSession, session } from './session';
+
+restoreSession();
+followPreferences();
+
+// A link with a token can be opened in a tab that has the console already.
+addEventListener('hashchange', restoreSession);
+
+// A stale page asks for a part that the new build no longer has.
+addEventListener('vite:preloadError', () => location.reload());
+
+let token: string | undefined;
+session.subscribe(() => {
+  const now = session.get();
+  const next = now.kind === 'open' ? now.token : undefined;
+  // Nothing of one token may be shown to another.
+  if (next !== undefined && token !== undefined && next !== token) queryClient.clear();
+  token = next ?? token;
+});
+connection.subscribe(() => {
+  if (connection.get().kind === 'up') void queryClient.invalidateQueries();
+});
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

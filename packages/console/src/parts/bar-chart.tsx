@@ -1,0 +1,213 @@
+import 'uplot/dist/uPlot.min.css';
+import { useEffect, useRef, useState } from 'react';
+import UPlot from 'uplot';
+import { formatCount, formatDay, formatMinute } from '../format';
+import { shownTheme, type Zone, zone } from '../preferences';
+import { useStore } from '../store';
+
+export interface BarSeries {
+  label: string;
+  /** A custom property that holds the colour. */
+  color: string;
+  values: number[];
+}
+
+export interface BarChartProps {
+  /** The start of each bar. */
+  starts: number[];
+  stepMs: number;
+  /** From the bottom of a bar to its top. */
+  series: BarSeries[];
+  label: string;
+  isLow?: boolean;
+  /** A bar was clicked, on the part of one series. */
+  onBar?: (fromMs: number, toMs: number, series: number) => void;
+  /** A range was dragged. */
+  onRange?: (fromMs: number, toMs: number) => void;
+}
+
+const dayMs = 86_400_000;
+
+/** Stacked bars over time. A click opens a bar, a drag opens a range. */
+export function BarChart(props: BarChartProps) {
+  const { starts, series, stepMs, label, isLow = false } = props;
+  const holder = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const shown = useStore(shownTheme);
+  const shownZone = useStore(zone);
+  const [hovered, setHovered] = useState<{ index: number; left: number } | undefined>();
+  const data = JSON.stringify([starts, series]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `data` and `shown` stand for what is read inside
+  useEffect(() => {
+    const element = holder.current;
+    if (!element) return;
+    const plot = drawn(element, latest, shownZone, isLow, setHovered);
+    const observer = new ResizeObserver(() => plot.setSize(sizeOf(element)));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [data, shown, shownZone, isLow]);
+
+  const at = hovered && starts[hovered.index];
+  return (
+    <div className={isLow ? 'plot low' : 'plot'} role="img" aria-label={label}>
+      <div ref={holder} className="plot-canvas" />
+      {hovered && at !== undefined && (
+        <div
+          className="readout"
+          ref={(element) => {
+            const room = (holder.current?.clientWidth ?? 0) - (element?.offsetWidth ?? 0);
+            if (element) element.style.left = `${Math.max(0, Math.min(room, hovered.left + 12))}px`;
+          }}
+        >
+          <b>{timeOf(at, stepMs, shownZone)}</b>
+          {series.map((one) => (
+            <span key={one.label}>
+              {' · '}
+              {formatCount(one.values[hovered.index] ?? 0)} {one.label}
+            </span>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function timeOf(atMs: number, stepMs: number, shownZone: Zone): string {
+  if (stepMs >= dayMs) return formatDay(atMs, 'utc');
+  return `${formatDay(atMs, shownZone)} ${formatMinute(atMs, shownZone)}`;
+}
+
+const sizeOf = (element: HTMLElement) => ({ width: element.clientWidth, height: element.clientHeight });
+
+function drawn(
+  element: HTMLDivElement,
+  latest: { current: BarChartProps },
+  shownZone: Zone,
+  isLow: boolean,
+  onHover: (hovered: { index: number; left: number } | undefined) => void,
+): UPlot {
+  const { starts, series, stepMs } = latest.current;
+  const styles = getComputedStyle(element);
+  const colour = (name: string) => styles.getPropertyValue(name).trim();
+  const bars = UPlot.paths.bars!({ size: [0.8, 34], align: 1 });
+  // Each series is drawn from the floor up to its own top, the tallest first, so that the next one covers its foot.
+  const tops = stacked(series);
+  const top = Math.max(0, ...(tops.at(-1) ?? []));
+  const first = starts[0] ?? 0;
+  const last = starts.at(-1) ?? 0;
+  const axis = {
+    stroke: colour('--soft'),
+    font: '11px system-ui',
+    ticks: { show: false },
+    border: { show: false },
+  };
+  let isDrag = false;
+  const plot: UPlot = new UPlot(
+    {
+      ...sizeOf(element),
+      legend: { show: false },
+      padding: [6, 18, 0, isLow ? 18 : 0],
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      scales: {
+        x: { range: () => [first / 1_000, (last + stepMs) / 1_000] },
+        y: { range: () => [0, Math.max(1, top * 1.05)] },
+      },
+      axes: [
+        {
+          ...axis,
+          size: 22,
+          gap: 4,
+          grid: { show: false },
+          space: 74,
+          values: (_plot, splits) =>
+            splits.map((seconds) =>
+              stepMs * starts.length > 1.5 * dayMs
+                ? formatDay(seconds * 1_000, stepMs >= dayMs ? 'utc' : shownZone)
+                : formatMinute(seconds * 1_000, shownZone),
+            ),
+        },
+        {
+          ...axis,
+          show: !isLow,
+          size: 44,
+          gap: 4,
+          space: 34,
+          grid: { stroke: colour('--line'), width: 1 },
+          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
+          values: (_plot, splits) => splits.map((value) => short(value)),
+        },
+      ],
+      series: [
+        {},
+        ...series
+          .map((one) => ({
+            fill: colour(one.color),
+            width: 0,
+            points: { show: false },
+            paths: bars,
+          }))
+          .reverse(),
+      ],
+      hooks: {
+        setCursor: [
+          (own) => {
+            const { left = -1 } = own.cursor;
+            const index = left < 0 ? -1 : indexAt(own, left);
+            onHover(index < 0 ? undefined : { index, left: left + own.bbox.left / devicePixelRatio });
+          },
+        ],
+        setSelect: [
+          (own) => {
+            const { left, width } = own.select;
+            if (width < 4) return;
+            isDrag = true;
+            const from = starts[indexAt(own, left)];
+            const to = starts[indexAt(own, left + width - 1)];
+            own.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            if (from !== undefined && to !== undefined) latest.current.onRange?.(from, to + stepMs);
+          },
+        ],
+      },
+    },
+    [starts.map((ms) => ms / 1_000), ...[...tops].reverse()],
+    element,
+  );
+
+  function indexAt(own: UPlot, left: number): number {
+    const atMs = own.posToVal(left, 'x') * 1_000;
+    return Math.max(0, Math.min(starts.length - 1, Math.floor((atMs - first) / stepMs)));
+  }
+
+  plot.over.addEventListener('mousedown', () => {
+    isDrag = false;
+  });
+  plot.over.addEventListener('click', (event) => {
+    if (isDrag) return;
+    const box = plot.over.getBoundingClientRect();
+    const index = indexAt(plot, event.clientX - box.left);
+    const value = plot.posToVal(event.clientY - box.top, 'y');
+    const part = tops.findIndex((values) => value <= (values[index] ?? 0));
+    const from = starts[index];
+    if (from !== undefined && part >= 0) latest.current.onBar?.(from, from + stepMs, part);
+  });
+  return plot;
+}
+
+function stacked(series: readonly BarSeries[]): number[][] {
+  const tops: number[][] = [];
+  for (const { values } of series) {
+    const below = tops.at(-1);
+    tops.push(values.map((value, index) => value + (below?.[index] ?? 0)));
+  }
+  return tops;
+}
+
+function short(value: number): string {
+  if (value >= 1e6) return `${value / 1e6} M`;
+  return value >= 1e4 ? `${value / 1e3} k` : formatCount(value);
+}

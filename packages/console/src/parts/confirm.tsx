@@ -1,0 +1,81 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog';
+import { type ReactNode, useState } from 'react';
+import { ProblemNote } from './problem-note';
+
+interface ConfirmProps {
+  isOpen: boolean;
+  onClose: () => void;
+  title: string;
+  action: string;
+  isDanger?: boolean;
+  /** The user must type this text first. */
+  name?: string;
+  isBusy: boolean;
+  error: unknown;
+  onConfirm: () => void;
+  children: ReactNode;
+}
+
+/** Asks before something that has an effect outside the console. */
+export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
+  return (
+    <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className="backdrop" />
+        <AlertDialog.Popup className="dialog">
+          <Content {...content} />
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}
+
+function Content({
+  title,
+  action,
+  isDanger = false,
+  name,
+  isBusy,
+  error,
+  onConfirm,
+  children,
+}: Omit<ConfirmProps, 'isOpen' | 'onClose'>) {
+  const [typed, setTyped] = useState('');
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onConfirm();
+      }}
+    >
+      <AlertDialog.Title>{title}</AlertDialog.Title>
+      <AlertDialog.Description render={<div className="body" />}>
+        {children}
+        {name !== undefined && (
+          <label className="field">
+            <span>
+              Type <b className="mono">{name}</b> to confirm
+            </span>
+            <input
+              className="input mono"
+              value={typed}
+              onChange={(event) => setTyped(event.target.value)}
+              autoComplete="off"
+            />
+          </label>
+        )}
+      </AlertDialog.Description>
+      {error != null && <ProblemNote error={error} />}
+      <div className="actions">
+        <AlertDialog.Close className="btn">Cancel</AlertDialog.Close>
+        <button
+          type="submit"
+          className={`btn primary ${isDanger ? 'danger' : ''}`}
+          disabled={isBusy || (name !== undefined && typed.trim() !== name)}
+        >
+          {action}
+        </button>
+      </div>
+    </form>
+  );
+}

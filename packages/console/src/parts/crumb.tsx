@@ -1,0 +1,16 @@
+import { Children, type ReactNode } from 'react';
+
+/** The way back up. */
+export function Crumb({ children }: { children: ReactNode }) {
+  return (
+    <nav className="crumb" aria-label="Breadcrumb">
+      {Children.toArray(children).map((part, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a breadcrumb keep their places
+        <span key={index} className="cut">
+          {index > 0 && '/ '}
+          {part}
+        </span>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,84 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense } from 'react';
+import type { Stats } from '../api/types';
+import { formatCount } from '../format';
+import { barsOf, stepName } from '../stats-bars';
+
+const BarChart = lazy(() => import('./bar-chart').then(({ BarChart }) => ({ default: BarChart })));
+
+const states = ['delivered', 'retrying', 'given_up'] as const;
+
+/** Deliveries over time by outcome. Its bars open the deliveries of that range. */
+export function DeliveryChart({
+  stats,
+  webhookId,
+  children,
+}: {
+  stats: Stats;
+  webhookId?: string;
+  children?: ReactNode;
+}) {
+  const navigate = useNavigate();
+  const bars = barsOf(stats);
+  const { totals } = stats;
+  const openRange = (fromMs: number, toMs: number, state?: (typeof states)[number]) =>
+    void navigate({
+      to: '/deliveries',
+      search: {
+        ...rangeOf(fromMs, toMs),
+        ...(webhookId && { webhook_id: webhookId }),
+        // A retry of that time may have been delivered since, so only the other outcomes can be filtered for.
+        ...(state && state !== 'retrying' && { state }),
+      },
+    });
+  return (
+    <section className="chart" aria-label="Deliveries">
+      <div className="chart-head">
+        <h2>Deliveries</h2>
+        <span className="soft small">per {stepName(bars.stepMs)} · drag to open a range</span>
+        <span className="grow" />
+        {children}
+      </div>
+      <Suspense fallback={<div className="plot" />}>
+        <BarChart
+          starts={bars.starts}
+          stepMs={bars.stepMs}
+          series={[
+            { label: 'delivered', color: '--bar-ok', values: bars.delivered },
+            { label: 'failed attempts', color: '--bar-warn', values: bars.retried },
+            { label: 'given up', color: '--bar-bad', values: bars.givenUp },
+          ]}
+          label={`${formatCount(totals.delivered)} delivered, ${formatCount(totals.failed_attempts)} failed attempts, ${formatCount(totals.given_up)} given up`}
+          onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
+          onRange={openRange}
+        />
+      </Suspense>
+      <Legend stats={stats} webhookId={webhookId} />
+    </section>
+  );
+}
+
+function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefined }) {
+  const of = webhookId ? { webhook_id: webhookId } : {};
+  const range = { from: stats.from, to: stats.to };
+  return (
+    <div className="legend">
+      <Link to="/deliveries" search={{ ...of, ...range, state: 'delivered' }}>
+        <i />
+        delivered
+      </Link>
+      <Link to="/deliveries" search={{ ...of, ...range, state: 'retrying' }} className="warn">
+        <i />
+        failed attempts
+      </Link>
+      <Link to="/deliveries" search={{ ...of, ...range, state: 'given_up' }} className="bad">
+        <i />
+        given up
+      </Link>
+    </div>
+  );
+}
+
+function rangeOf(fromMs: number, toMs: number) {
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs - 1).toISOString() };
+}

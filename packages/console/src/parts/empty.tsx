@@ -1,0 +1,20 @@
+import type { ReactNode } from 'react';
+
+/** What to do where there is nothing yet. */
+export function Empty({
+  title,
+  children,
+  actions,
+}: {
+  title: string;
+  children: ReactNode;
+  actions?: ReactNode;
+}) {
+  return (
+    <section className="empty">
+      <h2>{title}</h2>
+      {children}
+      {actions && <div className="actions">{actions}</div>}
+    </section>
+  );
+}

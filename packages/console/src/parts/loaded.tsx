@@ -1,0 +1,24 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ServiceAway } from '../api/problem';
+import { Bones } from './bones';
+import { ProblemNote } from './problem-note';
+
+/** Shows what a query returned: old data while new data loads, an error if there is nothing else to show. */
+export function Loaded<T>({
+  query,
+  lines,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  lines?: number;
+  children: (data: T) => ReactNode;
+}) {
+  const { data, error, isPlaceholderData, refetch } = query;
+  if (data !== undefined && !(error && !(error instanceof ServiceAway))) {
+    return <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>;
+  }
+  // While the service is away, a banner says so, and everything is loaded again on its return.
+  if (!error || error instanceof ServiceAway) return <Bones {...(lines !== undefined && { lines })} />;
+  return <ProblemNote error={error} onRetry={() => void refetch()} />;
+}

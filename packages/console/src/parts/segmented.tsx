@@ -1,0 +1,28 @@
+/** A choice of a few things, of which one is shown. */
+export function Segmented<K extends string>({
+  label,
+  choices,
+  value,
+  onChange,
+}: {
+  label: string;
+  choices: readonly { key: K; label: string }[];
+  value: K | undefined;
+  onChange: (key: K) => void;
+}) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
+    <div className="seg" role="group" aria-label={label}>
+      {choices.map((choice) => (
+        <button
+          key={choice.key}
+          type="button"
+          aria-pressed={choice.key === value}
+          onClick={() => onChange(choice.key)}
+        >
+          {choice.label}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import type { Stats } from '../api/types';
+import { formatCount, formatShare } from '../format';
+
+const width = 96;
+const height = 20;
+
+/** The last day of a webhook: a bar per two hours, coloured by how many attempts failed. */
+export function Sparkline({ stats }: { stats: Stats }) {
+  const pairs = Array.from({ length: Math.ceil(stats.buckets.length / 2) }, (_, pair) => {
+    const two = stats.buckets.slice(pair * 2, pair * 2 + 2);
+    const delivered = two.reduce((sum, bucket) => sum + bucket.delivered, 0);
+    const failed = two.reduce((sum, bucket) => sum + bucket.failed_attempts, 0);
+    return { at: two[0]!.at, delivered, failed, all: delivered + failed };
+  });
+  const max = Math.max(1, ...pairs.map(({ all }) => all));
+  const step = width / pairs.length;
+  const { delivered, failed_attempts: failed } = stats.totals;
+  return (
+    <svg
+      className="spark"
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={`${formatCount(delivered)} delivered and ${formatCount(failed)} failed attempts in 24 hours`}
+    >
+      {pairs.map((pair, index) => {
+        const tall = pair.all === 0 ? 1.5 : Math.max(3, Math.sqrt(pair.all / max) * height);
+        return (
+          <rect
+            key={pair.at}
+            className={
+              pair.all === 0
+                ? 'none'
+                : pair.delivered === 0
+                  ? 'bad'
+                  : pair.failed > pair.delivered * 0.05
+                    ? 'mixed'
+                    : ''
+            }
+            x={index * step}
+            y={height - tall}
+            width={step - 2}
+            height={tall}
+            rx="1"
+          />
+        );
+      })}
+    </svg>
+  );
+}
+
+/** The share of attempts that succeeded. */
+export function successRate({ totals }: Stats): string {
+  return formatShare(totals.delivered, totals.delivered + totals.failed_attempts);
+}

@@ -1,0 +1,51 @@
+import { useNow } from '../clock';
+import { formatClock, formatDuration, formatExact, formatRelative } from '../format';
+import { zone } from '../preferences';
+import { useStore } from '../store';
+
+/** A relative time, with the exact one on hover. */
+export function TimeAgo({ at }: { at: string }) {
+  const atMs = Date.parse(at);
+  const now = useNow(Math.abs(Date.now() - atMs) < 90_000 ? 1_000 : 15_000);
+  return (
+    <time dateTime={at} title={formatExact(atMs, useStore(zone))}>
+      {formatRelative(atMs, Math.max(now, atMs > Date.now() ? 0 : atMs))}
+    </time>
+  );
+}
+
+/** A time of day, with the exact and the relative one on hover. */
+export function ClockTime({ at }: { at: string }) {
+  const atMs = Date.parse(at);
+  const now = useNow(60_000);
+  const shownZone = useStore(zone);
+  return (
+    <time dateTime={at} title={`${formatExact(atMs, shownZone)} (${formatRelative(atMs, now)})`}>
+      {formatClock(atMs, shownZone, now)}
+    </time>
+  );
+}
+
+/** Both: the time of day, and how long ago that was. */
+export function ExactTime({ at }: { at: string }) {
+  const atMs = Date.parse(at);
+  const shownZone = useStore(zone);
+  return (
+    <>
+      <time dateTime={at}>{formatExact(atMs, shownZone)}</time>{' '}
+      <span className="soft nowrap">
+        (<TimeAgo at={at} />)
+      </span>
+    </>
+  );
+}
+
+/** How long until a time, counted down. */
+export function Countdown({ to, over = 'now' }: { to: string; over?: string }) {
+  const left = Date.parse(to) - useNow();
+  return (
+    <time dateTime={to} title={formatExact(Date.parse(to), useStore(zone))}>
+      {left <= 0 ? over : `in ${formatDuration(left)}`}
+    </time>
+  );
+}

@@ -1,0 +1,76 @@
+import type { SentRequest } from '../api/types';
+import { CodeBlock } from './code-block';
+import { JsonText } from './json-text';
+
+function headerLines(headers: Record<string, string | null>): [string, string][] {
+  return Object.entries(headers).map(([name, value]) => [name, value ?? '(not shown)']);
+}
+
+function rawText(headers: [string, string][], body: string): string {
+  return [...headers.map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
+}
+
+function Message({ headers, body, isRaw }: { headers: [string, string][]; body: string; isRaw: boolean }) {
+  return (
+    <>
+      {headers.map(([name, value]) => (
+        <span key={name}>
+          <span className="t-key">{name}</span>: {value}
+          {'\n'}
+        </span>
+      ))}
+      {headers.length > 0 && '\n'}
+      {isRaw ? body : <JsonText text={body} />}
+    </>
+  );
+}
+
+/** The request as it is sent. Raw shows the exact bytes of the body. */
+export function RequestBox({ request, isRaw }: { request: SentRequest; isRaw: boolean }) {
+  const headers = headerLines(request.headers);
+  return (
+    <CodeBlock
+      title="Request"
+      what="the request"
+      text={rawText(headers, request.body ?? '')}
+      aside={<code title={request.url}>POST {request.url}</code>}
+    >
+      {request.body === null ? (
+        <>
+          <Message headers={headers} body="" isRaw={isRaw} />
+          <span className="soft">The body needs the scope events:read.</span>
+        </>
+      ) : (
+        <Message headers={headers} body={request.body} isRaw={isRaw} />
+      )}
+    </CodeBlock>
+  );
+}
+
+export function ResponseBox({
+  title,
+  aside,
+  headers,
+  body,
+  nothing,
+  isRaw,
+}: {
+  title: string;
+  aside: string;
+  headers: Record<string, string> | null | undefined;
+  body: string | null | undefined;
+  nothing: string;
+  isRaw: boolean;
+}) {
+  const lines = headerLines(headers ?? {});
+  const isEmpty = lines.length === 0 && !body;
+  return (
+    <CodeBlock title={title} what="the response" text={rawText(lines, body ?? '')} aside={aside}>
+      {isEmpty ? (
+        <span className="soft">{nothing}</span>
+      ) : (
+        <Message headers={lines} body={body ?? ''} isRaw={isRaw} />
+      )}
+    </CodeBlock>
+  );
+}

@@ -1,0 +1,35 @@
+import { useQuery } from '@tanstack/react-query';
+import { tokenQuery } from './api/token';
+import type { Scope, TokenInfo } from './api/types';
+
+export interface Permission {
+  readEvents: boolean;
+  readWebhooks: boolean;
+  readAudit: boolean;
+  /** May delete a webhook and rotate its secret. */
+  write: boolean;
+  /** May cause events to be sent: create, change, verify, test, redeliver, replay. */
+  send: boolean;
+}
+
+export function permissionOf(scopes: readonly Scope[]): Permission {
+  const has = (scope: Scope) => scopes.includes(scope);
+  return {
+    readEvents: has('events:read'),
+    readWebhooks: has('webhooks:read'),
+    readAudit: has('audit:read'),
+    write: has('webhooks:write') && has('webhooks:read'),
+    send: has('webhooks:write') && has('webhooks:read') && has('events:read'),
+  };
+}
+
+/** The token of this tab. Only for components below the frame, which waits for it. */
+export function useToken(): TokenInfo {
+  const { data } = useQuery(tokenQuery);
+  if (!data) throw new Error('The token is not known yet.');
+  return data;
+}
+
+export function usePermission(): Permission {
+  return permissionOf(useToken().scopes);
+}

@@ -1,0 +1,48 @@
+import type { Interval } from './api/types';
+
+/** A time range as an address has it: a length up to now, or two times. */
+export interface RangeSearch {
+  range?: string;
+  from?: string;
+  to?: string;
+}
+
+const hourMs = 3_600_000;
+
+export const rangeChoices = [
+  { key: '1h', label: '1 h', ms: hourMs },
+  { key: '6h', label: '6 h', ms: 6 * hourMs },
+  { key: '24h', label: '24 h', ms: 24 * hourMs },
+  { key: '7d', label: '7 d', ms: 7 * 24 * hourMs },
+  { key: '30d', label: '30 d', ms: 30 * 24 * hourMs },
+] as const;
+
+export interface TimeRange {
+  fromMs: number;
+  /** Undefined for a range that ends now. */
+  toMs: number | undefined;
+  interval: Interval;
+}
+
+/** Reads the range of an address; a length that it does not know counts as `fallback`. */
+export function rangeOf(search: RangeSearch, fallback: string, nowMs: number): TimeRange {
+  const fromMs = search.from ? Date.parse(search.from) : Number.NaN;
+  if (!Number.isNaN(fromMs)) {
+    const toMs = search.to ? Date.parse(search.to) : Number.NaN;
+    const end = Number.isNaN(toMs) ? undefined : toMs;
+    return { fromMs, toMs: end, interval: intervalFor((end ?? nowMs) - fromMs) };
+  }
+  const known = rangeChoices.find(({ key }) => key === (search.range ?? fallback));
+  const ms = known?.ms ?? 24 * hourMs;
+  return { fromMs: nowMs - ms, toMs: undefined, interval: intervalFor(ms) };
+}
+
+/** The finest interval that the API has for a length and that leaves bars wide enough to see. */
+export function intervalFor(ms: number): Interval {
+  if (ms <= 6 * hourMs) return 'minute';
+  return ms <= 7 * 24 * hourMs ? 'hour' : 'day';
+}
+
+export function intervalMs(interval: Interval): number {
+  return { minute: 60_000, hour: hourMs, day: 24 * hourMs }[interval];
+}

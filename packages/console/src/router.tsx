@@ -1,0 +1,140 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { keep, parseSearch, type Search, stringifySearch } from './search';
+import { Frame } from './shell/frame';
+import { NotFound, ViewError } from './shell/view-error';
+
+const root = createRootRoute({
+  component: Frame,
+  notFoundComponent: NotFound,
+  validateSearch: (search: Search) => keep('live')(search),
+  // Live mode stays on from view to view until it is turned off.
+  search: { middlewares: [retainSearchParams(['live'])] },
+});
+
+const rangeNames = ['range', 'from', 'to'] as const;
+const deliveryFilterNames = ['webhook_id', 'state', 'event_type', 'event_id', ...rangeNames] as const;
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  validateSearch: keep(...rangeNames),
+  component: lazyRouteComponent(() => import('./views/overview/overview'), 'Overview'),
+});
+
+const events = createRoute({
+  getParentRoute: () => root,
+  path: 'events',
+  validateSearch: keep('type', 'subject_type', 'subject_id', 'actor_id', 'workspace_id', ...rangeNames),
+  component: lazyRouteComponent(() => import('./views/events/event-list'), 'EventList'),
+});
+
+const event = createRoute({
+  getParentRoute: () => root,
+  path: 'events/$eventId',
+  validateSearch: keep('text'),
+  component: lazyRouteComponent(() => import('./views/events/event-detail'), 'EventDetail'),
+});
+
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks',
+  validateSearch: keep('q', 'show'),
+  component: lazyRouteComponent(() => import('./views/webhooks/webhook-list'), 'WebhookList'),
+});
+
+const newWebhook = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/new',
+  validateSearch: keep('event_type', 'created', 'framework'),
+  component: lazyRouteComponent(() => import('./views/webhooks/new-webhook'), 'NewWebhook'),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/$webhookId',
+  validateSearch: keep('tab', 'url', 'test', 'framework', ...deliveryFilterNames),
+  component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
+});
+
+const replay = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/$webhookId/replay',
+  validateSearch: keep('from', 'to', 'event_types', 'only_failed', 'replay'),
+  component: lazyRouteComponent(() => import('./views/webhooks/replay'), 'ReplayView'),
+});
+
+const delivery = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/$webhookId/deliveries/$deliveryId',
+  validateSearch: keep('attempt', 'text'),
+  component: lazyRouteComponent(() => import('./views/deliveries/delivery-detail'), 'DeliveryDetail'),
+});
+
+const deliveries = createRoute({
+  getParentRoute: () => root,
+  path: 'deliveries',
+  validateSearch: keep(...deliveryFilterNames),
+  component: lazyRouteComponent(() => import('./views/deliveries/delivery-list'), 'DeliveryList'),
+});
+
+const foundDelivery = createRoute({
+  getParentRoute: () => root,
+  path: 'deliveries/$deliveryId',
+  component: lazyRouteComponent(() => import('./views/deliveries/found-delivery'), 'FoundDelivery'),
+});
+
+const eventTypes = createRoute({
+  getParentRoute: () => root,
+  path: 'event-types',
+  validateSearch: keep('q', 'type'),
+  component: lazyRouteComponent(() => import('./views/event-types/event-types'), 'EventTypes'),
+});
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: 'audit',
+  validateSearch: keep('actor_id', 'action', 'target_id', 'workspace_id', ...rangeNames),
+  component: lazyRouteComponent(() => import('./views/audit/audit-log'), 'AuditLog'),
+});
+
+const token = createRoute({
+  getParentRoute: () => root,
+  path: 'token',
+  component: lazyRouteComponent(() => import('./views/token/token'), 'TokenView'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    overview,
+    events,
+    event,
+    webhooks,
+    newWebhook,
+    webhook,
+    replay,
+    delivery,
+    deliveries,
+    foundDelivery,
+    eventTypes,
+    audit,
+    token,
+  ]),
+  basepath: '/console',
+  defaultPreload: 'intent',
+  defaultErrorComponent: ViewError,
+  scrollRestoration: true,
+  parseSearch,
+  stringifySearch,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

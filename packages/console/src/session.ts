@@ -1,0 +1,55 @@
+import { tabStorage } from './browser-storage';
+import { createStore } from './store';
+
+/** The token of this tab, or why there is none. */
+export type Session =
+  | { kind: 'none' }
+  | { kind: 'open'; token: string }
+  | { kind: 'ended'; reason: string; wasPortal: boolean };
+
+const tokenKey = 'posthorn.token';
+const portalKey = 'posthorn.portal';
+
+export const session = createStore<Session>({ kind: 'none' });
+
+/**
+ * Takes the token from the address, where a link has it, or from this tab. The address loses it before anything else
+ * happens, so that it is neither in the history nor in a screenshot.
+ */
+export function restoreSession(): void {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const given = fragment.get('token');
+  if (fragment.has('token')) {
+    fragment.delete('token');
+    const rest = fragment.toString();
+    history.replaceState(history.state, '', location.pathname + location.search + (rest ? `#${rest}` : ''));
+  }
+  const token = given ?? tabStorage.get(tokenKey);
+  if (token) openSession(token);
+}
+
+export function openSession(token: string): void {
+  if (tabStorage.get(tokenKey) !== token) tabStorage.remove(portalKey);
+  tabStorage.set(tokenKey, token);
+  session.set({ kind: 'open', token });
+}
+
+/** Remembers that the token is a portal session, so that its end can be explained. */
+export function markPortal(isPortal: boolean): void {
+  if (isPortal) tabStorage.set(portalKey, '1');
+}
+
+export function signOut(): void {
+  tabStorage.remove(tokenKey);
+  tabStorage.remove(portalKey);
+  session.set({ kind: 'none' });
+}
+
+/** Ends the session because the API no longer accepts its token. */
+export function endSession(token: string, reason: string): void {
+  const now = session.get();
+  if (now.kind !== 'open' || now.token !== token) return;
+  const wasPortal = tabStorage.get(portalKey) === '1';
+  tabStorage.remove(tokenKey);
+  session.set({ kind: 'ended', reason, wasPortal });
+}

@@ -1,0 +1,38 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+
+/** What the operator set for the console and the portal. */
+export interface Settings {
+  name: string | null;
+  accent: string | null;
+  logo: string | null;
+  version: string;
+  retention_days: number;
+  retry_waits_ms: number[];
+}
+
+const fallback: Settings = {
+  name: null,
+  accent: null,
+  logo: null,
+  version: '',
+  retention_days: 90,
+  retry_waits_ms: [5_000, 300_000, 3_600_000, 43_200_000],
+};
+
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: async ({ signal }): Promise<Settings> => {
+    const response = await fetch('/console/settings.json', { signal, credentials: 'omit' });
+    if (!response.ok) throw new Error(`The settings could not be read: ${response.status}.`);
+    return { ...fallback, ...(await response.json()) };
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export function useSettings(): Settings {
+  return useQuery(settingsQuery).data ?? fallback;
+}
+
+export function productName(settings: Settings): string {
+  return settings.name ?? 'Posthorn';
+}

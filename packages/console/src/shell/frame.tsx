@@ -1,0 +1,76 @@
+import { CSPProvider } from '@base-ui/react/csp-provider';
+import { useQuery } from '@tanstack/react-query';
+import { Outlet } from '@tanstack/react-router';
+import { useEffect, useLayoutEffect } from 'react';
+import { accentFor } from '../accent';
+import { ServiceAway } from '../api/problem';
+import { tokenQuery } from '../api/token';
+import { Bones } from '../parts/bones';
+import { ProblemNote } from '../parts/problem-note';
+import { shownTheme } from '../preferences';
+import { markPortal, session } from '../session';
+import { productName, useSettings } from '../settings';
+import { useStore } from '../store';
+import { Banner } from './banner';
+import { BottomBar } from './bottom-bar';
+import { Overlays } from './overlays';
+import { SideBar } from './side-bar';
+import { SignIn } from './sign-in';
+import { ToastLine } from './toast-line';
+import { TopBar } from './top-bar';
+
+/** Everything around a view. Without a token, it shows the sign-in at the same address. */
+export function Frame() {
+  useBranding();
+  const { kind } = useStore(session);
+  return (
+    <CSPProvider disableStyleElements>
+      {kind === 'open' ? <SignedIn /> : <SignIn />}
+      <ToastLine />
+    </CSPProvider>
+  );
+}
+
+function SignedIn() {
+  const { data: token, error, refetch } = useQuery(tokenQuery);
+  useEffect(() => markPortal(token?.portal === true), [token]);
+  return (
+    <div className="frame">
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <SideBar token={token} />
+      <div>
+        <TopBar token={token} />
+        <Banner />
+        <main id="content" tabIndex={-1}>
+          {token ? (
+            <Outlet />
+          ) : error && !(error instanceof ServiceAway) ? (
+            <ProblemNote error={error} onRetry={() => void refetch()} />
+          ) : (
+            <Bones lines={8} />
+          )}
+        </main>
+      </div>
+      {token && <BottomBar token={token} />}
+      {token && <Overlays token={token} />}
+    </div>
+  );
+}
+
+/** Shows the operator's name and accent. */
+function useBranding(): void {
+  const settings = useSettings();
+  const shown = useStore(shownTheme);
+  useEffect(() => {
+    document.title = productName(settings);
+  }, [settings]);
+  useLayoutEffect(() => {
+    if (!settings.accent) return;
+    const { accent, background } = accentFor(settings.accent, shown);
+    document.documentElement.style.setProperty('--accent', accent);
+    document.documentElement.style.setProperty('--accent-bg', background);
+    document.documentElement.style.setProperty('--bar-plain', accent);
+  }, [settings.accent, shown]);
+}

@@ -1,0 +1,4 @@
+import { createStore } from '../store';
+
+/** What lies above the page. */
+export const overlay = createStore<'palette' | 'help' | undefined>(undefined);

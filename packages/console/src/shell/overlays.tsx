@@ -1,0 +1,22 @@
+import { lazy, Suspense } from 'react';
+import type { TokenInfo } from '../api/types';
+import { useStore } from '../store';
+import { overlay } from './overlay-store';
+import { useShortcuts } from './shortcuts';
+
+const Palette = lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette })));
+const ShortcutHelp = lazy(() =>
+  import('./shortcut-help').then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
+);
+
+/** What opens above a view: the palette, and the list of shortcuts. */
+export function Overlays({ token }: { token: TokenInfo }) {
+  useShortcuts(token);
+  const open = useStore(overlay);
+  return (
+    <Suspense>
+      {open === 'palette' && <Palette token={token} />}
+      {open === 'help' && <ShortcutHelp token={token} />}
+    </Suspense>
+  );
+}

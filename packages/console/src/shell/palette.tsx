@@ -1,0 +1,181 @@
+import { Dialog } from '@base-ui/react/dialog';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent, useId, useMemo, useState } from 'react';
+import { eventTypesQuery } from '../api/events';
+import type { EventType, TokenInfo, Webhook } from '../api/types';
+import { webhooksQuery } from '../api/webhooks';
+import { webhookName } from '../parts/webhook-tag';
+import { permissionOf } from '../permission';
+import { theme } from '../preferences';
+import { overlay } from './overlay-store';
+import { viewsOf } from './views';
+
+interface Target {
+  name: string;
+  what: string;
+  go: () => void;
+}
+
+type Navigate = ReturnType<typeof useNavigate>;
+
+const shownMax = 12;
+
+/** Goes anywhere: to a view, a webhook, an event type, or whatever an identifier stands for. */
+export function Palette({ token }: { token: TokenInfo }) {
+  const may = permissionOf(token.scopes);
+  const navigate = useNavigate();
+  const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
+  const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const listId = useId();
+  const found = useMemo(
+    () => targetsFor(text.trim(), token, navigate, webhooks ?? [], types ?? []),
+    [text, token, navigate, webhooks, types],
+  );
+  const chosen = found[Math.min(at, found.length - 1)];
+
+  function open(target: Target | undefined): void {
+    if (!target) return;
+    overlay.set(undefined);
+    target.go();
+  }
+
+  function onKey(event: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      setAt((found.length + Math.min(at, found.length - 1) + step) % Math.max(1, found.length));
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      open(chosen);
+    }
+  }
+
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && overlay.set(undefined)}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog palette" aria-label="Go anywhere">
+          <input
+            role="combobox"
+            aria-label="Go to"
+            aria-expanded="true"
+            aria-controls={listId}
+            aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
+            placeholder="A view, a webhook, an event type, or any identifier"
+            value={text}
+            onChange={(event) => {
+              setText(event.target.value);
+              setAt(0);
+            }}
+            onKeyDown={onKey}
+          />
+          <div className="results" id={listId} role="listbox" aria-label="Results" tabIndex={-1}>
+            {found.map((target, index) => (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox handles the keys
+              <div
+                key={`${target.what} ${target.name}`}
+                id={`${listId}-${index}`}
+                className="result"
+                role="option"
+                tabIndex={-1}
+                aria-selected={target === chosen}
+                onMouseMove={() => setAt(index)}
+                onClick={() => open(target)}
+              >
+                <span className="cut">{target.name}</span>
+                <span className="what">{target.what}</span>
+              </div>
+            ))}
+          </div>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function targetsFor(
+  text: string,
+  token: TokenInfo,
+  navigate: Navigate,
+  webhooks: readonly Webhook[],
+  types: readonly EventType[],
+): Target[] {
+  const may = permissionOf(token.scopes);
+  const identified = /^[A-Z]{2,6}-\S+$/.test(text) ? targetsOfId(text, token, navigate) : [];
+  const all: Target[] = [
+    ...viewsOf(token).map(({ name, to, key }) => ({
+      name,
+      what: `g ${key}`,
+      go: () => void navigate({ to }),
+    })),
+    ...(may.send
+      ? [{ name: 'New webhook', what: 'Action', go: () => void navigate({ to: '/webhooks/new' }) }]
+      : []),
+    { name: 'Token: who am I', what: 'View', go: () => void navigate({ to: '/token' }) },
+    ...(['system', 'light', 'dark'] as const).map((choice) => ({
+      name: `Colours: ${choice}`,
+      what: 'Action',
+      go: () => theme.set(choice),
+    })),
+    ...webhooks.map((webhook) => ({
+      name: webhook.description ? `${webhook.description}  ${webhook.url}` : webhookName(webhook),
+      what: `Webhook ${webhook.id.slice(-5)}`,
+      go: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }),
+    })),
+    ...types.map(({ type }) => ({
+      name: type,
+      what: 'Event type',
+      go: () => void navigate({ to: '/event-types', search: { type } }),
+    })),
+  ];
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const matching = all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+  return [...identified, ...matching].slice(0, shownMax);
+}
+
+function targetsOfId(id: string, token: TokenInfo, navigate: Navigate): Target[] {
+  const may = permissionOf(token.scopes);
+  const targets: Target[] = [];
+  if (id.startsWith('EVT-') && may.readEvents) {
+    targets.push({
+      name: id,
+      what: 'Open the event',
+      go: () => void navigate({ to: '/events/$eventId', params: { eventId: id } }),
+    });
+  }
+  if (id.startsWith('WHK-') && may.readWebhooks) {
+    targets.push({
+      name: id,
+      what: 'Open the webhook',
+      go: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } }),
+    });
+  }
+  if (id.startsWith('WDLV-') && may.readWebhooks) {
+    targets.push({
+      name: id,
+      what: 'Open the delivery',
+      go: () => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } }),
+    });
+  }
+  if (/^(EVT|WDLV|TOK|RPL)-/.test(id)) return targets;
+  if (may.readEvents) {
+    const search = id.startsWith('WS-') ? { workspace_id: id } : { subject_id: id };
+    targets.push({
+      name: id,
+      what: id.startsWith('WS-') ? 'Events of this workspace' : 'Its history',
+      go: () => void navigate({ to: '/events', search }),
+    });
+    if (/^(USR|AGT)-/.test(id)) {
+      targets.push({
+        name: id,
+        what: 'What this actor did',
+        go: () => void navigate({ to: '/events', search: { actor_id: id } }),
+      });
+    }
+  }
+  return targets;
+}

@@ -1,0 +1,62 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import type { TokenInfo } from '../api/types';
+import { useLive } from '../live';
+import { zone } from '../preferences';
+import { overlay } from './overlay-store';
+import { viewsOf } from './views';
+
+const sequenceMs = 1_200;
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && target.closest('input, select, textarea, [contenteditable]') !== null
+  );
+}
+
+/** Moves the focus to the next or previous row of the list. */
+function moveInList(step: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLElement>('a.row-link')];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  const next = at < 0 ? (step === 1 ? 0 : links.length - 1) : at + step;
+  links[Math.max(0, Math.min(links.length - 1, next))]?.focus();
+}
+
+/** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
+export function useShortcuts(token: TokenInfo): void {
+  const navigate = useNavigate();
+  const { toggle } = useLive();
+  useEffect(() => {
+    let wentAt = 0;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
+        event.preventDefault();
+        overlay.set(overlay.get() === 'palette' ? undefined : 'palette');
+        return;
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      if (overlay.get() || document.querySelector('[role="alertdialog"], [role="dialog"]')) return;
+      const isSequence = Date.now() - wentAt < sequenceMs;
+      wentAt = 0;
+      const view = isSequence && viewsOf(token).find(({ key }) => key === event.key);
+      if (view) void navigate({ to: view.to });
+      else if (event.key === 'g') wentAt = Date.now();
+      else if (event.key === 'j') moveInList(1);
+      else if (event.key === 'k') moveInList(-1);
+      else if (event.key === 'l') toggle();
+      else if (event.key === 'u') zone.set(zone.get() === 'utc' ? 'local' : 'utc');
+      else if (event.key === '?') overlay.set('help');
+      else if (event.key === '/') focusFilter(event);
+      else document.querySelector<HTMLElement>(`[data-key="${CSS.escape(event.key)}"]`)?.click();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, [token, navigate, toggle]);
+}
+
+function focusFilter(event: KeyboardEvent): void {
+  const filter = document.querySelector<HTMLElement>('[data-filter]');
+  if (!filter) return;
+  event.preventDefault();
+  filter.focus();
+}

@@ -1,0 +1,42 @@
+import { Link, useLocation } from '@tanstack/react-router';
+import type { TokenInfo } from '../api/types';
+import { Countdown } from '../parts/time';
+import { useAttention } from './attention';
+import { Brand } from './brand';
+import { isWithin, viewsOf } from './views';
+
+export function SideBar({ token }: { token: TokenInfo | undefined }) {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const attention = useAttention(token);
+  return (
+    <div className="side">
+      <Brand />
+      <nav aria-label="Views">
+        {viewsOf(token).map((view) => (
+          <Link
+            key={view.to}
+            to={view.to}
+            activeOptions={{ exact: true, includeSearch: false }}
+            aria-current={isWithin(path, view) ? 'page' : undefined}
+          >
+            {view.name}
+            {view.to === '/webhooks' && attention > 0 && (
+              <span className="n" title={`${attention} need attention`}>
+                {attention}
+                <span className="hidden-visually"> need attention</span>
+              </span>
+            )}
+          </Link>
+        ))}
+      </nav>
+      {token && (
+        <Link to="/token" className="foot">
+          <b>{token.actor.id}</b>
+          {token.scopes.includes('webhooks:write') ? '' : 'read-only · '}
+          {token.portal ? 'ends ' : 'expires '}
+          <Countdown to={token.expires_at} />
+        </Link>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import { useState } from 'react';
+import { openSession, session } from '../session';
+import { productName, useSettings } from '../settings';
+import { useStore } from '../store';
+import { Brand } from './brand';
+
+const command = 'npx posthorn token create --organization ORG-demo';
+
+/** Asks for a token, and says why the last one no longer works. */
+export function SignIn() {
+  const state = useStore(session);
+  const settings = useSettings();
+  const [text, setText] = useState('');
+  const wasPortal = state.kind === 'ended' && state.wasPortal;
+  return (
+    <main className="signin">
+      <div>
+        <Brand />
+        {wasPortal ? (
+          <>
+            <h1>This session has ended</h1>
+            <p className="lead">Open it again from {productName(settings)}.</p>
+          </>
+        ) : (
+          <>
+            <h1>Sign in with a token</h1>
+            {state.kind === 'ended' && (
+              <div className="why warn" role="alert">
+                <b>The token is no longer accepted</b>
+                <p>{state.reason} It may have expired or been revoked.</p>
+              </div>
+            )}
+            <form
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (text.trim()) openSession(text.trim());
+              }}
+            >
+              <div className="field">
+                <label htmlFor="token">Token</label>
+                <input
+                  id="token"
+                  className="input mono"
+                  type="password"
+                  autoComplete="off"
+                  spellCheck={false}
+                  placeholder="pht_…"
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+                <span className="hint">It stays in this tab and is gone when you close it.</span>
+              </div>
+              <button type="submit" className="btn primary" disabled={!text.trim()}>
+                Sign in
+              </button>
+            </form>
+            <p className="lead small">
+              No token yet? <code>npm start</code> prints a link that signs you in. On the machine of the
+              service, this creates a token:
+            </p>
+            <p>
+              <code>{command}</code>
+            </p>
+          </>
+        )}
+      </div>
+    </main>
+  );
+}

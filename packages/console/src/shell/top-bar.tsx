@@ -1,0 +1,40 @@
+import type { TokenInfo } from '../api/types';
+import { useLive } from '../live';
+import { zone } from '../preferences';
+import { useStore } from '../store';
+import { overlay } from './overlay-store';
+
+export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+export function TopBar({ token }: { token: TokenInfo | undefined }) {
+  const { isLive, toggle } = useLive();
+  const shownZone = useStore(zone);
+  return (
+    <header className="top">
+      <span className="place cut">{token?.organization_id}</span>
+      {token?.workspace_id && <span className="pill cut">{token.workspace_id}</span>}
+      <span className="grow" />
+      <button
+        type="button"
+        className="pill"
+        aria-pressed={isLive}
+        onClick={toggle}
+        title="Refresh by itself (l)"
+      >
+        <span className="dot" />
+        Live
+      </button>
+      <button
+        type="button"
+        className="pill wide"
+        onClick={() => zone.set(shownZone === 'utc' ? 'local' : 'utc')}
+        title="Switch between local time and UTC (u)"
+      >
+        {shownZone === 'utc' ? 'UTC' : 'Local time'}
+      </button>
+      <button type="button" className="pill" onClick={() => overlay.set('palette')} title="Go anywhere">
+        <kbd className="wide">{isMac ? '⌘K' : 'Ctrl K'}</kbd> Search
+      </button>
+    </header>
+  );
+}

@@ -1,0 +1,22 @@
+import { type ErrorComponentProps, Link } from '@tanstack/react-router';
+import { Empty } from '../parts/empty';
+import { ProblemNote } from '../parts/problem-note';
+
+export function ViewError({ error, reset }: ErrorComponentProps) {
+  return <ProblemNote error={error} onRetry={reset} />;
+}
+
+export function NotFound() {
+  return (
+    <Empty
+      title="There is no such page"
+      actions={
+        <Link to="/" className="btn">
+          Go to the overview
+        </Link>
+      }
+    >
+      <p>The address may be cut off. Press Ctrl K and paste an identifier to find what you look for.</p>
+    </Empty>
+  );
+}

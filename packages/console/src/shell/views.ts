@@ -1,0 +1,48 @@
+import type { TokenInfo } from '../api/types';
+import type { IconName } from '../parts/icon';
+import { type Permission, permissionOf } from '../permission';
+
+/** The views of the navigation, and what a token needs for them. */
+export const views = [
+  { to: '/', name: 'Overview', key: 'o', icon: 'overview', may: (p: Permission) => p.readWebhooks },
+  { to: '/events', name: 'Events', key: 'e', icon: 'events', may: (p: Permission) => p.readEvents },
+  { to: '/webhooks', name: 'Webhooks', key: 'w', icon: 'webhooks', may: (p: Permission) => p.readWebhooks },
+  {
+    to: '/deliveries',
+    name: 'Deliveries',
+    key: 'd',
+    icon: 'deliveries',
+    may: (p: Permission) => p.readWebhooks,
+  },
+  {
+    to: '/event-types',
+    name: 'Event types',
+    key: 't',
+    icon: undefined,
+    may: (p: Permission) => p.readEvents,
+  },
+  { to: '/audit', name: 'Audit log', key: 'a', icon: undefined, may: (p: Permission) => p.readAudit },
+] as const satisfies readonly {
+  to: string;
+  name: string;
+  key: string;
+  icon: IconName | undefined;
+  may: (permission: Permission) => boolean;
+}[];
+
+export type View = (typeof views)[number];
+
+/** Returns the views that the token may see. */
+export function viewsOf(token: TokenInfo | undefined): View[] {
+  if (!token) return [];
+  const permission = permissionOf(token.scopes);
+  return views.filter(({ may }) => may(permission));
+}
+
+/** Whether a path belongs to a view of the navigation. */
+export function isWithin(path: string, view: View): boolean {
+  if (view.to === '/') return path === '/';
+  if (view.to === '/deliveries') return path.startsWith('/deliveries') || path.includes('/deliveries/');
+  if (view.to === '/webhooks' && path.includes('/deliveries/')) return false;
+  return path === view.to || path.startsWith(`${view.to}/`);
+}

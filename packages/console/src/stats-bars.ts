@@ -1,0 +1,44 @@
+import type { Stats } from './api/types';
+import { intervalMs } from './range';
+
+const barsMax = 72;
+
+export interface StatsBars {
+  starts: number[];
+  stepMs: number;
+  events: number[];
+  delivered: number[];
+  retried: number[];
+  givenUp: number[];
+  p50: number[];
+  p95: number[];
+}
+
+/** Joins neighbouring buckets until there are few enough bars to see. */
+export function barsOf(stats: Stats): StatsBars {
+  const size = Math.ceil(stats.buckets.length / barsMax);
+  const groups = Array.from({ length: Math.ceil(stats.buckets.length / size) }, (_, group) =>
+    stats.buckets.slice(group * size, group * size + size),
+  );
+  const sum = (read: (bucket: Stats['buckets'][number]) => number) =>
+    groups.map((group) => group.reduce((total, bucket) => total + read(bucket), 0));
+  const most = (read: (bucket: Stats['buckets'][number]) => number | null) =>
+    groups.map((group) => Math.max(0, ...group.map((bucket) => read(bucket) ?? 0)));
+  return {
+    starts: groups.map((group) => Date.parse(group[0]!.at)),
+    stepMs: intervalMs(stats.interval) * size,
+    events: sum(({ events }) => events ?? 0),
+    delivered: sum(({ delivered }) => delivered),
+    // The last failed attempt of a delivery that was given up is shown as given up.
+    retried: sum(({ failed_attempts, given_up }) => Math.max(0, failed_attempts - given_up)),
+    givenUp: sum(({ given_up }) => given_up),
+    p50: most(({ p50_ms }) => p50_ms),
+    p95: most(({ p95_ms }) => p95_ms),
+  };
+}
+
+/** `5 min`, `3 h`, `1 d` */
+export function stepName(stepMs: number): string {
+  if (stepMs >= 86_400_000) return `${stepMs / 86_400_000} d`;
+  return stepMs >= 3_600_000 ? `${stepMs / 3_600_000} h` : `${stepMs / 60_000} min`;
+}

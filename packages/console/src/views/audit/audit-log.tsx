@@ -1,0 +1,174 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { auditPagesQuery } from '../../api/audit';
+import { ApiProblem } from '../../api/problem';
+import type { AuditEntry } from '../../api/types';
+import { useLive } from '../../live';
+import { Bones } from '../../parts/bones';
+import { Chip } from '../../parts/chip';
+import { Empty } from '../../parts/empty';
+import { Forbidden } from '../../parts/forbidden';
+import { More } from '../../parts/more';
+import { ProblemNote } from '../../parts/problem-note';
+import { RangeChip } from '../../parts/range-chip';
+import { RangePicker } from '../../parts/range-picker';
+import { ClockTime } from '../../parts/time';
+import { usePermission } from '../../permission';
+import { rangeOf } from '../../range';
+
+const names = {
+  actor_id: 'actor',
+  action: 'action',
+  target_id: 'target',
+  workspace_id: 'workspace',
+} as const;
+type Name = keyof typeof names;
+
+/** Guesses which filter a text is for. */
+function filterFor(text: string): Name {
+  if (/^WS-/.test(text)) return 'workspace_id';
+  if (/^(USR|AGT)-/.test(text)) return 'actor_id';
+  if (/^[A-Z]+-/.test(text)) return 'target_id';
+  return text.includes('.') ? 'action' : 'actor_id';
+}
+
+/** Who did what to what, and what it was before. */
+export function AuditLog() {
+  const may = usePermission();
+  if (!may.readAudit) return <Forbidden what="the audit log" scopes={['audit:read']} />;
+  return (
+    <>
+      <h1>Audit log</h1>
+      <p className="lead">
+        Every write has one entry, made in the same transaction. The entries of an organization are chained;
+        the operator checks the chain with <code>posthorn audit verify</code>.
+      </p>
+      <Entries />
+    </>
+  );
+}
+
+function Entries() {
+  const search = useSearch({ from: '/audit' });
+  const navigate = useNavigate({ from: '/audit' });
+  const { refetchInterval } = useLive();
+  const [text, setText] = useState('');
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
+  const { actor_id, action, target_id, workspace_id } = search;
+  const query = useInfiniteQuery({
+    ...auditPagesQuery({
+      ...{ actor_id, action, target_id, workspace_id },
+      from: range && new Date(range.fromMs).toISOString(),
+      to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
+    }),
+    refetchInterval,
+  });
+  const entries = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const set = (part: Record<string, string | undefined>) =>
+    void navigate({ search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
+  return (
+    <>
+      <div className="filters">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            const value = text.trim();
+            if (value) set({ [filterFor(value)]: value });
+            setText('');
+          }}
+        >
+          <input
+            data-filter
+            className="filter-input"
+            type="search"
+            aria-label="Add a filter: an action, an actor or a target"
+            placeholder="webhook.created, USR-…, WHK-…"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </form>
+        <RangePicker search={search} />
+        {(Object.keys(names) as Name[]).map((name) => {
+          const value = search[name];
+          return (
+            value && (
+              <Chip key={name} name={names[name]} value={value} onRemove={() => set({ [name]: undefined })} />
+            )
+          );
+        })}
+        <RangeChip
+          search={search}
+          onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
+        />
+      </div>
+      {query.error instanceof ApiProblem && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {query.data && entries.length === 0 && (
+        <Empty title="No entry matches">
+          <p>Entries are kept for 12 months.</p>
+        </Empty>
+      )}
+      <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
+        {entries.map((entry) => (
+          <Entry key={entry.id} entry={entry} />
+        ))}
+        {entries.length > 0 && <More count={entries.length} noun="entries" query={query} />}
+      </div>
+    </>
+  );
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const changes = Object.entries(entry.changes);
+  return (
+    <article className="entry">
+      <div className="line">
+        <b className="mono">{entry.action}</b>
+        <span>
+          <Link to="/audit" search={{ actor_id: entry.actor.id }} className="mono" title={entry.actor.type}>
+            {entry.actor.id}
+          </Link>{' '}
+          <span className="soft">on</span>{' '}
+          <Link
+            to="/audit"
+            search={{ target_id: entry.target.id }}
+            className="mono"
+            title={entry.target.type}
+          >
+            {entry.target.id}
+          </Link>
+        </span>
+        <span className="grow" />
+        <span className="soft small">
+          {entry.source_address && `from ${entry.source_address} · `}
+          <ClockTime at={entry.created_at} />
+        </span>
+      </div>
+      {changes.length > 0 && (
+        <div className="change small">
+          {changes.map(([field, { from, to }]) => (
+            <div key={field}>
+              <span className="soft">{field}</span> <Change from={from} to={to} />
+            </div>
+          ))}
+        </div>
+      )}
+    </article>
+  );
+}
+
+const isNothing = (value: unknown) => value === null || value === undefined;
+
+function Change({ from, to }: { from: unknown; to: unknown }) {
+  return (
+    <code>
+      {!isNothing(from) && <del>{JSON.stringify(from)}</del>}
+      {!isNothing(from) && ' → '}
+      <ins>{isNothing(to) ? 'nothing' : JSON.stringify(to)}</ins>
+    </code>
+  );
+}

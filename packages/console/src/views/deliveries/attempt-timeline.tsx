@@ -1,0 +1,56 @@
+import type { Attempt, DeliveryDetail } from '../../api/types';
+import { formatMs } from '../../format';
+import { outcomeOf } from '../../parts/delivery-tag';
+import { ClockTime, Countdown } from '../../parts/time';
+
+const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;
+
+/** Every attempt, the latest first, above it the one to come. A click shows its response. */
+export function AttemptTimeline({
+  delivery,
+  chosen,
+  onChoose,
+}: {
+  delivery: DeliveryDetail;
+  chosen: number | undefined;
+  onChoose: (attempt: number) => void;
+}) {
+  const { attempt_log: attempts, next_attempt_at: next } = delivery;
+  return (
+    <ol className="timeline">
+      {!delivery.final && (
+        <li className="next">
+          <div className="line">
+            <b>Attempt {attempts.length + 1}</b>
+            <span className="tag mute">{next ? <Countdown to={next} over="now" /> : 'soon'}</span>
+          </div>
+        </li>
+      )}
+      {attempts.toReversed().map((attempt) => (
+        <li key={attempt.attempt} className={isGood(attempt) ? 'ok' : 'bad'}>
+          <div className="line">
+            <button
+              type="button"
+              className="pick"
+              aria-pressed={attempt.attempt === chosen}
+              onClick={() => onChoose(attempt.attempt)}
+            >
+              Attempt {attempt.attempt}
+            </button>
+            <span className={isGood(attempt) ? 'tag ok' : 'tag bad'}>{outcomeOf(attempt)}</span>
+            <span className="soft small">
+              <ClockTime at={attempt.attempted_at} />
+              {attempt.duration_ms !== null && ` · ${formatMs(attempt.duration_ms)}`}
+            </span>
+          </div>
+          {attempt.error_detail && <p className="small">{attempt.error_detail}</p>}
+        </li>
+      ))}
+      {delivery.error === 'disabled' && (
+        <li>
+          <p className="small">The webhook was disabled, so no further attempt is made.</p>
+        </li>
+      )}
+    </ol>
+  );
+}

@@ -1,0 +1,193 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useRef } from 'react';
+import { deliveryQuery, redeliver } from '../../api/deliveries';
+import type { Attempt, DeliveryDetail as Detail, Webhook } from '../../api/types';
+import { webhookQuery } from '../../api/webhooks';
+import { copyText } from '../../clipboard';
+import { curlOfRequest } from '../../curl';
+import { formatMs } from '../../format';
+import { newActionKey } from '../../identifier';
+import { useLive } from '../../live';
+import { Crumb } from '../../parts/crumb';
+import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
+import { Forbidden } from '../../parts/forbidden';
+import { Identifier } from '../../parts/identifier';
+import { Loaded } from '../../parts/loaded';
+import { ProblemNote } from '../../parts/problem-note';
+import { Segmented } from '../../parts/segmented';
+import { webhookName } from '../../parts/webhook-tag';
+import { RequestBox, ResponseBox } from '../../parts/wire';
+import { usePermission } from '../../permission';
+import { say } from '../../toast';
+import { AttemptTimeline } from './attempt-timeline';
+import { Diagnosis } from './diagnosis';
+
+const soonMs = 15_000;
+
+/** Whether something is about to happen, so that looking again soon is worth it. */
+function isMoving({ status, final, next_attempt_at: next }: Detail): boolean {
+  if (status === 'pending') return true;
+  return !final && next != null && Date.parse(next) - Date.now() < soonMs;
+}
+
+export function DeliveryDetail() {
+  const may = usePermission();
+  const { webhookId, deliveryId } = useParams({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  const { refetchInterval } = useLive();
+  const delivery = useQuery({
+    ...deliveryQuery(webhookId, deliveryId),
+    enabled: may.readWebhooks,
+    refetchInterval: ({ state }) => (state.data && isMoving(state.data) ? 1_000 : refetchInterval),
+  });
+  const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
+  if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
+  return (
+    <>
+      <Crumb>
+        <Link to="/deliveries">Deliveries</Link>
+        <Link to="/webhooks/$webhookId" params={{ webhookId }}>
+          {webhook ? webhookName(webhook) : webhookId}
+        </Link>
+      </Crumb>
+      <Loaded query={delivery}>
+        {(data) => <Body key={data.id} delivery={data} webhookId={webhookId} webhook={webhook} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Body({
+  delivery,
+  webhookId,
+  webhook,
+}: {
+  delivery: Detail;
+  webhookId: string;
+  webhook: Webhook | undefined;
+}) {
+  const may = usePermission();
+  const search = useSearch({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId/deliveries/$deliveryId' });
+  const again = useRedelivery(webhookId, delivery);
+  const chosen =
+    delivery.attempt_log.find(({ attempt }) => String(attempt) === search.attempt) ??
+    delivery.attempt_log.at(-1);
+  const isRaw = search.text === 'raw';
+  const { request } = delivery;
+  const canRedeliver = may.send && webhook?.status === 'active' && delivery.status !== 'pending';
+  return (
+    <>
+      <div className="head">
+        <h1 className="mono">{delivery.event_type}</h1>
+        <DeliveryTag delivery={delivery} />
+        <Identifier id={delivery.id} />
+        <span className="grow" />
+        {request && (
+          <button
+            type="button"
+            className="btn"
+            onClick={() => copyText(curlOfRequest(request), 'the curl command')}
+          >
+            Copy as curl
+          </button>
+        )}
+        {canRedeliver && (
+          <button
+            type="button"
+            className="btn primary"
+            data-key="r"
+            disabled={again.isPending}
+            onClick={() => again.mutate()}
+          >
+            {again.isPending ? 'Sending…' : 'Redeliver now'}
+          </button>
+        )}
+      </div>
+      {again.error && <ProblemNote error={again.error} />}
+      <Diagnosis delivery={delivery} webhookId={webhookId} />
+      <div className="two">
+        <section>
+          <div className="section-head">
+            <h2>Attempts</h2>
+            <span className="grow" />
+            {may.readEvents && (
+              <Link to="/events/$eventId" params={{ eventId: delivery.event_id }} className="link">
+                The event and its other deliveries
+              </Link>
+            )}
+          </div>
+          <AttemptTimeline
+            delivery={delivery}
+            chosen={chosen?.attempt}
+            onChoose={(attempt) =>
+              void navigate({
+                search: (now) => ({ ...now, attempt: String(attempt) }),
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          />
+        </section>
+        <div className="stack">
+          <div className="section-head">
+            <h2>On the wire</h2>
+            <span className="grow" />
+            <Segmented
+              label="How to show bodies"
+              choices={[
+                { key: 'pretty', label: 'Pretty' },
+                { key: 'raw', label: 'Raw' },
+              ]}
+              value={isRaw ? 'raw' : 'pretty'}
+              onChange={(text) =>
+                void navigate({
+                  search: (now) => ({ ...now, text: text === 'raw' ? 'raw' : undefined }) as never,
+                  replace: true,
+                  resetScroll: false,
+                })
+              }
+            />
+          </div>
+          {request && <RequestBox request={request} isRaw={isRaw} />}
+          {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean }) {
+  const time = attempt.duration_ms === null ? '' : ` · ${formatMs(attempt.duration_ms)}`;
+  return (
+    <ResponseBox
+      title={`Response to attempt ${attempt.attempt}`}
+      aside={`${outcomeOf(attempt)}${time}`}
+      headers={attempt.response_headers}
+      body={attempt.response}
+      nothing={attempt.http_status === null ? 'There was no response.' : 'The response had no body.'}
+      isRaw={isRaw}
+    />
+  );
+}
+
+/** Sends the event again: the retry that waits, if there is one, or else a new delivery, which is opened. */
+function useRedelivery(webhookId: string, delivery: Detail) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const key = useRef(newActionKey());
+  return useMutation({
+    mutationFn: () => redeliver(webhookId, delivery.id, key.current),
+    onSuccess: async (queued) => {
+      key.current = newActionKey();
+      say(queued.id === delivery.id ? 'The next attempt is made now.' : 'A new delivery is on its way.');
+      if (queued.id !== delivery.id) {
+        await navigate({
+          to: '/webhooks/$webhookId/deliveries/$deliveryId',
+          params: { webhookId, deliveryId: queued.id },
+        });
+      }
+      void client.invalidateQueries({ queryKey: ['deliveries'] });
+    },
+  });
+}

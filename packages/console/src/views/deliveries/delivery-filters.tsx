@@ -1,0 +1,92 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { deliveryStates } from '../../api/deliveries';
+import { eventTypesQuery } from '../../api/events';
+import type { Webhook } from '../../api/types';
+import { Chip } from '../../parts/chip';
+import { RangeChip } from '../../parts/range-chip';
+import { RangePicker } from '../../parts/range-picker';
+import { Segmented } from '../../parts/segmented';
+import { webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+
+export interface DeliverySearch {
+  webhook_id?: string;
+  state?: string;
+  event_type?: string;
+  event_id?: string;
+  range?: string;
+  from?: string;
+  to?: string;
+}
+
+const stateNames = { retrying: 'Retrying', given_up: 'Given up', delivered: 'Delivered' } as const;
+
+export function DeliveryFilters({
+  search,
+  webhooks,
+}: {
+  search: DeliverySearch;
+  /** Undefined if the webhook is fixed. */
+  webhooks: Webhook[] | undefined;
+}) {
+  const may = usePermission();
+  const navigate = useNavigate();
+  const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
+  const set = (part: { [name in keyof DeliverySearch]: string | undefined }) =>
+    void navigate({ to: '.', search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
+  return (
+    <div className="filters">
+      <Segmented
+        label="State"
+        choices={[
+          { key: 'any', label: 'All' },
+          ...deliveryStates.map((key) => ({ key, label: stateNames[key] })),
+        ]}
+        value={search.state ?? 'any'}
+        onChange={(state) => set({ state: state === 'any' ? undefined : state })}
+      />
+      {webhooks && (
+        <select
+          data-filter
+          className="filter-select"
+          aria-label="Webhook"
+          value={search.webhook_id ?? ''}
+          onChange={(event) => set({ webhook_id: event.target.value || undefined })}
+        >
+          <option value="">All webhooks</option>
+          {search.webhook_id && !webhooks.some(({ id }) => id === search.webhook_id) && (
+            <option value={search.webhook_id}>{search.webhook_id}</option>
+          )}
+          {webhooks.map((webhook) => (
+            <option key={webhook.id} value={webhook.id}>
+              {webhookName(webhook)}
+            </option>
+          ))}
+        </select>
+      )}
+      {types && (
+        <select
+          data-filter
+          className="filter-select"
+          aria-label="Event type"
+          value={search.event_type ?? ''}
+          onChange={(event) => set({ event_type: event.target.value || undefined })}
+        >
+          <option value="">All event types</option>
+          {types.map(({ type }) => (
+            <option key={type}>{type}</option>
+          ))}
+        </select>
+      )}
+      <RangePicker search={search} />
+      {search.event_type && !types && (
+        <Chip name="type" value={search.event_type} onRemove={() => set({ event_type: undefined })} />
+      )}
+      {search.event_id && (
+        <Chip name="event" value={search.event_id} onRemove={() => set({ event_id: undefined })} />
+      )}
+      <RangeChip search={search} onRemove={() => set({ from: undefined, to: undefined, range: undefined })} />
+    </div>
+  );
+}

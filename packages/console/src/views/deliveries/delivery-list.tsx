@@ -1,0 +1,14 @@
+import { Forbidden } from '../../parts/forbidden';
+import { usePermission } from '../../permission';
+import { DeliveryTable } from './delivery-table';
+
+export function DeliveryList() {
+  const may = usePermission();
+  if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
+  return (
+    <>
+      <h1>Deliveries</h1>
+      <DeliveryTable />
+    </>
+  );
+}

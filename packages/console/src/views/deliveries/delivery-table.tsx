@@ -1,0 +1,195 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type DeliveryFilter, deliveryPagesQuery, deliveryStates } from '../../api/deliveries';
+import { ApiProblem } from '../../api/problem';
+import type { Delivery, Webhook } from '../../api/types';
+import { webhooksQuery } from '../../api/webhooks';
+import { formatMs } from '../../format';
+import { useLive } from '../../live';
+import { Bones } from '../../parts/bones';
+import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
+import { Empty } from '../../parts/empty';
+import { More } from '../../parts/more';
+import { ProblemNote } from '../../parts/problem-note';
+import { Countdown, TimeAgo } from '../../parts/time';
+import { webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+import { rangeOf } from '../../range';
+import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
+import { RedeliverSelection } from './redeliver-selection';
+
+/** Reads the filter of an address. A range up to now starts at a whole minute, so that pages stay the same. */
+function filterOf(search: DeliverySearch, webhook: Webhook | undefined): DeliveryFilter {
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
+  return {
+    webhook_id: webhook?.id ?? search.webhook_id,
+    state: deliveryStates.find((state) => state === search.state),
+    event_type: search.event_type,
+    event_id: search.event_id,
+    from: range && new Date(range.fromMs).toISOString(),
+    to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
+  };
+}
+
+/** The deliveries of all webhooks, or of one. */
+export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
+  const search: DeliverySearch = useSearch({ strict: false });
+  const may = usePermission();
+  const { refetchInterval } = useLive();
+  const filter = filterOf(search, webhook);
+  const query = useInfiniteQuery({ ...deliveryPagesQuery(filter), refetchInterval });
+  const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
+  const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
+  const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
+  const isFiltered = Object.keys(search).some((name) => name !== 'tab' && name !== 'live');
+
+  function toggle(chosen: readonly Delivery[], isOn: boolean): void {
+    const next = new Map(selected);
+    for (const delivery of chosen) {
+      if (isOn) next.set(delivery.id, delivery);
+      else next.delete(delivery.id);
+    }
+    setSelected(next);
+  }
+
+  return (
+    <>
+      <DeliveryFilters search={search} webhooks={webhook ? undefined : (webhooks ?? [])} />
+      {query.error instanceof ApiProblem && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {query.data && rows.length === 0 && <NoDeliveries isFiltered={isFiltered} webhook={webhook} />}
+      {rows.length > 0 && (
+        <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
+          <table>
+            <thead>
+              <tr>
+                {may.send && (
+                  <th className="select-cell">
+                    <input
+                      type="checkbox"
+                      aria-label="Select all that are shown"
+                      checked={rows.every(({ id }) => selected.has(id))}
+                      onChange={(event) => toggle(rows, event.target.checked)}
+                    />
+                  </th>
+                )}
+                <th>Event</th>
+                <th className="state-col">State</th>
+                <th className="wide outcome-col">Response</th>
+                <th className="r wide rate-col">Time</th>
+                <th className="r wide rate-col">Attempts</th>
+                <th className="r time-col">Created</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((delivery) => (
+                <Row
+                  key={delivery.id}
+                  delivery={delivery}
+                  name={webhook ? undefined : (names.get(delivery.webhook_id) ?? delivery.webhook_id)}
+                  isSelected={selected.has(delivery.id)}
+                  onSelect={may.send ? (isOn) => toggle([delivery], isOn) : undefined}
+                />
+              ))}
+            </tbody>
+          </table>
+          <More count={rows.length} noun="deliveries" query={query} />
+        </div>
+      )}
+      {selected.size > 0 && (
+        <RedeliverSelection deliveries={[...selected.values()]} onDone={() => setSelected(new Map())} />
+      )}
+    </>
+  );
+}
+
+function Row({
+  delivery,
+  name,
+  isSelected,
+  onSelect,
+}: {
+  delivery: Delivery;
+  name: string | undefined;
+  isSelected: boolean;
+  onSelect: ((isOn: boolean) => void) | undefined;
+}) {
+  return (
+    <tr>
+      {onSelect && (
+        <td className="select-cell">
+          <input
+            type="checkbox"
+            aria-label={`Select ${delivery.event_type} ${delivery.id}`}
+            checked={isSelected}
+            onChange={(event) => onSelect(event.target.checked)}
+          />
+        </td>
+      )}
+      <td>
+        <Link
+          className="row-link mono"
+          to="/webhooks/$webhookId/deliveries/$deliveryId"
+          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+        >
+          {delivery.event_type}
+        </Link>
+        {name !== undefined && <span className="second">{name}</span>}
+      </td>
+      <td>
+        <DeliveryTag delivery={delivery} />
+      </td>
+      <td className="wide">
+        {outcomeOf(delivery)}
+        {!delivery.final && delivery.next_attempt_at && (
+          <span className="soft">
+            {' · next '}
+            <Countdown to={delivery.next_attempt_at} />
+          </span>
+        )}
+      </td>
+      <td className="r wide soft">{delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}</td>
+      <td className="r wide soft">{delivery.attempts}</td>
+      <td className="r soft">
+        <TimeAgo at={delivery.created_at} />
+      </td>
+    </tr>
+  );
+}
+
+function NoDeliveries({ isFiltered, webhook }: { isFiltered: boolean; webhook: Webhook | undefined }) {
+  if (isFiltered) {
+    return (
+      <Empty title="No delivery matches">
+        <p>Widen the range, or remove a filter.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No deliveries yet"
+      actions={
+        webhook && (
+          <Link
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={{ tab: 'test' }}
+            className="btn"
+          >
+            Send a test
+          </Link>
+        )
+      }
+    >
+      <p>
+        A delivery appears here with its first attempt, as soon as an event is recorded that
+        {webhook ? ' this webhook subscribes to.' : ' an active webhook subscribes to.'}
+      </p>
+    </Empty>
+  );
+}

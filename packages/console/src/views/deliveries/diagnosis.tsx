@@ -1,0 +1,69 @@
+import { Link } from '@tanstack/react-router';
+import type { DeliveryDetail } from '../../api/types';
+import { formatMs, plural } from '../../format';
+import { usePermission } from '../../permission';
+
+/** What happened and what to do, before anything else. */
+export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; webhookId: string }) {
+  const may = usePermission();
+  const latest = delivery.attempt_log.at(-1);
+  if (delivery.status === 'success') {
+    const tries = delivery.attempts === 1 ? '' : ` after ${plural(delivery.attempts, 'attempt')}`;
+    return (
+      <div className="why ok">
+        <b>
+          Delivered{tries}: the receiver responded {delivery.http_status}
+          {delivery.duration_ms !== null && ` in ${formatMs(delivery.duration_ms)}`}.
+        </b>
+      </div>
+    );
+  }
+  if (!latest) {
+    return (
+      <div className="why calm">
+        <b>No attempt yet.</b>
+        <p>The delivery waits for its turn.</p>
+      </div>
+    );
+  }
+  const alike = delivery.attempt_log.filter(
+    ({ http_status, error }) => http_status === latest.http_status && error === latest.error,
+  ).length;
+  const target = redirectTarget(delivery);
+  return (
+    <div className={delivery.final ? 'why' : 'why warn'}>
+      <b>{latest.error_detail ?? `The latest attempt failed: ${latest.http_status ?? latest.error}.`}</b>
+      <p>
+        {latest.remedy}{' '}
+        {delivery.attempts > 1 && `${alike} of ${plural(delivery.attempts, 'attempt')} ended this way.`}{' '}
+        {delivery.final && 'No attempt will follow by itself.'}
+      </p>
+      {target && may.send && (
+        <div className="actions">
+          <Link
+            to="/webhooks/$webhookId"
+            params={{ webhookId }}
+            search={{ tab: 'settings', url: target }}
+            className="btn slim"
+          >
+            Change the URL to that address
+          </Link>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Returns where the receiver redirected to, if that is a URL a webhook can have. */
+function redirectTarget({ attempt_log: attempts, request }: DeliveryDetail): string | undefined {
+  const latest = attempts.at(-1);
+  const location = latest?.response_headers?.location;
+  const status = latest?.http_status ?? 0;
+  if (!location || !request || status < 300 || status > 399) return undefined;
+  try {
+    const url = new URL(location, request.url);
+    return url.protocol === 'https:' || url.protocol === 'http:' ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}

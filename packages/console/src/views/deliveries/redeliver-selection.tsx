@@ -1,0 +1,81 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { redeliver } from '../../api/deliveries';
+import { ApiProblem } from '../../api/problem';
+import type { Delivery } from '../../api/types';
+import { plural } from '../../format';
+import { newActionKey } from '../../identifier';
+import { Confirm } from '../../parts/confirm';
+import { say } from '../../toast';
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Redelivers what is selected, one after the other, after saying how many that are. */
+export function RedeliverSelection({ deliveries, onDone }: { deliveries: Delivery[]; onDone: () => void }) {
+  const client = useQueryClient();
+  const [isAsking, setAsking] = useState(false);
+  const [done, setDone] = useState<number | undefined>();
+  const [error, setError] = useState<unknown>();
+  const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
+  const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
+
+  async function redeliverAll(): Promise<void> {
+    setError(undefined);
+    for (const [index, { webhook_id, id }] of deliveries.entries()) {
+      setDone(index);
+      const key = newActionKey();
+      try {
+        await patiently(() => redeliver(webhook_id, id, key));
+      } catch (problem) {
+        setError(problem);
+        setDone(undefined);
+        return;
+      }
+    }
+    setDone(undefined);
+    setAsking(false);
+    say(`${plural(deliveries.length, 'delivery is', 'deliveries are')} on the way.`);
+    onDone();
+    void client.invalidateQueries({ queryKey: ['deliveries'] });
+  }
+
+  return (
+    <section className="selection" aria-label="Selection">
+      <b>{plural(deliveries.length, 'delivery', 'deliveries')} selected</b>
+      <span className="grow" />
+      <button type="button" className="btn" onClick={onDone}>
+        Clear
+      </button>
+      <button type="button" className="btn primary" data-key="r" onClick={() => setAsking(true)}>
+        Redeliver…
+      </button>
+      <Confirm
+        isOpen={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`}
+        action={done === undefined ? 'Redeliver' : `${done + 1} of ${deliveries.length}…`}
+        isBusy={done !== undefined}
+        error={error}
+        onConfirm={() => void redeliverAll()}
+      >
+        <p>
+          They go to {plural(webhooks, 'webhook')}.{' '}
+          {waiting > 0 && `${waiting} of them still wait for a retry: those are attempted now. `}
+          Each of the others makes a new delivery of the same event.
+        </p>
+      </Confirm>
+    </section>
+  );
+}
+
+/** Waits for the rate limit instead of failing on it. */
+async function patiently<T>(request: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.status !== 429) throw error;
+      await pause(error.retryAfterMs ?? 1_000);
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { eventTypesQuery } from '../../api/events';
+import type { EventType } from '../../api/types';
+import { webhooksQuery } from '../../api/webhooks';
+import { CodeBlock } from '../../parts/code-block';
+import { Forbidden } from '../../parts/forbidden';
+import { JsonText } from '../../parts/json-text';
+import { Loaded } from '../../parts/loaded';
+import { webhookName } from '../../parts/webhook-tag';
+import { WithCode } from '../../parts/with-code';
+import { usePermission } from '../../permission';
+import { SchemaTable } from './schema-table';
+
+export function EventTypes() {
+  const may = usePermission();
+  const types = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
+  if (!may.readEvents) return <Forbidden what="event types" scopes={['events:read']} />;
+  return (
+    <>
+      <h1>Event types</h1>
+      <Loaded query={types} lines={12}>
+        {(all) => <Catalogue types={all} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Catalogue({ types }: { types: EventType[] }) {
+  const { q = '', type } = useSearch({ from: '/event-types' });
+  const navigate = useNavigate({ from: '/event-types' });
+  const found = types.filter((one) =>
+    `${one.type} ${one.description}`.toLowerCase().includes(q.toLowerCase()),
+  );
+  const domains = Map.groupBy(found, (one) => one.type.slice(0, one.type.indexOf('.')));
+  const shown = types.find((one) => one.type === type);
+  return (
+    <>
+      <div className="filters">
+        <input
+          data-filter
+          className="filter-input"
+          type="search"
+          aria-label="Filter event types"
+          placeholder="Filter by name or meaning"
+          value={q}
+          onChange={(event) =>
+            void navigate({
+              search: (now) => ({ ...now, q: event.target.value || undefined }) as never,
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
+      </div>
+      <div className={shown ? 'tree with-one' : 'tree'}>
+        <nav aria-label="Event types">
+          {[...domains].map(([domain, of]) => (
+            <div key={domain}>
+              <h2>{domain}</h2>
+              {of.map((one) => (
+                <Link
+                  key={one.type}
+                  to="/event-types"
+                  search={(now) => ({ ...now, type: one.type })}
+                  activeOptions={{ exact: true }}
+                  aria-current={one.type === type ? 'page' : undefined}
+                  className="mono"
+                  resetScroll={false}
+                >
+                  {one.type}
+                </Link>
+              ))}
+            </div>
+          ))}
+          {found.length === 0 && <p className="soft">No event type matches.</p>}
+        </nav>
+        {shown ? (
+          <TypeDetail type={shown} />
+        ) : (
+          <p className="soft wide">Choose a type to see what it means, its fields and a sample.</p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function TypeDetail({ type }: { type: EventType }) {
+  const may = usePermission();
+  const text = JSON.stringify(type.sample);
+  return (
+    <article className="stack">
+      <div className="head">
+        <h2 className="mono type-name">{type.type}</h2>
+        <span className="grow" />
+        <Link to="/events" search={{ type: type.type }} className="btn slim">
+          Its events
+        </Link>
+        {may.send && (
+          <Link to="/webhooks/new" search={{ event_type: type.type }} className="btn slim">
+            New webhook
+          </Link>
+        )}
+      </div>
+      <p>
+        <WithCode text={type.description} />
+      </p>
+      <SchemaTable schema={type.schema} />
+      <CodeBlock title="Sample payload" text={text} what="the sample">
+        <JsonText text={text} />
+      </CodeBlock>
+      {may.send && <SendAsTest type={type.type} />}
+    </article>
+  );
+}
+
+function SendAsTest({ type }: { type: string }) {
+  const { data: webhooks } = useQuery(webhooksQuery);
+  const navigate = useNavigate();
+  if (!webhooks || webhooks.length === 0) return null;
+  return (
+    <label className="filters">
+      <span className="soft">Send as a test to</span>
+      <select
+        className="filter-select"
+        value=""
+        onChange={(event) =>
+          void navigate({
+            to: '/webhooks/$webhookId',
+            params: { webhookId: event.target.value },
+            search: { tab: 'test', test: type },
+          })
+        }
+      >
+        <option value="">choose a webhook…</option>
+        {webhooks.map((webhook) => (
+          <option key={webhook.id} value={webhook.id}>
+            {webhookName(webhook)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { eventDeliveriesQuery } from '../../api/events';
+import type { StreamEvent } from '../../api/types';
+import { webhooksQuery } from '../../api/webhooks';
+import { useLive } from '../../live';
+import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
+import { Loaded } from '../../parts/loaded';
+import { TimeAgo } from '../../parts/time';
+import { webhookName } from '../../parts/webhook-tag';
+
+/** Where the event went: its deliveries to every webhook. */
+export function EventDeliveries({ event }: { event: StreamEvent }) {
+  const { refetchInterval } = useLive();
+  const deliveries = useQuery({
+    ...eventDeliveriesQuery(event.id),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ status }) => status === 'pending') ? 1_500 : refetchInterval,
+  });
+  const { data: webhooks } = useQuery(webhooksQuery);
+  const names = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
+  return (
+    <section>
+      <h2>Deliveries</h2>
+      <Loaded query={deliveries} lines={3}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="soft">No webhook subscribed to this event when it was recorded.</p>
+          ) : (
+            <table>
+              <thead className="hidden-visually">
+                <tr>
+                  <th>Webhook</th>
+                  <th>State</th>
+                  <th>Response</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.map((delivery) => (
+                  <tr key={delivery.id}>
+                    <td>
+                      <Link
+                        className="row-link strong"
+                        to="/webhooks/$webhookId/deliveries/$deliveryId"
+                        params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+                      >
+                        {names.get(delivery.webhook_id) ?? delivery.webhook_id}
+                      </Link>
+                    </td>
+                    <td className="state-col">
+                      <DeliveryTag delivery={delivery} />
+                    </td>
+                    <td className="r soft next-col">
+                      {delivery.attempts > 0 && outcomeOf(delivery)}
+                      {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
+                        <>
+                          {' · next '}
+                          <TimeAgo at={delivery.next_attempt_at} />
+                        </>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}

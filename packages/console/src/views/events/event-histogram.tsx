@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { statsQuery } from '../../api/stats';
+import { plural } from '../../format';
+import { useLive } from '../../live';
+import { usePermission } from '../../permission';
+import { rangeOf } from '../../range';
+import { barsOf, stepName } from '../../stats-bars';
+import type { EventSearch } from './event-filters';
+
+const BarChart = lazy(() => import('../../parts/bar-chart').then(({ BarChart }) => ({ default: BarChart })));
+
+/** All events over time. A drag narrows the list to a range. */
+export function EventHistogram({ search }: { search: EventSearch }) {
+  const may = usePermission();
+  const navigate = useNavigate();
+  const { refetchInterval } = useLive();
+  const key = JSON.stringify(['events', search.range, search.from, search.to]);
+  const { data: stats } = useQuery({
+    ...statsQuery(key, () => {
+      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
+      return {
+        from: new Date(fromMs).toISOString(),
+        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
+        interval,
+      };
+    }),
+    enabled: may.readWebhooks,
+    refetchInterval,
+  });
+  if (!may.readWebhooks) return null;
+  const bars = stats && barsOf(stats);
+  const open = (fromMs: number, toMs: number) =>
+    void navigate({
+      to: '/events',
+      search: (now) =>
+        ({
+          ...now,
+          range: undefined,
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs - 1).toISOString(),
+        }) as never,
+      resetScroll: false,
+    });
+  const isFiltered = search.type || search.actor_id || search.subject_type || search.workspace_id;
+  return (
+    <section className="chart" aria-label="Events over time">
+      <div className="chart-head">
+        <span className="soft small">
+          {stats?.totals.events != null
+            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all kinds' : ''} ${search.from ? 'in this range' : `in the last ${search.range ?? '24h'}`}`
+            : 'Events'}
+          {bars && ` · per ${stepName(bars.stepMs)} · drag to narrow`}
+        </span>
+      </div>
+      <Suspense fallback={<div className="plot low" />}>
+        {bars ? (
+          <BarChart
+            starts={bars.starts}
+            stepMs={bars.stepMs}
+            isLow
+            series={[{ label: 'events', color: '--bar-plain', values: bars.events }]}
+            label={`${plural(stats.totals.events ?? 0, 'event')} over time`}
+            onBar={open}
+            onRange={open}
+          />
+        ) : (
+          <div className="plot low" />
+        )}
+      </Suspense>
+    </section>
+  );
+}

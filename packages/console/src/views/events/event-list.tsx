@@ -1,0 +1,139 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { type EventFilter, eventPagesQuery } from '../../api/events';
+import { ApiProblem } from '../../api/problem';
+import type { StreamEvent } from '../../api/types';
+import { useLive } from '../../live';
+import { Bones } from '../../parts/bones';
+import { Empty } from '../../parts/empty';
+import { Forbidden } from '../../parts/forbidden';
+import { More } from '../../parts/more';
+import { ProblemNote } from '../../parts/problem-note';
+import { ClockTime } from '../../parts/time';
+import { usePermission, useToken } from '../../permission';
+import { rangeOf } from '../../range';
+import { EventFilters, type EventSearch } from './event-filters';
+import { EventHistogram } from './event-histogram';
+import { NoEvents } from './no-events';
+import { useTail } from './tail';
+
+/** Reads the filter of an address. A range up to now starts at a whole minute, so that pages stay the same. */
+function filterOf(search: EventSearch): EventFilter {
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
+  const { type, subject_type, subject_id, actor_id, workspace_id } = search;
+  return {
+    ...{ type, subject_type, subject_id, actor_id, workspace_id },
+    from: range && new Date(range.fromMs).toISOString(),
+    to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
+  };
+}
+
+export function EventList() {
+  const may = usePermission();
+  if (!may.readEvents) return <Forbidden what="events" scopes={['events:read']} />;
+  return <Events />;
+}
+
+function Events() {
+  const search: EventSearch = useSearch({ from: '/events' });
+  const { organization_id } = useToken();
+  const { isLive } = useLive();
+  const filter = filterOf(search);
+  const query = useInfiniteQuery(eventPagesQuery(organization_id, filter));
+  // A range that has ended gets no new events.
+  const canFollow = isLive && filter.to === undefined;
+  const { from: _from, to: _to, ...tailFilter } = filter;
+  const tail = useTail({ organization_id, ...tailFilter }, canFollow);
+  const pages = query.data?.pages;
+  const rows = useMemo(
+    () => joined(tail.events, pages?.flatMap(({ data }) => data) ?? []),
+    [tail.events, pages],
+  );
+  const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
+  return (
+    <>
+      <div className="head">
+        <h1>{search.subject_id ? `History of ${search.subject_id}` : 'Events'}</h1>
+        {canFollow && (
+          <span className="soft small" role="status">
+            {tail.state === 'open' ? 'live' : 'connecting…'}
+          </span>
+        )}
+      </div>
+      <EventFilters search={search} />
+      {!search.subject_id && <EventHistogram search={search} />}
+      {query.error instanceof ApiProblem && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {!pages && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {pages &&
+        rows.length === 0 &&
+        (isFiltered ? (
+          <Empty title="No event matches">
+            <p>Widen the range, or remove a filter.</p>
+          </Empty>
+        ) : (
+          <NoEvents />
+        ))}
+      {rows.length > 0 && (
+        <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
+          <table>
+            <thead>
+              <tr>
+                <th className="clock-col">Time</th>
+                <th>Type</th>
+                <th className="wide">Subject</th>
+                <th className="wide">Actor</th>
+                <th className="wide workspace-col">Workspace</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((event) => (
+                <Row key={event.id} event={event} isFresh={tail.fresh.has(event.id)} />
+              ))}
+            </tbody>
+          </table>
+          <More count={rows.length} noun="events" query={query} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Puts what the tail brought above what the list has. Both can have the same event. */
+function joined(tailed: readonly StreamEvent[], listed: readonly StreamEvent[]): StreamEvent[] {
+  const known = new Set(listed.map(({ id }) => id));
+  return [...tailed.filter(({ id }) => !known.has(id)), ...listed];
+}
+
+function Row({ event, isFresh }: { event: StreamEvent; isFresh: boolean }) {
+  return (
+    <tr className={isFresh ? 'fresh' : undefined}>
+      <td className="soft">
+        <ClockTime at={event.created_at} />
+      </td>
+      <td>
+        <Link className="row-link mono" to="/events/$eventId" params={{ eventId: event.id }}>
+          {event.type}
+        </Link>
+        <span className="second mono narrow">{event.subject.id}</span>
+      </td>
+      <td className="wide">
+        <Link
+          className="mono above"
+          to="/events"
+          search={{ subject_id: event.subject.id }}
+          title={`${event.subject.type} ${event.subject.id}: show its history`}
+        >
+          {event.subject.id}
+        </Link>
+      </td>
+      <td className="wide soft mono" title={event.actor.type}>
+        {event.actor.id}
+      </td>
+      <td className="wide soft mono">{event.workspace_id ?? '–'}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,47 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { eventPagesQuery } from '../../api/events';
+import type { StreamEvent } from '../../api/types';
+import { ClockTime } from '../../parts/time';
+
+const shownMax = 12;
+
+/** What happened to the subject before and after, newest first. */
+export function SubjectHistory({ event }: { event: StreamEvent }) {
+  const { data } = useInfiniteQuery(
+    eventPagesQuery(event.organization_id, { subject_id: event.subject.id }, shownMax),
+  );
+  const page = data?.pages[0];
+  if (!page || page.data.length < 2) return null;
+  return (
+    <section>
+      <div className="section-head">
+        <h2>History of {event.subject.id}</h2>
+        <span className="grow" />
+        {page.meta.has_more && (
+          <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
+            All of it
+          </Link>
+        )}
+      </div>
+      <ol className="timeline">
+        {page.data.map((one) => (
+          <li key={one.id} className={one.id === event.id ? 'here' : undefined}>
+            <div className="line">
+              {one.id === event.id ? (
+                <b className="mono">{one.type}</b>
+              ) : (
+                <Link to="/events/$eventId" params={{ eventId: one.id }} className="mono">
+                  {one.type}
+                </Link>
+              )}
+              <span className="soft small">
+                <ClockTime at={one.created_at} /> · {one.actor.id}
+              </span>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,20 @@
+import { Link } from '@tanstack/react-router';
+import { Empty } from '../../parts/empty';
+
+export function NoScopes() {
+  return (
+    <Empty
+      title="This token may not see anything"
+      actions={
+        <Link to="/token" className="btn">
+          Who am I?
+        </Link>
+      }
+    >
+      <p>
+        It is valid, but it has no scopes. Ask the operator for a token with <code>events:read</code> or{' '}
+        <code>webhooks:read</code>.
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,122 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Navigate, useSearch } from '@tanstack/react-router';
+import { deliveryPageQuery } from '../../api/deliveries';
+import { statsQuery } from '../../api/stats';
+import type { Stats, Webhook } from '../../api/types';
+import { webhooksQuery } from '../../api/webhooks';
+import { formatCount, formatMs, plural } from '../../format';
+import { useLive } from '../../live';
+import { Bones } from '../../parts/bones';
+import { DeliveryChart } from '../../parts/delivery-chart';
+import { Loaded } from '../../parts/loaded';
+import { RangePicker } from '../../parts/range-picker';
+import { needsAttention } from '../../parts/webhook-tag';
+import { usePermission, useToken } from '../../permission';
+import { rangeOf } from '../../range';
+import { viewsOf } from '../../shell/views';
+import { FirstWebhook } from '../webhooks/first-webhook';
+import { EventsByType } from './events-by-type';
+import { NoScopes } from './no-scopes';
+import { Problems } from './problems';
+import { WebhookSummary } from './webhook-summary';
+
+const slowMs = 15_000;
+
+/** Is something wrong, and why? Then the figures. */
+export function Overview() {
+  const may = usePermission();
+  const token = useToken();
+  if (may.readWebhooks) return <Figures />;
+  const first = viewsOf(token)[0];
+  return first ? <Navigate to={first.to} replace /> : <NoScopes />;
+}
+
+function Figures() {
+  const search = useSearch({ from: '/' });
+  const refetchInterval = useLive().refetchInterval || slowMs;
+  const webhooks = useQuery({ ...webhooksQuery, refetchInterval });
+  const key = JSON.stringify([search.range, search.from, search.to]);
+  const stats = useQuery({
+    ...statsQuery(key, () => {
+      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
+      return {
+        from: new Date(fromMs).toISOString(),
+        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
+        interval,
+      };
+    }),
+    refetchInterval,
+  });
+  return (
+    <>
+      <h1>{webhooks.data ? headingOf(webhooks.data) : 'Overview'}</h1>
+      <Loaded query={webhooks} lines={2}>
+        {(all) => (all.length === 0 ? <FirstWebhook /> : <Problems webhooks={all.filter(needsAttention)} />)}
+      </Loaded>
+      {webhooks.data?.length !== 0 && (
+        <>
+          <Loaded query={stats} lines={8}>
+            {(data) => (
+              <>
+                <FigureRow stats={data} />
+                <DeliveryChart stats={data}>
+                  <RangePicker search={search} fallback="24h" />
+                </DeliveryChart>
+              </>
+            )}
+          </Loaded>
+          <div className="two section">
+            {webhooks.data ? <WebhookSummary webhooks={webhooks.data} /> : <Bones />}
+            {stats.data?.events_by_type && <EventsByType types={stats.data.events_by_type} search={search} />}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function headingOf(webhooks: readonly Webhook[]): string {
+  const count = webhooks.filter(needsAttention).length;
+  if (count > 0) return `${plural(count, 'webhook needs', 'webhooks need')} attention`;
+  if (webhooks.length === 0) return 'Welcome';
+  return webhooks.length === 1 ? 'The webhook is fine' : `All ${webhooks.length} webhooks are fine`;
+}
+
+const countedMax = 100;
+
+function FigureRow({ stats }: { stats: Stats }) {
+  const { refetchInterval } = useLive();
+  const waiting = useQuery({ ...deliveryPageQuery({ state: 'retrying' }, countedMax), refetchInterval });
+  const { totals } = stats;
+  const range = { from: stats.from, to: stats.to };
+  return (
+    <div className="figures">
+      <Link className="figure" to="/deliveries" search={{ ...range, state: 'delivered' }}>
+        <b>{formatCount(totals.delivered)}</b>
+        <span>delivered</span>
+      </Link>
+      <div className="figure">
+        <b>{formatCount(totals.failed_attempts)}</b>
+        <span>failed attempts</span>
+      </div>
+      <Link className="figure" to="/deliveries" search={{ ...range, state: 'given_up' }}>
+        <b className={totals.given_up > 0 ? 'bad-text' : ''}>{formatCount(totals.given_up)}</b>
+        <span>given up</span>
+      </Link>
+      <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
+        <b>
+          {waiting.data ? formatCount(waiting.data.data.length) : '…'}
+          {waiting.data?.meta.has_more && '+'}
+        </b>
+        <span>wait for a retry</span>
+      </Link>
+      <div className="figure">
+        <b>
+          {totals.p50_ms === null ? '–' : formatMs(totals.p50_ms)}
+          {totals.p95_ms !== null && <span className="figure-rest"> / {formatMs(totals.p95_ms)}</span>}
+        </b>
+        <span>response time, p50 / p95</span>
+      </div>
+    </div>
+  );
+}

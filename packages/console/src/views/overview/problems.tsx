@@ -1,0 +1,161 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { latestFailureQuery } from '../../api/deliveries';
+import type { Webhook } from '../../api/types';
+import { webhookQuery } from '../../api/webhooks';
+import { plural } from '../../format';
+import { useLive } from '../../live';
+import { Countdown, TimeAgo } from '../../parts/time';
+import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+import { VerifyButton } from '../webhooks/verify-button';
+
+const shownMax = 5;
+const order = ['failing', 'disabled', 'unverified'];
+
+/** What is wrong, as sentences, each with one action. */
+export function Problems({ webhooks }: { webhooks: Webhook[] }) {
+  if (webhooks.length === 0) return null;
+  const sorted = webhooks.toSorted((a, b) => order.indexOf(conditionOf(a)) - order.indexOf(conditionOf(b)));
+  return (
+    <ul className="problems">
+      {sorted.slice(0, shownMax).map((webhook) => {
+        const condition = conditionOf(webhook);
+        if (condition === 'failing') return <FailingProblem key={webhook.id} webhook={webhook} />;
+        if (condition === 'unverified') return <UnverifiedProblem key={webhook.id} webhook={webhook} />;
+        return <DisabledProblem key={webhook.id} webhook={webhook} />;
+      })}
+      {sorted.length > shownMax && (
+        <li className="problem">
+          <span />
+          <Link to="/webhooks" search={{ show: 'attention' }} className="link">
+            {plural(sorted.length - shownMax, 'more webhook needs', 'more webhooks need')} attention
+          </Link>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function Problem({
+  webhook,
+  says,
+  then,
+  action,
+}: {
+  webhook: Webhook;
+  says: ReactNode;
+  then: ReactNode;
+  action: ReactNode;
+}) {
+  return (
+    <li className="problem">
+      <WebhookTag webhook={webhook} />
+      <div>
+        <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="strong">
+          {webhookName(webhook)}
+        </Link>
+        {says}
+        <p>{then}</p>
+      </div>
+      {action}
+    </li>
+  );
+}
+
+function FailingProblem({ webhook }: { webhook: Webhook }) {
+  const { refetchInterval } = useLive();
+  const { data } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
+  const attempt = data?.attempt_log.at(-1);
+  return (
+    <Problem
+      webhook={webhook}
+      says={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
+      then={
+        <>
+          {attempt?.remedy}{' '}
+          {data?.next_attempt_at && (
+            <>
+              Next attempt <Countdown to={data.next_attempt_at} />.
+            </>
+          )}{' '}
+          {webhook.description && <code>{webhook.url}</code>}
+        </>
+      }
+      action={
+        data ? (
+          <Link
+            className="btn"
+            to="/webhooks/$webhookId/deliveries/$deliveryId"
+            params={{ webhookId: webhook.id, deliveryId: data.id }}
+          >
+            See why
+          </Link>
+        ) : (
+          <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+            Open
+          </Link>
+        )
+      }
+    />
+  );
+}
+
+function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
+  const may = usePermission();
+  const { data } = useQuery(webhookQuery(webhook.id));
+  const failure = data?.verification_failure;
+  return (
+    <Problem
+      webhook={webhook}
+      says={` receives nothing: it is not verified. ${failure?.error_detail ?? ''}`}
+      then={
+        <>
+          {failure?.remedy}{' '}
+          {failure && (
+            <>
+              Last tried <TimeAgo at={failure.at} />.
+            </>
+          )}{' '}
+          {webhook.description && <code>{webhook.url}</code>}
+        </>
+      }
+      action={
+        may.send ? (
+          <VerifyButton webhook={webhook} />
+        ) : (
+          <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+            Open
+          </Link>
+        )
+      }
+    />
+  );
+}
+
+const disabledBecause = {
+  gone: 'was disabled: its receiver responded 410 Gone.',
+  failing: 'was disabled: nothing but failures for days.',
+  manual: 'is paused.',
+};
+
+function DisabledProblem({ webhook }: { webhook: Webhook }) {
+  return (
+    <Problem
+      webhook={webhook}
+      says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
+      then={
+        <>
+          It receives no events. Mend the receiver, activate the webhook, then replay what it missed.{' '}
+          {webhook.description && <code>{webhook.url}</code>}
+        </>
+      }
+      action={
+        <Link className="btn" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+          Open
+        </Link>
+      }
+    />
+  );
+}

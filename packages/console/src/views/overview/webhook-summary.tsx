@@ -1,0 +1,54 @@
+import { Link } from '@tanstack/react-router';
+import type { Webhook } from '../../api/types';
+import { WebhookDay } from '../../parts/webhook-day';
+import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+
+const shownMax = 8;
+const order = ['failing', 'disabled', 'unverified', 'active', 'paused'];
+
+/** The webhooks that matter most: failing ones first, then those that were busy last. */
+export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
+  const sorted = webhooks.toSorted(
+    (a, b) =>
+      order.indexOf(conditionOf(a)) - order.indexOf(conditionOf(b)) ||
+      (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''),
+  );
+  return (
+    <section>
+      <h2>Webhooks</h2>
+      <table>
+        <thead>
+          <tr>
+            <th>Webhook</th>
+            <th className="wide spark-col">Last 24 h</th>
+            <th className="r rate-col">Success</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.slice(0, shownMax).map((webhook) => (
+            <tr key={webhook.id}>
+              <td>
+                <Link
+                  className="row-link strong"
+                  to="/webhooks/$webhookId"
+                  params={{ webhookId: webhook.id }}
+                >
+                  {webhookName(webhook)}
+                </Link>{' '}
+                {conditionOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
+              </td>
+              <WebhookDay webhookId={webhook.id} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {sorted.length > shownMax && (
+        <div className="more">
+          <Link to="/webhooks" className="link">
+            All {sorted.length} webhooks
+          </Link>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,120 @@
+import { useQueryClient } from '@tanstack/react-query';
+import type { Scope } from '../../api/types';
+import { Segmented } from '../../parts/segmented';
+import { Countdown, ExactTime } from '../../parts/time';
+import { useToken } from '../../permission';
+import { theme, zone } from '../../preferences';
+import { signOut } from '../../session';
+import { useSettings } from '../../settings';
+import { useStore } from '../../store';
+
+const meanings: Record<Scope, string> = {
+  'events:read': 'Read events and event types.',
+  'webhooks:read': 'Read webhooks, deliveries and statistics.',
+  'webhooks:write': 'Create, change and delete webhooks. With events:read: verify, test, redeliver, replay.',
+  'audit:read': 'Read the audit log.',
+};
+
+/** Who am I, what may I do, until when? */
+export function TokenView() {
+  const token = useToken();
+  const settings = useSettings();
+  const client = useQueryClient();
+  const shownTheme = useStore(theme);
+  const shownZone = useStore(zone);
+  return (
+    <>
+      <div className="head">
+        <h1>{token.portal ? 'This session' : 'This token'}</h1>
+        <span className="grow" />
+        {!token.portal && (
+          <button
+            type="button"
+            className="btn"
+            onClick={() => {
+              signOut();
+              client.clear();
+            }}
+          >
+            Sign out
+          </button>
+        )}
+      </div>
+      <dl className="facts section">
+        <dt>Acts as</dt>
+        <dd>
+          {token.actor.type} <code>{token.actor.id}</code>
+        </dd>
+        <dt>Organization</dt>
+        <dd className="mono">{token.organization_id}</dd>
+        <dt>Workspace</dt>
+        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : 'all of the organization'}</dd>
+        <dt>{token.portal ? 'Ends' : 'Expires'}</dt>
+        <dd>
+          <Countdown to={token.expires_at} over="now" /> <span className="soft">·</span>{' '}
+          <ExactTime at={token.expires_at} />
+        </dd>
+        <dt>Created</dt>
+        <dd>
+          <ExactTime at={token.created_at} />
+        </dd>
+        <dt>Token ID</dt>
+        <dd className="mono">{token.id}</dd>
+      </dl>
+      <section className="section">
+        <h2>It may</h2>
+        <dl className="facts">
+          {(Object.keys(meanings) as Scope[]).map((scope) => (
+            <div key={scope} className="facts-row">
+              <dt>
+                <code>{scope}</code>
+              </dt>
+              <dd className={token.scopes.includes(scope) ? '' : 'soft'}>
+                <span className={token.scopes.includes(scope) ? 'tag ok' : 'tag mute'}>
+                  {token.scopes.includes(scope) ? 'yes' : 'no'}
+                </span>{' '}
+                {meanings[scope]}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+      <section className="section">
+        <h2>This browser</h2>
+        <dl className="facts">
+          <dt>Colours</dt>
+          <dd>
+            <Segmented
+              label="Colours"
+              choices={[
+                { key: 'system', label: 'System' },
+                { key: 'light', label: 'Light' },
+                { key: 'dark', label: 'Dark' },
+              ]}
+              value={shownTheme}
+              onChange={theme.set}
+            />
+          </dd>
+          <dt>Times</dt>
+          <dd>
+            <Segmented
+              label="Times"
+              choices={[
+                { key: 'local', label: 'Local' },
+                { key: 'utc', label: 'UTC' },
+              ]}
+              value={shownZone}
+              onChange={zone.set}
+            />
+          </dd>
+        </dl>
+      </section>
+      {settings.version && (
+        <p className="section soft small">
+          Version {settings.version} · events and deliveries are kept {settings.retention_days} days ·{' '}
+          {settings.retry_waits_ms.length + 1} attempts per delivery
+        </p>
+      )}
+    </>
+  );
+}

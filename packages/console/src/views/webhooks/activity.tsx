@@ -1,0 +1,108 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { statsQuery } from '../../api/stats';
+import type { Stats, Webhook } from '../../api/types';
+import { formatCount, formatMs } from '../../format';
+import { useLive } from '../../live';
+import { DeliveryChart } from '../../parts/delivery-chart';
+import { Loaded } from '../../parts/loaded';
+import { RangePicker } from '../../parts/range-picker';
+import { successRate } from '../../parts/sparkline';
+import { usePermission } from '../../permission';
+import { rangeOf } from '../../range';
+import { barsOf } from '../../stats-bars';
+
+const BarChart = lazy(() => import('../../parts/bar-chart').then(({ BarChart }) => ({ default: BarChart })));
+
+/** How the webhook has done over time. */
+export function Activity({ webhook }: { webhook: Webhook }) {
+  const search = useSearch({ from: '/webhooks/$webhookId' });
+  const may = usePermission();
+  const { refetchInterval } = useLive();
+  const key = JSON.stringify([webhook.id, search.range, search.from, search.to]);
+  const stats = useQuery({
+    ...statsQuery(key, () => {
+      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
+      return {
+        webhook_id: webhook.id,
+        from: new Date(fromMs).toISOString(),
+        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
+        interval,
+      };
+    }),
+    refetchInterval,
+  });
+  return (
+    <Loaded query={stats} lines={8}>
+      {(data) => (
+        <>
+          <FigureRow stats={data} />
+          <DeliveryChart stats={data} webhookId={webhook.id}>
+            <RangePicker search={search} fallback="24h" />
+          </DeliveryChart>
+          <ResponseTimes stats={data} />
+          {may.readAudit && (
+            <p className="more">
+              <Link to="/audit" search={{ target_id: webhook.id }} className="link">
+                Who changed this webhook
+              </Link>
+            </p>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function FigureRow({ stats }: { stats: Stats }) {
+  const { totals } = stats;
+  return (
+    <div className="figures">
+      <div className="figure">
+        <b>{successRate(stats)}</b>
+        <span>of attempts succeed</span>
+      </div>
+      <div className="figure">
+        <b>{formatCount(totals.delivered)}</b>
+        <span>delivered</span>
+      </div>
+      <div className="figure">
+        <b>{formatCount(totals.failed_attempts)}</b>
+        <span>failed attempts</span>
+      </div>
+      <div className="figure">
+        <b className={totals.given_up > 0 ? 'bad-text' : ''}>{formatCount(totals.given_up)}</b>
+        <span>given up</span>
+      </div>
+    </div>
+  );
+}
+
+function ResponseTimes({ stats }: { stats: Stats }) {
+  const bars = barsOf(stats);
+  const { p50_ms: p50, p95_ms: p95 } = stats.totals;
+  const rest = bars.p95.map((value, index) => Math.max(0, value - (bars.p50[index] ?? 0)));
+  return (
+    <section className="chart" aria-label="Response times">
+      <div className="chart-head">
+        <h2>Response time</h2>
+        <span className="soft small">
+          {p50 === null || p95 === null ? 'no responses yet' : `p50 ${formatMs(p50)} · p95 ${formatMs(p95)}`}
+        </span>
+      </div>
+      <Suspense fallback={<div className="plot low" />}>
+        <BarChart
+          starts={bars.starts}
+          stepMs={bars.stepMs}
+          isLow
+          series={[
+            { label: 'ms p50', color: '--bar-plain', values: bars.p50 },
+            { label: 'ms more at p95', color: '--line-strong', values: rest },
+          ]}
+          label={p95 === null ? 'No responses yet' : `Response times: p50 ${p50} ms, p95 ${p95} ms`}
+        />
+      </Suspense>
+    </section>
+  );
+}

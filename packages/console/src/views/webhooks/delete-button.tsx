@@ -1,0 +1,48 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Webhook } from '../../api/types';
+import { deleteWebhook } from '../../api/webhooks';
+import { Confirm } from '../../parts/confirm';
+import { webhookName } from '../../parts/webhook-tag';
+import { say } from '../../toast';
+
+/** Deletes the webhook after its name was typed. */
+export function DeleteButton({ webhook }: { webhook: Webhook }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [isAsking, setAsking] = useState(false);
+  const name = webhookName(webhook);
+  const remove = useMutation({
+    mutationFn: () => deleteWebhook(webhook.id),
+    onSuccess: async () => {
+      say(`Deleted ${name}.`);
+      await navigate({ to: '/webhooks' });
+      client.removeQueries({ queryKey: ['webhooks', 'one', webhook.id] });
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+    },
+  });
+  return (
+    <>
+      <button type="button" className="btn danger" onClick={() => setAsking(true)}>
+        Delete…
+      </button>
+      <Confirm
+        isOpen={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Delete ${name}?`}
+        action={remove.isPending ? 'Deleting…' : 'Delete'}
+        isDanger
+        name={name}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          Nothing more is sent to <code>{webhook.url}</code>. Deliveries that wait are cancelled. This cannot
+          be undone.
+        </p>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,157 @@
+/** Receivers that verify a request and respond 200, one for each framework. They need no package of ours. */
+
+const nodeVerify = `function isValid(body, headers) {
+  const sentAt = Number(headers['webhook-timestamp']);
+  if (!(Math.abs(Date.now() / 1000 - sentAt) < 300)) return false;
+  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
+  const expected = 'v1,' + createHmac('sha256', key)
+    .update(\`\${headers['webhook-id']}.\${headers['webhook-timestamp']}.\`)
+    .update(body) // the raw bytes, never JSON.stringify(parsed)
+    .digest('base64');
+  return String(headers['webhook-signature'])
+    .split(' ')
+    .some((one) => one.length === expected.length && timingSafeEqual(Buffer.from(one), Buffer.from(expected)));
+}`;
+
+const nodeHead = (secret: string) => `import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const secret = process.env.WEBHOOK_SECRET ?? '${secret}';
+
+${nodeVerify}`;
+
+const express = (secret: string) => `import express from 'express';
+${nodeHead(secret)}
+
+const app = express();
+// Before express.json(), which would discard the raw bytes.
+app.post('/webhooks', express.raw({ type: '*/*' }), (req, res) => {
+  if (!isValid(req.body, req.headers)) return res.sendStatus(401);
+  const event = JSON.parse(req.body);
+  res.sendStatus(200); // respond first, then work
+  console.log(event.type, event.id);
+});
+app.listen(3000);`;
+
+const fastify = (secret: string) => `import Fastify from 'fastify';
+${nodeHead(secret)}
+
+const app = Fastify();
+app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, body, done) => done(null, body));
+app.post('/webhooks', async (req, reply) => {
+  if (!isValid(req.body, req.headers)) return reply.code(401).send();
+  const event = JSON.parse(req.body);
+  console.log(event.type, event.id);
+  return reply.code(200).send();
+});
+await app.listen({ port: 3000 });`;
+
+const hono = (secret: string) => `import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+${nodeHead(secret)}
+
+const app = new Hono();
+app.post('/webhooks', async (c) => {
+  const body = Buffer.from(await c.req.arrayBuffer());
+  if (!isValid(body, c.req.header())) return c.body(null, 401);
+  const event = JSON.parse(body);
+  console.log(event.type, event.id);
+  return c.body(null, 200);
+});
+serve({ fetch: app.fetch, port: 3000 });`;
+
+const next = (secret: string) => `// app/webhooks/route.js
+${nodeHead(secret)}
+
+export async function POST(request) {
+  const body = Buffer.from(await request.arrayBuffer());
+  if (!isValid(body, Object.fromEntries(request.headers))) return new Response(null, { status: 401 });
+  const event = JSON.parse(body);
+  console.log(event.type, event.id);
+  return new Response(null, { status: 200 });
+}`;
+
+const flask = (secret: string) => `import base64, hashlib, hmac, os, time
+from flask import Flask, request
+
+secret = os.environ.get("WEBHOOK_SECRET", "${secret}")
+
+def is_valid(body, headers):
+    sent_at = headers.get("webhook-timestamp", "")
+    if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
+        return False
+    key = base64.b64decode(secret[6:]) if secret.startswith("whsec_") else secret.encode()
+    signed = f'{headers.get("webhook-id", "")}.{sent_at}.'.encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    expected = "v1," + base64.b64encode(digest).decode()
+    return any(hmac.compare_digest(expected, one) for one in headers.get("webhook-signature", "").split(" "))
+
+app = Flask(__name__)
+
+@app.post("/webhooks")
+def webhooks():
+    # The raw bytes, never json.dumps(request.json).
+    if not is_valid(request.get_data(), request.headers):
+        return "", 401
+    print(request.json["type"], request.json["id"])
+    return "", 200
+
+app.run(port=3000)`;
+
+const go = (secret: string) => `package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const secret = "${secret}"
+
+func isValid(body []byte, h http.Header) bool {
+	sentAt, err := strconv.ParseInt(h.Get("webhook-timestamp"), 10, 64)
+	if err != nil || time.Since(time.Unix(sentAt, 0)).Abs() > 5*time.Minute {
+		return false
+	}
+	key := []byte(secret)
+	if rest, found := strings.CutPrefix(secret, "whsec_"); found {
+		key, _ = base64.StdEncoding.DecodeString(rest)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(h.Get("webhook-id") + "." + h.Get("webhook-timestamp") + "."))
+	mac.Write(body) // the raw bytes
+	expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	for _, one := range strings.Split(h.Get("webhook-signature"), " ") {
+		if hmac.Equal([]byte(one), []byte(expected)) {
+			return true
+		}
+	}
+	return false
+}
+
+func main() {
+	http.HandleFunc("/webhooks", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !isValid(body, r.Header) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		log.Printf("%s", body)
+	})
+	log.Fatal(http.ListenAndServe(":3000", nil))
+}`;
+
+export const frameworks = [
+  { key: 'express', label: 'Express', code: express },
+  { key: 'fastify', label: 'Fastify', code: fastify },
+  { key: 'hono', label: 'Hono', code: hono },
+  { key: 'next', label: 'Next.js', code: next },
+  { key: 'flask', label: 'Flask', code: flask },
+  { key: 'go', label: 'Go', code: go },
+] as const;

@@ -1,0 +1,143 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useRef, useState } from 'react';
+import { eventTypesQuery } from '../../api/events';
+import { ApiProblem } from '../../api/problem';
+import { createWebhook, webhookQuery } from '../../api/webhooks';
+import { newActionKey, newSecret } from '../../identifier';
+import { Bones } from '../../parts/bones';
+import { CodeBlock } from '../../parts/code-block';
+import { CopyButton } from '../../parts/copy-button';
+import { Crumb } from '../../parts/crumb';
+import { Forbidden } from '../../parts/forbidden';
+import { JsonText } from '../../parts/json-text';
+import { ProblemNote } from '../../parts/problem-note';
+import { usePermission, useToken } from '../../permission';
+import { keepFreshSecret } from './fresh-secret';
+import { emptyDraft, fieldsOf, type WebhookDraft } from './webhook-fields';
+import { WebhookForm } from './webhook-form';
+
+const ReceiverCode = lazy(() =>
+  import('./receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
+);
+
+/** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
+export function NewWebhook() {
+  const may = usePermission();
+  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  return (
+    <>
+      <Crumb>
+        <Link to="/webhooks">Webhooks</Link>
+      </Crumb>
+      <h1>New webhook</h1>
+      <p className="lead">
+        Posthorn sends a signed request to the URL at once. The webhook becomes active when your receiver
+        responds with exactly 200 within 5 seconds.
+      </p>
+      <Form />
+    </>
+  );
+}
+
+function Form() {
+  const token = useToken();
+  const client = useQueryClient();
+  const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [secret] = useState(newSecret);
+  const [sampled, setSampled] = useState(wanted);
+  // The same request, sent twice, must not make two webhooks. A changed form is another request.
+  const keyed = useRef({ draft, key: newActionKey() });
+  if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
+
+  const create = useMutation({
+    mutationFn: () =>
+      createWebhook(
+        {
+          organization_id: token.organization_id,
+          ...(draft.workspace_id.trim() && { workspace_id: draft.workspace_id.trim() }),
+          ...fieldsOf(draft),
+          secret,
+        },
+        keyed.current.key,
+      ),
+    onSuccess: (created) => {
+      keepFreshSecret(created.id, secret);
+      client.setQueryData(webhookQuery(created.id).queryKey, created);
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      void navigate({
+        to: '/webhooks/$webhookId',
+        params: { webhookId: created.id },
+        search: { tab: 'receiver' },
+      });
+    },
+  });
+  const problem = create.error instanceof ApiProblem ? create.error : undefined;
+  const isShownInForm =
+    problem !== undefined &&
+    problem.faults.length > 0 &&
+    problem.faults.every(({ pointer }) => fieldFault.test(pointer ?? ''));
+  return (
+    <div className="form-and-side">
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate();
+        }}
+      >
+        <WebhookForm
+          draft={draft}
+          onChange={setDraft}
+          problem={problem}
+          canChooseWorkspace={token.workspace_id === null}
+          onShowSample={setSampled}
+        />
+        <div className="field">
+          <span className="label">Signing secret</span>
+          <div className="secret">
+            <code>{secret}</code>
+            <span className="grow" />
+            <CopyButton text={secret} what="the secret" />
+          </div>
+          <span className="hint">Give it to your receiver now. It is never shown again.</span>
+        </div>
+        {create.error && !isShownInForm && <ProblemNote error={create.error} />}
+        <div className="actions">
+          <button
+            type="submit"
+            className="btn primary"
+            disabled={create.isPending || draft.url.trim() === '' || draft.event_types.length === 0}
+          >
+            {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
+          </button>
+          <Link to="/webhooks" className="btn">
+            Cancel
+          </Link>
+        </div>
+      </form>
+      <div className="stack">
+        <Suspense fallback={<Bones lines={10} />}>
+          <ReceiverCode secret={secret} />
+        </Suspense>
+        {sampled && <Sample type={sampled} />}
+      </div>
+    </div>
+  );
+}
+
+const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
+
+function Sample({ type }: { type: string }) {
+  const { data } = useQuery(eventTypesQuery);
+  const found = data?.find((one) => one.type === type);
+  if (!found) return null;
+  const text = JSON.stringify(found.sample);
+  return (
+    <CodeBlock title="Sample" aside={<code>{type}</code>} text={text} what="the sample">
+      <JsonText text={text} />
+    </CodeBlock>
+  );
+}

@@ -1,0 +1,32 @@
+import type { Webhook } from '../../api/types';
+import { CopyButton } from '../../parts/copy-button';
+import { freshSecretOf } from './fresh-secret';
+import { ReceiverCode } from './receiver-code';
+
+/** The code of a receiver for this webhook. */
+export function ReceiverTab({ webhook }: { webhook: Webhook }) {
+  const secret = freshSecretOf(webhook.id);
+  return (
+    <div className="stack">
+      {webhook.status === 'active' && (
+        <p className="soft">
+          Verified. The receiver confirmed this webhook, and events arrive as they are recorded.
+        </p>
+      )}
+      {secret ? (
+        <div className="field">
+          <span className="label">Signing secret</span>
+          <div className="secret">
+            <code>{secret}</code>
+            <span className="grow" />
+            <CopyButton text={secret} what="the secret" />
+          </div>
+          <span className="hint">Copy it now: it is gone when you leave this page.</span>
+        </div>
+      ) : (
+        <p className="soft">The secret is not shown again. If you lost it, rotate it in the settings.</p>
+      )}
+      <ReceiverCode secret={secret} />
+    </div>
+  );
+}

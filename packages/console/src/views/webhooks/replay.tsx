@@ -1,0 +1,237 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import type { Webhook } from '../../api/types';
+import { replayQuery, startReplay, webhookQuery } from '../../api/webhooks';
+import { formatCount, formatExact, plural } from '../../format';
+import { newActionKey } from '../../identifier';
+import { Confirm } from '../../parts/confirm';
+import { Crumb } from '../../parts/crumb';
+import { Forbidden } from '../../parts/forbidden';
+import { Loaded } from '../../parts/loaded';
+import { TimeAgo } from '../../parts/time';
+import { webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+import { zone } from '../../preferences';
+import { rangeChoices } from '../../range';
+import { useStore } from '../../store';
+import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
+
+/** Sends a range of past events again. The address keeps the range and the running replay. */
+export function ReplayView() {
+  const may = usePermission();
+  const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
+  const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
+  const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
+  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  return (
+    <Loaded query={webhook}>
+      {(data) => (
+        <>
+          <Crumb>
+            <Link to="/webhooks">Webhooks</Link>
+            <Link to="/webhooks/$webhookId" params={{ webhookId }}>
+              {webhookName(data)}
+            </Link>
+          </Crumb>
+          <h1>Replay events</h1>
+          <p className="lead">
+            Sends past events of the types that the webhook subscribes to again, oldest first, with the same
+            event IDs.
+          </p>
+          {replay ? <Progress webhook={data} replayId={replay} /> : <Form webhook={data} />}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Form({ webhook }: { webhook: Webhook }) {
+  const search = useSearch({ from: '/webhooks/$webhookId/replay' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId/replay' });
+  const shownZone = useStore(zone);
+  const [openedMs] = useState(() => Date.now());
+  const [isAsking, setAsking] = useState(false);
+  const key = useRef(newActionKey());
+  const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
+  const to = search.to ?? new Date(openedMs).toISOString();
+  const onlyFailed = search.only_failed !== '0';
+  const preview = useQuery(replayPreviewQuery(webhook, from, to, onlyFailed));
+  const start = useMutation({
+    mutationFn: () => startReplay(webhook.id, { from, to, only_failed: onlyFailed }, key.current),
+    onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
+  });
+  const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
+    void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
+  return (
+    <form
+      className="form replay section"
+      onSubmit={(event) => {
+        event.preventDefault();
+        key.current = newActionKey();
+        start.reset();
+        setAsking(true);
+      }}
+    >
+      <div className="filters">
+        {rangeChoices.map(({ key: length, label, ms }) => (
+          <button
+            key={length}
+            type="button"
+            className="btn slim"
+            onClick={() =>
+              set({ from: new Date(Date.now() - ms).toISOString(), to: new Date().toISOString() })
+            }
+          >
+            Last {label}
+          </button>
+        ))}
+      </div>
+      <div className="two">
+        <TimeField label="From" value={from} onChange={(value) => set({ from: value })} />
+        <TimeField label="To" value={to} onChange={(value) => set({ to: value })} />
+      </div>
+      <p className="soft small">
+        {formatExact(Date.parse(from), shownZone)} to {formatExact(Date.parse(to), shownZone)}
+      </p>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={onlyFailed}
+          onChange={(event) => set({ only_failed: event.target.checked ? undefined : '0' })}
+        />
+        <span>
+          Only what did not arrive
+          <span className="soft"> – events without a successful latest delivery to this webhook</span>
+        </span>
+      </label>
+      <Loaded query={preview} lines={2}>
+        {(data) => <Preview preview={data} />}
+      </Loaded>
+      <div className="actions">
+        <button type="submit" className="btn primary" disabled={!preview.data || webhook.status !== 'active'}>
+          Replay…
+        </button>
+        {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
+      </div>
+      <Confirm
+        isOpen={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Replay to ${webhookName(webhook)}?`}
+        action={start.isPending ? 'Starting…' : 'Replay'}
+        isBusy={start.isPending}
+        error={start.error}
+        onConfirm={() => start.mutate()}
+      >
+        {preview.data && <p>{sentenceOf(preview.data)}</p>}
+        <p>
+          They go to <code>{webhook.url}</code>. A receiver that does not look at event IDs handles them
+          twice.
+        </p>
+      </Confirm>
+    </form>
+  );
+}
+
+function sentenceOf({ count, isExact, isAtMost }: ReplayPreview): string {
+  const events = plural(count, 'event');
+  if (isExact) return `${events} will be sent.`;
+  return isAtMost ? `At most ${events} will be sent.` : `About ${events} will be sent.`;
+}
+
+function Preview({ preview }: { preview: ReplayPreview }) {
+  return (
+    <div className="why calm">
+      <b>{sentenceOf(preview)}</b>
+      {preview.byType.length > 0 && (
+        <p className="mono">
+          {preview.byType.map(({ type, count }) => `${type} ${formatCount(count)}`).join(' · ')}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** A time in the browser's own field, which speaks local time. */
+function TimeField({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (iso: string) => void;
+}) {
+  const at = new Date(value);
+  const local = Number.isNaN(at.getTime())
+    ? ''
+    : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  return (
+    <label className="field">
+      <span>{label}, local time</span>
+      <input
+        className="input"
+        type="datetime-local"
+        step={1}
+        value={local}
+        onChange={(event) => {
+          const typed = new Date(event.target.value);
+          if (!Number.isNaN(typed.getTime())) onChange(typed.toISOString());
+        }}
+      />
+    </label>
+  );
+}
+
+function Progress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
+  const replay = useQuery(replayQuery(webhook.id, replayId));
+  return (
+    <Loaded query={replay} lines={3}>
+      {({ status, total, done, created_at }) => (
+        <section className="form section">
+          <div
+            className={status === 'cancelled' ? 'why' : status === 'done' ? 'why ok' : 'why calm'}
+            role="status"
+          >
+            <b>
+              {
+                {
+                  running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
+                  done: `Done: ${plural(done, 'delivery was', 'deliveries were')} created.`,
+                  cancelled: `Cancelled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
+                }[status]
+              }
+            </b>
+            <p>
+              Started <TimeAgo at={created_at} />. You can leave this page: the replay goes on, and this
+              address shows it.
+            </p>
+          </div>
+          <div
+            className="progress"
+            role="progressbar"
+            aria-label="Replay"
+            aria-valuemin={0}
+            aria-valuemax={total}
+            aria-valuenow={done}
+          >
+            <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
+          </div>
+          <div className="actions">
+            <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="btn">
+              See the deliveries
+            </Link>
+            <Link
+              to="/webhooks/$webhookId/replay"
+              params={{ webhookId: webhook.id }}
+              search={{}}
+              className="btn"
+            >
+              Another replay
+            </Link>
+          </div>
+        </section>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,79 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Webhook } from '../../api/types';
+import { rotateSecret, webhookQuery } from '../../api/webhooks';
+import { newActionKey, newSecret } from '../../identifier';
+import { Confirm } from '../../parts/confirm';
+import { CopyButton } from '../../parts/copy-button';
+import { Segmented } from '../../parts/segmented';
+import { webhookName } from '../../parts/webhook-tag';
+import { say } from '../../toast';
+import { keepFreshSecret } from './fresh-secret';
+
+const graces = [
+  { key: '0s', label: 'Not at all' },
+  { key: '1h', label: '1 hour' },
+  { key: '24h', label: '24 hours' },
+  { key: '7d', label: '7 days' },
+] as const;
+
+/** Makes a new secret. The page makes it, so that it can be copied before it takes effect. */
+export function RotateButton({ webhook }: { webhook: Webhook }) {
+  const client = useQueryClient();
+  const [next, setNext] = useState<{ secret: string; key: string } | undefined>();
+  const [grace, setGrace] = useState<(typeof graces)[number]['key']>('24h');
+  const rotate = useMutation({
+    mutationFn: ({ secret, key }: { secret: string; key: string }) =>
+      rotateSecret(webhook.id, { secret, grace }, key),
+    onSuccess: (rotated, { secret }) => {
+      keepFreshSecret(webhook.id, secret);
+      setNext(undefined);
+      client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
+      say('The new secret signs from now on.');
+    },
+  });
+  return (
+    <>
+      <button
+        type="button"
+        className="btn"
+        onClick={() => {
+          rotate.reset();
+          setNext({ secret: newSecret(), key: newActionKey() });
+        }}
+      >
+        Rotate…
+      </button>
+      <Confirm
+        isOpen={next !== undefined}
+        onClose={() => setNext(undefined)}
+        title={`Rotate the secret of ${webhookName(webhook)}?`}
+        action={rotate.isPending ? 'Rotating…' : 'Rotate'}
+        isBusy={rotate.isPending}
+        error={rotate.error}
+        onConfirm={() => next && rotate.mutate(next)}
+      >
+        <p>Copy the new secret now. It is never shown again.</p>
+        <div className="secret">
+          <code>{next?.secret}</code>
+          <span className="grow" />
+          <CopyButton text={next?.secret ?? ''} what="the secret" />
+        </div>
+        <div className="field">
+          <span className="label">The old secret keeps signing for</span>
+          <div>
+            <Segmented
+              label="How long the old secret keeps signing"
+              choices={graces}
+              value={grace}
+              onChange={setGrace}
+            />
+          </div>
+          <span className="hint">
+            Meanwhile requests carry both signatures, so your receiver never rejects one.
+          </span>
+        </div>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { eventTypesQuery } from '../../api/events';
+import type { Receipt, Webhook } from '../../api/types';
+import { testWebhook } from '../../api/webhooks';
+import { formatMs } from '../../format';
+import { ProblemNote } from '../../parts/problem-note';
+import { Segmented } from '../../parts/segmented';
+import { RequestBox, ResponseBox } from '../../parts/wire';
+import { matches } from '../../subscription';
+
+/** Sends a test event and shows request and response side by side. */
+export function TestView({ webhook }: { webhook: Webhook }) {
+  const { test: chosen } = useSearch({ from: '/webhooks/$webhookId' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId' });
+  const { data: types } = useQuery(eventTypesQuery);
+  const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
+  const type = chosen ?? fitting ?? types?.[0]?.type ?? '';
+  const test = useMutation({ mutationFn: () => testWebhook(webhook.id, type) });
+  return (
+    <>
+      <form
+        className="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          test.mutate();
+        }}
+      >
+        <select
+          className="filter-select"
+          aria-label="Event type"
+          value={type}
+          onChange={(event) =>
+            void navigate({
+              search: (now) => ({ ...now, test: event.target.value }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        >
+          {types?.map((one) => (
+            <option key={one.type}>{one.type}</option>
+          ))}
+        </select>
+        <button type="submit" className="btn primary" disabled={test.isPending || !type}>
+          {test.isPending ? 'Sending…' : 'Send a test'}
+        </button>
+        <span className="soft small">
+          One signed request with <code>"test": true</code>. It is in no list and no figure.
+        </span>
+      </form>
+      {test.error && <ProblemNote error={test.error} />}
+      {test.data && <Result receipt={test.data} />}
+    </>
+  );
+}
+
+function Result({ receipt }: { receipt: Receipt }) {
+  const [text, setText] = useState<'pretty' | 'raw'>('pretty');
+  const isGood = receipt.status === 'success';
+  const isRaw = text === 'raw';
+  return (
+    <>
+      <div className={isGood ? 'why ok' : 'why'} role="status">
+        <b>
+          {isGood
+            ? `The receiver responded ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
+            : (receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`)}
+        </b>
+        {!isGood && <p>{receipt.remedy}</p>}
+      </div>
+      <div className="section-head">
+        <h2>On the wire</h2>
+        <span className="grow" />
+        <Segmented label="How to show bodies" choices={textChoices} value={text} onChange={setText} />
+      </div>
+      <div className="two">
+        {receipt.request && <RequestBox request={receipt.request} isRaw={isRaw} />}
+        <ResponseBox
+          title="Response"
+          aside={`${receipt.http_status ?? receipt.error} · ${formatMs(receipt.response_time_ms)}`}
+          headers={receipt.response_headers}
+          body={receipt.response}
+          nothing={receipt.http_status === null ? 'There was no response.' : 'The response had no body.'}
+          isRaw={isRaw}
+        />
+      </div>
+    </>
+  );
+}
+
+const textChoices = [
+  { key: 'pretty', label: 'Pretty' },
+  { key: 'raw', label: 'Raw' },
+] as const;

@@ -1,0 +1,40 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Webhook } from '../../api/types';
+import { verifyWebhook, webhookQuery } from '../../api/webhooks';
+import { say } from '../../toast';
+
+/** Sends the verification request again. The result shows where the webhook shows. */
+export function VerifyButton({
+  webhook,
+  isPrimary = false,
+  label = 'Verify now',
+}: {
+  webhook: Webhook;
+  isPrimary?: boolean;
+  label?: string;
+}) {
+  const client = useQueryClient();
+  const verify = useMutation({
+    mutationFn: () => verifyWebhook(webhook.id),
+    onSuccess: (verified) => {
+      client.setQueryData(webhookQuery(webhook.id).queryKey, verified);
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      say(
+        verified.status === 'active'
+          ? 'Verified: the webhook is active.'
+          : 'Not verified. The reason is shown.',
+      );
+    },
+    onError: (error) => say(error.message),
+  });
+  return (
+    <button
+      type="button"
+      className={isPrimary ? 'btn primary' : 'btn'}
+      disabled={verify.isPending}
+      onClick={() => verify.mutate()}
+    >
+      {verify.isPending ? 'Verifying…' : label}
+    </button>
+  );
+}

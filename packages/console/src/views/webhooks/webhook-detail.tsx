@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Webhook } from '../../api/types';
+import { webhookQuery } from '../../api/webhooks';
+import { useLive } from '../../live';
+import { Bones } from '../../parts/bones';
+import { Crumb } from '../../parts/crumb';
+import { Forbidden } from '../../parts/forbidden';
+import { Identifier } from '../../parts/identifier';
+import { Loaded } from '../../parts/loaded';
+import { WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+import { DeliveryTable } from '../deliveries/delivery-table';
+import { PauseButton } from './pause-button';
+import { VerifyButton } from './verify-button';
+import { WebhookNote } from './webhook-note';
+
+const Activity = lazy(() => import('./activity').then(({ Activity }) => ({ default: Activity })));
+const Settings = lazy(() =>
+  import('./webhook-settings').then((module) => ({ default: module.WebhookSettings })),
+);
+const TestView = lazy(() => import('./test-view').then((module) => ({ default: module.TestView })));
+const ReceiverTab = lazy(() => import('./receiver-tab').then((module) => ({ default: module.ReceiverTab })));
+
+export function WebhookDetail() {
+  const may = usePermission();
+  const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
+  const { refetchInterval } = useLive();
+  const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks, refetchInterval });
+  if (!may.readWebhooks) return <Forbidden what="webhooks" scopes={['webhooks:read']} />;
+  return (
+    <>
+      <Crumb>
+        <Link to="/webhooks">Webhooks</Link>
+      </Crumb>
+      <Loaded query={webhook}>{(data) => <Detail webhook={data} />}</Loaded>
+    </>
+  );
+}
+
+function Detail({ webhook }: { webhook: Webhook }) {
+  const may = usePermission();
+  const { tab = 'deliveries' } = useSearch({ from: '/webhooks/$webhookId' });
+  const tabs = [
+    { key: 'deliveries', name: 'Deliveries' },
+    { key: 'activity', name: 'Activity' },
+    { key: 'settings', name: 'Settings' },
+    ...(may.send
+      ? [
+          { key: 'test', name: 'Test' },
+          { key: 'receiver', name: 'Receiver' },
+        ]
+      : []),
+  ];
+  const shown = tabs.some(({ key }) => key === tab) ? tab : 'deliveries';
+  return (
+    <>
+      <div className="head">
+        <h1>{webhookName(webhook)}</h1>
+        <WebhookTag webhook={webhook} />
+        <Identifier id={webhook.id} />
+        <span className="grow" />
+        {may.send && webhook.status === 'active' && (
+          <Link to="/webhooks/$webhookId/replay" params={{ webhookId: webhook.id }} className="btn">
+            Replay…
+          </Link>
+        )}
+        {may.send && <PauseButton webhook={webhook} />}
+        {may.send && webhook.status === 'unverified' && <VerifyButton webhook={webhook} isPrimary />}
+      </div>
+      {webhook.description && <p className="lead mono">{webhook.url}</p>}
+      <WebhookNote webhook={webhook} />
+      <nav className="tabs" aria-label="Parts of the webhook">
+        {tabs.map(({ key, name }) => (
+          <Link
+            key={key}
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={key === 'deliveries' ? {} : { tab: key }}
+            activeOptions={{ exact: true }}
+            aria-current={shown === key ? 'page' : undefined}
+            resetScroll={false}
+          >
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<Bones />}>
+        {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
+        {shown === 'activity' && <Activity webhook={webhook} />}
+        {shown === 'settings' && <Settings key={JSON.stringify(webhook)} webhook={webhook} />}
+        {shown === 'test' && <TestView webhook={webhook} />}
+        {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
+      </Suspense>
+    </>
+  );
+}

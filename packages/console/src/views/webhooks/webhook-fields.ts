@@ -1,0 +1,75 @@
+import type { Webhook } from '../../api/types';
+import type { WebhookFields } from '../../api/webhooks';
+
+export interface HeaderPair {
+  /** Identifies the row in the form. */
+  key: number;
+  name: string;
+  value: string;
+  /** Whether the service has a value for it, which it never returns. */
+  isStored: boolean;
+}
+
+/** What the form of a webhook holds. */
+export interface WebhookDraft {
+  url: string;
+  description: string;
+  event_types: string[];
+  workspace_id: string;
+  headers: HeaderPair[];
+  rate_limit: string;
+}
+
+let lastKey = 0;
+
+export function newPair(): HeaderPair {
+  lastKey += 1;
+  return { key: lastKey, name: '', value: '', isStored: false };
+}
+
+export const emptyDraft: WebhookDraft = {
+  url: '',
+  description: '',
+  event_types: [],
+  workspace_id: '',
+  headers: [],
+  rate_limit: '',
+};
+
+export function draftOf(webhook: Webhook): WebhookDraft {
+  return {
+    url: webhook.url,
+    description: webhook.description ?? '',
+    event_types: webhook.event_types,
+    workspace_id: webhook.workspace_id ?? '',
+    headers: Object.keys(webhook.headers ?? {}).map((name) => ({ ...newPair(), name, isStored: true })),
+    rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
+  };
+}
+
+/** Returns the fields as the API takes them. A stored header that was not typed again keeps its value. */
+export function fieldsOf(draft: WebhookDraft): WebhookFields {
+  const named = draft.headers.filter(({ name, value, isStored }) => name.trim() || value || isStored);
+  const pairs = named.map(({ name, value, isStored }) => [
+    name.trim(),
+    value === '' && isStored ? null : value,
+  ]);
+  return {
+    url: draft.url.trim(),
+    event_types: draft.event_types,
+    description: draft.description.trim() || null,
+    headers: pairs.length > 0 ? Object.fromEntries(pairs) : null,
+    rate_limit: draft.rate_limit.trim() === '' ? null : Number(draft.rate_limit),
+  };
+}
+
+/** Returns only the fields that differ, so that a change of the name does not verify the URL again. */
+export function changesOf(draft: WebhookDraft, webhook: Webhook): Partial<WebhookFields> {
+  const before = fieldsOf(draftOf(webhook));
+  const after = fieldsOf(draft);
+  return Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof WebhookFields]),
+    ),
+  );
+}

@@ -1,0 +1,195 @@
+import { type ReactNode, useId } from 'react';
+import type { ApiProblem } from '../../api/problem';
+import { Icon } from '../../parts/icon';
+import { TypePicker } from './type-picker';
+import { newPair, type WebhookDraft } from './webhook-fields';
+
+interface FormProps {
+  draft: WebhookDraft;
+  onChange: (draft: WebhookDraft) => void;
+  problem: ApiProblem | undefined;
+  /** Undefined where the workspace is fixed. */
+  canChooseWorkspace: boolean;
+  onShowSample?: (type: string) => void;
+}
+
+/** The fields of a webhook, for a new one and for a change. */
+export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
+  const change = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part });
+  return (
+    <>
+      <Field
+        label="URL"
+        hint="Where your receiver listens. It must start with https://."
+        fault={problem?.faultOf('url')}
+      >
+        {(props) => (
+          <input
+            {...props}
+            className="input mono"
+            type="url"
+            required
+            placeholder="https://example.com/webhooks"
+            value={draft.url}
+            onChange={(event) => change({ url: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Name" hint="What you call it. Optional." fault={problem?.faultOf('description')}>
+        {(props) => (
+          <input
+            {...props}
+            className="input"
+            maxLength={256}
+            placeholder="orders-eu"
+            value={draft.description}
+            onChange={(event) => change({ description: event.target.value })}
+          />
+        )}
+      </Field>
+      <TypePicker
+        chosen={draft.event_types}
+        onChange={(event_types) => change({ event_types })}
+        fault={problem?.faultOf('event_types')}
+        {...(onShowSample && { onShowSample })}
+      />
+      <details open={draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== ''}>
+        <summary>{canChooseWorkspace ? 'Workspace, headers, rate limit' : 'Headers and rate limit'}</summary>
+        <div className="stack">
+          {canChooseWorkspace && (
+            <Field
+              label="Workspace"
+              hint="Only events of this workspace. Empty: of the whole organization."
+              fault={problem?.faultOf('workspace_id')}
+            >
+              {(props) => (
+                <input
+                  {...props}
+                  className="input mono"
+                  placeholder="WS-berlin"
+                  value={draft.workspace_id}
+                  onChange={(event) => change({ workspace_id: event.target.value })}
+                />
+              )}
+            </Field>
+          )}
+          <HeaderPairs draft={draft} onChange={onChange} fault={problem?.faultOf('headers')} />
+          <Field
+            label="Rate limit"
+            hint="Deliveries per second per node, 1 to 1,000. Empty: no limit."
+            fault={problem?.faultOf('rate_limit')}
+          >
+            {(props) => (
+              <input
+                {...props}
+                className="input"
+                type="number"
+                min={1}
+                max={1000}
+                step={1}
+                value={draft.rate_limit}
+                onChange={(event) => change({ rate_limit: event.target.value })}
+              />
+            )}
+          </Field>
+        </div>
+      </details>
+    </>
+  );
+}
+
+interface InputProps {
+  id: string;
+  'aria-describedby': string;
+  'aria-invalid': boolean;
+}
+
+export function Field({
+  label,
+  hint,
+  fault,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  fault?: string | undefined;
+  children: (props: InputProps) => ReactNode;
+}) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({ id, 'aria-describedby': `${id}-hint`, 'aria-invalid': fault !== undefined })}
+      <span id={`${id}-hint`} className={fault ? 'fault' : 'hint'} role={fault ? 'alert' : undefined}>
+        {fault ? `This ${fault}${/[.?!]$/.test(fault) ? '' : '.'}` : hint}
+      </span>
+    </div>
+  );
+}
+
+function HeaderPairs({
+  draft,
+  onChange,
+  fault,
+}: {
+  draft: WebhookDraft;
+  onChange: (draft: WebhookDraft) => void;
+  fault: string | undefined;
+}) {
+  const set = (key: number, part: { name?: string; value?: string }) =>
+    onChange({
+      ...draft,
+      headers: draft.headers.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)),
+    });
+  return (
+    <div className="field">
+      <span className="label">Headers</span>
+      <div className="pairs">
+        {draft.headers.map(({ key, name, value, isStored }, index) => (
+          <div className="pair" key={key}>
+            <input
+              className="input mono"
+              aria-label={`Name of header ${index + 1}`}
+              placeholder="X-Api-Key"
+              value={name}
+              readOnly={isStored}
+              onChange={(event) => set(key, { name: event.target.value })}
+            />
+            <input
+              className="input mono"
+              aria-label={`Value of header ${index + 1}`}
+              placeholder={isStored ? 'stored; type to replace' : 'value'}
+              value={value}
+              autoComplete="off"
+              onChange={(event) => set(key, { value: event.target.value })}
+            />
+            <button
+              type="button"
+              className="icon-btn"
+              aria-label={`Remove header ${index + 1}`}
+              onClick={() =>
+                onChange({ ...draft, headers: draft.headers.filter((pair) => pair.key !== key) })
+              }
+            >
+              <Icon name="close" />
+            </button>
+          </div>
+        ))}
+        {draft.headers.length < 10 && (
+          <div>
+            <button
+              type="button"
+              className="btn slim"
+              onClick={() => onChange({ ...draft, headers: [...draft.headers, newPair()] })}
+            >
+              Add a header
+            </button>
+          </div>
+        )}
+      </div>
+      <span className={fault ? 'fault' : 'hint'}>
+        {fault ?? 'Sent with every request. Values are encrypted and never shown again.'}
+      </span>
+    </div>
+  );
+}

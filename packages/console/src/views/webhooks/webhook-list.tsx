@@ -1,0 +1,141 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { Webhook } from '../../api/types';
+import { webhooksQuery } from '../../api/webhooks';
+import { plural } from '../../format';
+import { useLive } from '../../live';
+import { Forbidden } from '../../parts/forbidden';
+import { Loaded } from '../../parts/loaded';
+import { Segmented } from '../../parts/segmented';
+import { TimeAgo } from '../../parts/time';
+import { WebhookDay } from '../../parts/webhook-day';
+import { needsAttention, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { usePermission } from '../../permission';
+import { FirstWebhook } from './first-webhook';
+
+export function WebhookList() {
+  const may = usePermission();
+  const { refetchInterval } = useLive();
+  const webhooks = useQuery({ ...webhooksQuery, enabled: may.readWebhooks, refetchInterval });
+  if (!may.readWebhooks) return <Forbidden what="webhooks" scopes={['webhooks:read']} />;
+  return (
+    <>
+      <div className="head">
+        <h1>Webhooks</h1>
+        <span className="grow" />
+        {may.send && (webhooks.data?.length ?? 0) > 0 && (
+          <Link to="/webhooks/new" className="btn primary">
+            New webhook
+          </Link>
+        )}
+      </div>
+      <Loaded query={webhooks} lines={10}>
+        {(all) => (all.length === 0 ? <FirstWebhook /> : <List webhooks={all} />)}
+      </Loaded>
+    </>
+  );
+}
+
+function List({ webhooks }: { webhooks: Webhook[] }) {
+  const { q = '', show } = useSearch({ from: '/webhooks' });
+  const navigate = useNavigate({ from: '/webhooks' });
+  const attention = webhooks.filter(needsAttention).length;
+  const shown = webhooks.filter(
+    (webhook) =>
+      (show !== 'attention' || needsAttention(webhook)) &&
+      `${webhook.description ?? ''} ${webhook.url} ${webhook.id} ${webhook.event_types.join(' ')}`
+        .toLowerCase()
+        .includes(q.toLowerCase()),
+  );
+  return (
+    <>
+      <div className="filters">
+        <input
+          data-filter
+          className="filter-input"
+          type="search"
+          aria-label="Filter webhooks"
+          placeholder="Filter by name, URL or type"
+          value={q}
+          onChange={(event) =>
+            void navigate({
+              search: (now) => ({ ...now, q: event.target.value || undefined }) as never,
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
+        <Segmented
+          label="Which webhooks"
+          choices={[
+            { key: 'all', label: `All ${webhooks.length}` },
+            { key: 'attention', label: `Need attention ${attention}` },
+          ]}
+          value={show === 'attention' ? 'attention' : 'all'}
+          onChange={(key) =>
+            void navigate({
+              search: (now) => ({ ...now, show: key === 'all' ? undefined : key }) as never,
+            })
+          }
+        />
+      </div>
+      {shown.length === 0 ? (
+        <p className="soft">No webhook matches.</p>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th>Webhook</th>
+              <th className="state-col">State</th>
+              <th className="wide types-col">Event types</th>
+              <th className="wide spark-col">Last 24 h</th>
+              <th className="r rate-col">Success</th>
+              <th className="r wide rate-col">p95</th>
+              <th className="r wide time-col">Last delivery</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((webhook) => (
+              <Row key={webhook.id} webhook={webhook} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+}
+
+function Row({ webhook }: { webhook: Webhook }) {
+  return (
+    <tr>
+      <td>
+        <Link
+          className="row-link strong"
+          to="/webhooks/$webhookId"
+          params={{ webhookId: webhook.id }}
+          title={webhook.url}
+        >
+          {webhookName(webhook)}
+        </Link>
+        {webhook.description && <span className="second mono">{webhook.url}</span>}
+        {webhook.workspace_id && <span className="second">{webhook.workspace_id} only</span>}
+      </td>
+      <td>
+        <WebhookTag webhook={webhook} />
+      </td>
+      <td className="wide mono soft" title={webhook.event_types.join(', ')}>
+        {typesText(webhook.event_types)}
+      </td>
+      <WebhookDay webhookId={webhook.id} withP95 />
+      <td className="r wide soft">
+        {webhook.last_delivery_at ? <TimeAgo at={webhook.last_delivery_at} /> : 'never'}
+      </td>
+    </tr>
+  );
+}
+
+/** `all`, one type, or how many. */
+export function typesText(types: readonly string[]): string {
+  if (types.includes('*')) return 'all types';
+  return types.length === 1 ? (types[0] ?? '') : plural(types.length, 'type');
+}

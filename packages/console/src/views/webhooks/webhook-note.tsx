@@ -1,0 +1,93 @@
+import { Link } from '@tanstack/react-router';
+import type { Webhook } from '../../api/types';
+import { useNow } from '../../clock';
+import { formatMs } from '../../format';
+import { Countdown, TimeAgo } from '../../parts/time';
+import { usePermission } from '../../permission';
+
+const disabledBecause = {
+  gone: 'Its receiver responded 410 Gone.',
+  failing: 'Nothing but failures for days.',
+  manual: 'Somebody paused it.',
+};
+
+/** Why the webhook is not just active, and what to do. */
+export function WebhookNote({ webhook }: { webhook: Webhook }) {
+  return (
+    <>
+      {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
+      {webhook.status === 'disabled' && (
+        <div className={webhook.disabled_reason === 'manual' ? 'why calm' : 'why'}>
+          <b>
+            {webhook.disabled_reason === 'manual' ? 'Paused.' : 'Disabled.'}{' '}
+            {disabledBecause[webhook.disabled_reason ?? 'manual']}
+          </b>
+          <p>
+            It receives no events. Events that are recorded meanwhile make no deliveries; after you activate
+            it, replay the time it missed.
+          </p>
+        </div>
+      )}
+      {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}
+    </>
+  );
+}
+
+function Unverified({ webhook }: { webhook: Webhook }) {
+  const may = usePermission();
+  const failure = webhook.verification_failure;
+  return (
+    <div className="why warn">
+      <b>{failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'}</b>
+      <p>
+        {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}{' '}
+        Until then it receives no events.
+      </p>
+      {failure && (
+        <p className="small">
+          Tried <TimeAgo at={failure.at} />, {formatMs(failure.duration_ms)}.
+          {failure.response && (
+            <>
+              {' '}
+              The response begins <code>{failure.response.slice(0, 200)}</code>
+            </>
+          )}
+        </p>
+      )}
+      {may.send && (
+        <div className="actions">
+          <Link
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={{ tab: 'receiver' }}
+            className="btn slim"
+          >
+            Code for the receiver
+          </Link>
+          <Link
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={{ tab: 'settings' }}
+            className="btn slim"
+          >
+            Change the URL
+          </Link>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Counts the time down in which the old secret still signs. */
+function Grace({ until }: { until: string }) {
+  const now = useNow();
+  if (Date.parse(until) <= now) return null;
+  return (
+    <div className="why calm">
+      <b>
+        The old secret ends <Countdown to={until} />.
+      </b>
+      <p>Until then, requests are signed with both secrets. Give your receiver the new one before that.</p>
+    </div>
+  );
+}

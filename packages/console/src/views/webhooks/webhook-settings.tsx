@@ -1,0 +1,115 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ApiProblem } from '../../api/problem';
+import type { Webhook } from '../../api/types';
+import { changeWebhook, webhookQuery } from '../../api/webhooks';
+import { ProblemNote } from '../../parts/problem-note';
+import { ExactTime } from '../../parts/time';
+import { usePermission } from '../../permission';
+import { say } from '../../toast';
+import { DeleteButton } from './delete-button';
+import { RotateButton } from './rotate-button';
+import { changesOf, draftOf } from './webhook-fields';
+import { WebhookForm } from './webhook-form';
+
+export function WebhookSettings({ webhook }: { webhook: Webhook }) {
+  const may = usePermission();
+  return (
+    <>
+      {may.send ? <ChangeForm webhook={webhook} /> : <Facts webhook={webhook} />}
+      {may.write && (
+        <section className="danger-zone" aria-label="Secret and deletion">
+          <div>
+            <div>
+              <b>Signing secret</b>
+              <p className="soft small">Make a new one. The old one can keep signing for a while.</p>
+            </div>
+            <RotateButton webhook={webhook} />
+          </div>
+          <div>
+            <div>
+              <b>Delete</b>
+              <p className="soft small">Stops all deliveries for good.</p>
+            </div>
+            <DeleteButton webhook={webhook} />
+          </div>
+        </section>
+      )}
+    </>
+  );
+}
+
+function ChangeForm({ webhook }: { webhook: Webhook }) {
+  const client = useQueryClient();
+  const { url } = useSearch({ from: '/webhooks/$webhookId' });
+  const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  const changes = changesOf(draft, webhook);
+  const save = useMutation({
+    mutationFn: () => changeWebhook(webhook.id, changes),
+    onSuccess: (changed) => {
+      client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
+      void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      say(changed.status === 'unverified' ? 'Saved, but not verified. The reason is shown.' : 'Saved.');
+    },
+  });
+  const verifies = changes.url !== undefined && webhook.status !== 'disabled';
+  return (
+    <form
+      className="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <WebhookForm
+        draft={draft}
+        onChange={setDraft}
+        problem={save.error instanceof ApiProblem ? save.error : undefined}
+        canChooseWorkspace={false}
+      />
+      {verifies && (
+        <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
+      )}
+      {save.error && <ProblemNote error={save.error} />}
+      <div className="actions">
+        <button
+          type="submit"
+          className="btn primary"
+          disabled={save.isPending || Object.keys(changes).length === 0 || draft.event_types.length === 0}
+        >
+          {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
+        </button>
+        {Object.keys(changes).length > 0 && (
+          <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
+            Discard
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function Facts({ webhook }: { webhook: Webhook }) {
+  const headers = Object.keys(webhook.headers ?? {});
+  return (
+    <dl className="facts">
+      <dt>URL</dt>
+      <dd className="mono">{webhook.url}</dd>
+      <dt>Name</dt>
+      <dd>{webhook.description ?? 'none'}</dd>
+      <dt>Event types</dt>
+      <dd className="mono">{webhook.event_types.join(', ')}</dd>
+      <dt>Workspace</dt>
+      <dd>{webhook.workspace_id ?? 'all of the organization'}</dd>
+      <dt>Headers</dt>
+      <dd className="mono">{headers.length > 0 ? headers.join(', ') : 'none'}</dd>
+      <dt>Rate limit</dt>
+      <dd>{webhook.rate_limit ? `${webhook.rate_limit} per second` : 'none'}</dd>
+      <dt>Created</dt>
+      <dd>
+        <ExactTime at={webhook.created_at} />
+      </dd>
+    </dl>
+  );
+}

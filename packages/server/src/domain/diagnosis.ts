@@ -1,0 +1,279 @@
+import { parseRetryAfterMs } from './delivery.js';
+import { cut, type Evidence, printable } from './evidence.js';
+import { explainTls } from './tls-diagnosis.js';
+
+/** Why an attempt failed and what to do about it, one sentence or two each. */
+export interface Diagnosis {
+  error_detail: string;
+  remedy: string;
+}
+
+/** What is known of an attempt that failed. */
+export interface FailedAttempt {
+  purpose: 'delivery' | 'test' | 'verification';
+  attemptedAt: Date;
+  /** Null if no status came. */
+  httpStatus: number | null;
+  /** Null if one did. */
+  error: string | null;
+  durationMs: number | null;
+  response: string | null;
+  /** Where the webhook leads now, for attempts without evidence. */
+  url: string;
+  evidence: Evidence | null;
+  /** The delivery ID that the receiver got, by which its logs may know the request. */
+  deliveryId?: string | undefined;
+  bodyBytes?: number | undefined;
+}
+
+const textLengthMax = 500;
+const quoteLengthMax = 120;
+const placeLengthMax = 120;
+
+/**
+ * Says what happened in a failed attempt and what to do about it. The only place that does: the API, the console, the
+ * command line and the docs show these sentences. The receiver's own words are quoted, cut and kept on one line.
+ */
+export function diagnose(attempt: FailedAttempt): Diagnosis {
+  const { error_detail, remedy } =
+    attempt.httpStatus === null ? ofError(attempt) : ofStatus(attempt, attempt.httpStatus);
+  return {
+    error_detail: cut(printable(error_detail), textLengthMax),
+    remedy: cut(printable(remedy), textLengthMax),
+  };
+}
+
+const say = (error_detail: string, remedy: string): Diagnosis => ({ error_detail, remedy });
+
+function ofError(attempt: FailedAttempt): Diagnosis {
+  const { evidence } = attempt;
+  const { host, place } = placeOf(attempt);
+  switch (attempt.error) {
+    case 'dns':
+      return say(
+        `${host} does not resolve.`,
+        'Check the host name. A new domain can take some minutes to appear.',
+      );
+    case 'connect':
+      return ofConnection(evidence?.code, place);
+    case 'tls':
+      return say(...explainTls(evidence, host, place));
+    case 'timeout': {
+      const time = secondsText(attempt.durationMs ?? 0);
+      return evidence?.code === 'connect_timeout'
+        ? say(
+            `No connection to ${place} within ${time}.`,
+            'A firewall may drop our requests: allow the addresses of the sender.',
+          )
+        : say(`No response within ${time}.`, 'Respond with 2xx first, then do the work.');
+    }
+    case 'reset':
+      return say(
+        `The connection to ${place} was closed before a response arrived.`,
+        'Check whether the receiver or a proxy in front of it crashed, restarted or limits the size of requests.',
+      );
+    case 'protocol':
+      return say(
+        `The response from ${place} was not HTTP/1.1.`,
+        'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
+      );
+    case 'blocked_address':
+      return ofBlocked(evidence, host);
+    default:
+      return say(
+        'The attempt got no response.',
+        'Check that the receiver is running and send the event again.',
+      );
+  }
+}
+
+function ofConnection(code: string | undefined, place: string): Diagnosis {
+  if (code === 'ECONNREFUSED') {
+    return say(`Nothing is listening on ${place}.`, 'Start the receiver, or correct the port in the URL.');
+  }
+  if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'EHOSTDOWN' || code === 'ENETDOWN') {
+    return say(
+      `No route leads to ${place}.`,
+      'Check that the receiver is online and that its address in DNS is current.',
+    );
+  }
+  return say(
+    `No connection to ${place} could be opened.`,
+    'Check that the receiver is running and can be reached from the internet.',
+  );
+}
+
+function ofBlocked(evidence: Evidence | null, host: string): Diagnosis {
+  if (evidence?.code === 'plain_http') {
+    return say(
+      `The URL uses http, and ${host} is not in a network that the operator allows for that.`,
+      'Use an https URL.',
+    );
+  }
+  const address = evidence?.address;
+  const remedy = 'Use a public address, or ask the operator to allow that network.';
+  if (address === undefined) return say(`${host} resolves to an address that is not public.`, remedy);
+  return address === host.replace(/^\[|\]$/g, '')
+    ? say(`${address} is not a public address.`, remedy)
+    : say(`${host} resolves to ${address}, which is not a public address.`, remedy);
+}
+
+function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
+  if (status >= 200 && status <= 299) {
+    return say(
+      `Verification needs exactly 200, and the receiver responded ${status}.`,
+      'Respond with 200 to webhook.verification.',
+    );
+  }
+  if (status >= 300 && status <= 399) return ofRedirect(attempt, status);
+  const named = ofNamedStatus(attempt, status);
+  if (named) return named;
+  if (status >= 400 && status <= 499) {
+    return say(
+      `The receiver rejected the request with ${status}${itsResponse(attempt, 'says')}.`,
+      'Check what the receiver expects of a request. Any 2xx counts as success.',
+    );
+  }
+  if (status >= 500 && status <= 599) {
+    return say(
+      `The receiver failed with ${status}${itsResponse(attempt, 'begins')}.`,
+      `Look at its logs around ${timeText(attempt.attemptedAt)}${knownAs(attempt)}.`,
+    );
+  }
+  return say(
+    `The receiver responded ${status}, which is not a status of HTTP.`,
+    'Respond with 2xx when the request is accepted.',
+  );
+}
+
+function ofNamedStatus(attempt: FailedAttempt, status: number): Diagnosis | undefined {
+  switch (status) {
+    case 401:
+    case 403:
+      return say(
+        `The receiver refused the request with ${status}${itsResponse(attempt, 'says')}.`,
+        'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.',
+      );
+    case 404:
+    case 405:
+      return say(
+        `There is no handler for POST ${placeOf(attempt).path} (status ${status}).`,
+        status === 404
+          ? 'Correct the path in the URL, or add a handler for it.'
+          : 'Accept POST requests at this path, or correct the path in the URL.',
+      );
+    case 408:
+      return say(
+        'The receiver gave up waiting for the request (status 408).',
+        'Raise the time that the receiver or its proxy allows for reading a request.',
+      );
+    case 410:
+      return attempt.purpose === 'delivery'
+        ? say(
+            'The receiver said that it is gone for good (status 410), so the webhook was disabled.',
+            'If the receiver still exists, correct its response or the URL, then activate the webhook.',
+          )
+        : say(
+            'The receiver said that it is gone for good (status 410).',
+            'If the receiver still exists, correct its response or the URL.',
+          );
+    case 413:
+      return say(
+        `The receiver takes no body ${sizeText(attempt.bodyBytes)} (status 413).`,
+        'Raise the limit for request bodies in the receiver and in any proxy in front of it.',
+      );
+    case 415:
+      return say(
+        'The receiver does not accept application/json (status 415).',
+        'Accept requests with the content type application/json.',
+      );
+    case 429:
+    case 503:
+      return ofWait(attempt, status);
+    default:
+      return undefined;
+  }
+}
+
+function ofRedirect(attempt: FailedAttempt, status: number): Diagnosis {
+  const location = attempt.evidence?.headers?.location;
+  const target = location === undefined ? undefined : targetOf(location, attempt);
+  if (target === undefined) {
+    return say(
+      `The receiver responded ${status} and did not say where to go. Redirects are not followed.`,
+      'Respond with 2xx at this URL.',
+    );
+  }
+  return say(
+    `Redirected to ${target} (status ${status}). Redirects are not followed.`,
+    'Change the URL to that address.',
+  );
+}
+
+function targetOf(location: string, attempt: FailedAttempt): string | undefined {
+  try {
+    const { href } = new URL(location, attempt.evidence?.url ?? attempt.url);
+    return cut(href, quoteLengthMax * 2);
+  } catch {
+    return undefined;
+  }
+}
+
+function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
+  const atMs = attempt.attemptedAt.getTime();
+  const waitMs = parseRetryAfterMs(attempt.evidence?.headers?.['retry-after'], atMs);
+  const until = waitMs === undefined ? undefined : new Date(atMs + waitMs);
+  const isTime = until !== undefined && !Number.isNaN(until.getTime()) && until.getUTCFullYear() < 10_000;
+  const detail = isTime
+    ? `The receiver asked us to wait until ${timeText(until)} (status ${status}).`
+    : `The receiver ${status === 429 ? 'gets more requests than it takes' : 'is not available'} (status ${status}).`;
+  if (attempt.purpose === 'verification') {
+    return say(detail, 'Verify the webhook again then, or raise the capacity of the receiver.');
+  }
+  return say(
+    detail,
+    'Nothing: we try again. If it lasts, raise the capacity of the receiver or set a rate limit for this webhook.',
+  );
+}
+
+interface Place {
+  host: string;
+  /** Host and port. */
+  place: string;
+  path: string;
+}
+
+function placeOf({ evidence, url }: FailedAttempt): Place {
+  const { hostname, port, protocol, pathname } = new URL(evidence?.url ?? url);
+  const host = cut(hostname, placeLengthMax);
+  const usualPort = protocol === 'http:' ? '80' : '443';
+  return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
+}
+
+/** Quotes the response: a page is known by its title. */
+function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
+  const text = printable(response ?? '');
+  const isPage = text.startsWith('<');
+  const quoted = isPage ? printable(/<title[^>]*>([^<]+)/i.exec(text)?.[1] ?? '') : text;
+  const words = cut(quoted.replace(/[.\s]+$/, ''), quoteLengthMax);
+  return words === '' ? '' : `; its response ${verb} "${words}"`;
+}
+
+function knownAs({ deliveryId }: FailedAttempt): string {
+  return deliveryId === undefined ? '' : `; the request had X-Service-Delivery ${deliveryId}`;
+}
+
+function sizeText(bytes: number | undefined): string {
+  if (bytes === undefined) return 'of this size';
+  return bytes < 1_000 ? `of ${bytes} bytes` : `of ${Math.round(bytes / 1_000)} kB`;
+}
+
+function secondsText(ms: number): string {
+  return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
+}
+
+/** `16 Nov 2026 21:04:07 UTC`: whoever reads this may be anywhere, and on another day. */
+function timeText(at: Date): string {
+  const [, day, month, year, time] = at.toUTCString().split(' ');
+  return `${Number(day)} ${month} ${year} ${time} UTC`;
+}

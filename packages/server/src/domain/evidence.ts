@@ -1,0 +1,70 @@
+import type { AttemptError, FailureDetail, Outcome, RawHeaders } from './delivery.js';
+
+/** The response headers that are kept of a failed attempt: what it takes to say what went wrong. */
+const keptNames = ['content-type', 'location', 'retry-after', 'server'] as const;
+type KeptName = (typeof keptNames)[number];
+export type ResponseHeaders = Readonly<Partial<Record<KeptName, string>>>;
+
+/** What is kept of a failed attempt, beside its status, error and response. Never names an address inside the network. */
+export interface Evidence {
+  /** Where the request went, without the query. The webhook may have another URL by now. */
+  url: string;
+  headers?: ResponseHeaders;
+  /** As in `FailureDetail`. */
+  code?: string;
+  message?: string;
+  names?: string;
+  ended?: string;
+  /** Only of `blocked_address`: the address that was refused. */
+  address?: string;
+}
+
+const urlLengthMax = 300;
+const valueLengthMax = 512;
+const detailLengthMax = 200;
+
+/** Returns what is kept of an attempt that failed. */
+export function evidenceOf(outcome: Outcome, url: URL): Evidence {
+  const evidence: Evidence = { url: cut(url.origin + url.pathname, urlLengthMax) };
+  if (outcome.kind === 'answered') {
+    const headers = keptHeaders(outcome.headers);
+    if (Object.keys(headers).length > 0) evidence.headers = headers;
+  } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail));
+  return evidence;
+}
+
+/** Returns the headers that are kept, each cut to a bounded length and free of control characters. */
+export function keptHeaders(headers: RawHeaders): ResponseHeaders {
+  const kept: Partial<Record<KeptName, string>> = {};
+  for (const name of keptNames) {
+    const given = headers[name];
+    const value = Array.isArray(given) ? given[0] : given;
+    if (value !== undefined && value !== '') kept[name] = cut(printable(value), valueLengthMax);
+  }
+  return kept;
+}
+
+/** Messages of the network name addresses, so only those about TLS and HTTP are kept. */
+function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidence> {
+  const kept: Partial<Evidence> = {};
+  const { code, message, altNames, validTo, address } = detail;
+  if (code !== undefined) kept.code = short(code);
+  if (error === 'tls' || error === 'protocol') kept.message = short(message);
+  if (altNames !== undefined) kept.names = short(altNames);
+  if (validTo !== undefined) kept.ended = short(validTo);
+  if (error === 'blocked_address' && address !== undefined) kept.address = short(address);
+  return kept;
+}
+
+const short = (text: string) => cut(printable(text), detailLengthMax);
+
+/** Returns a text on one line: control characters, and what is not text at all, become spaces. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]+/gu, ' ').trim();
+}
+
+/** Returns at most `max` characters, never half of one. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}

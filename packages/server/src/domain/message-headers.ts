@@ -1,0 +1,61 @@
+import type { Reference } from './event.js';
+
+/** What a request to a receiver says of itself in its headers, beside its signatures. */
+export interface Message {
+  /** The event's id: the same on every attempt. */
+  id: string;
+  subject: Reference;
+  actor: Reference;
+  /** Absent on verifications, which belong to no delivery. */
+  delivery?: { id: string; attempt: number };
+}
+
+/** A message of which the event may be unknown to whoever looks at it. */
+export type SeenMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
+
+/** A response that is not compressed can be stored as text. */
+export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
+
+/** Adds the headers that name the subject, the actor and the delivery: names and values in turn. */
+export function addAboutHeaders(headers: string[], { subject, actor, delivery }: SeenMessage): void {
+  if (subject) headers.push('X-Service-Subject', referenceText(subject));
+  if (actor) headers.push('X-Service-Actor', referenceText(actor));
+  if (delivery) {
+    headers.push('X-Service-Delivery', delivery.id, 'X-Service-Attempt', String(delivery.attempt));
+  }
+}
+
+const visible = /^[!-~]+$/;
+
+/** `<type>/<id>`. Every way in accepts visible ASCII only; anything else could not be sent and is encoded. */
+function referenceText({ type, id }: Reference): string {
+  const text = `${type}/${id}`;
+  return visible.test(text) ? text : encodeURI(text);
+}
+
+/** A request as the API shows it: without signatures, and with null for the values of the webhook's own headers. */
+export interface ShownRequest {
+  url: string;
+  headers: Record<string, string | null>;
+  body: string | null;
+}
+
+/** Returns the headers of a request as the API shows them. */
+export function shownHeaders(
+  message: SeenMessage,
+  sent: { userAgent: string; at: Date | null; ownNames: readonly string[] },
+): Record<string, string | null> {
+  const { userAgent, at, ownNames } = sent;
+  const named = ['User-Agent', userAgent, 'webhook-id', message.id];
+  if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
+  const own = new Set(ownNames.map((name) => name.toLowerCase()));
+  const headers: Record<string, string | null> = {};
+  const flat = [...fixedHeaders, ...named];
+  addAboutHeaders(flat, message);
+  for (let index = 0; index < flat.length; index += 2) {
+    const name = flat[index]!;
+    if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;
+  }
+  for (const name of ownNames) headers[name] = null;
+  return headers;
+}

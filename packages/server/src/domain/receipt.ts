@@ -1,0 +1,23 @@
+import type { AttemptError } from './delivery.js';
+import type { ResponseHeaders } from './evidence.js';
+import type { ShownRequest } from './message-headers.js';
+
+/** What a test event led to. */
+export interface Receipt {
+  id: string;
+  webhook_id: string;
+  event_id: string;
+  event_type: string;
+  status: 'success' | 'failed';
+  http_status: number | null;
+  response_time_ms: number;
+  error: AttemptError | null;
+  attempted_at: string;
+  /** Null if it succeeded. */
+  error_detail: string | null;
+  remedy: string | null;
+  /** The beginning of the response body, as text. */
+  response: string | null;
+  response_headers: ResponseHeaders;
+  request: ShownRequest;
+}

@@ -1,0 +1,89 @@
+import type { Evidence } from './evidence.js';
+
+/** What happened, and what to do. */
+type Sentences = readonly [detail: string, remedy: string];
+
+const say = (...sentences: Sentences): Sentences => sentences;
+
+const fromAuthority = 'Use a certificate from a public authority.';
+
+/** Says why no encrypted connection could be made, and what to do about it. */
+export function explainTls(evidence: Evidence | null, host: string, place: string): Sentences {
+  const { code = '', message } = evidence ?? {};
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+      return say(`The certificate of ${host} expired${onDay(evidence?.ended)}.`, 'Renew the certificate.');
+    case 'CERT_NOT_YET_VALID':
+      return say(
+        `The certificate of ${host} is not valid yet.`,
+        'Check the clock of the server that issued it, or use the previous certificate until then.',
+      );
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+      return say(`The certificate of ${host} is self-signed.`, fromAuthority);
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+      return say(`The certificate of ${host} comes from a private authority.`, fromAuthority);
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return say(
+        `The certificate of ${host} comes from an unknown authority, or its chain is incomplete.`,
+        'Configure the server to send the full chain, including intermediate certificates.',
+      );
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return say(
+        `The certificate is for ${namesIn(evidence?.names)}, not for ${host}.`,
+        `Use a certificate that names ${host}, or correct the host in the URL.`,
+      );
+    case 'CERT_REVOKED':
+      return say(`The certificate of ${host} was revoked.`, 'Replace the certificate.');
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+    case 'ERR_SSL_HTTP_REQUEST':
+      return say(
+        `${place} speaks plain HTTP, not TLS.`,
+        'Correct the port in the URL, or turn TLS on there.',
+      );
+  }
+  if (asksForCertificate(code)) {
+    return say(
+      `${place} requires a client certificate.`,
+      'Do not require a client certificate for webhooks: requests are signed instead.',
+    );
+  }
+  if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/.test(code)) {
+    return say(`${place} offers no TLS version that is still safe.`, 'Turn on TLS 1.2 or 1.3.');
+  }
+  if (/HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS/.test(code)) {
+    return say(
+      `${place} refused the TLS handshake: it shares no cipher with us, or it requires a client certificate.`,
+      'Allow the usual ciphers of TLS 1.2 and 1.3, and do not require a client certificate.',
+    );
+  }
+  const reason = message === undefined || message === '' ? '' : `: ${message}`;
+  return say(
+    `No encrypted connection to ${place} could be made${reason}.`,
+    `Check the TLS settings and the certificate of ${host}, for example with openssl s_client.`,
+  );
+}
+
+/** A refusal that the reset of the connection overtook has the code of that reset. */
+function asksForCertificate(code: string): boolean {
+  return /ALERT_.*CERTIFICATE|^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code);
+}
+
+function onDay(validTo: string | undefined): string {
+  const at = new Date(validTo ?? Number.NaN);
+  if (Number.isNaN(at.getTime())) return '';
+  const [, day, month, year] = at.toUTCString().split(' ');
+  return ` on ${Number(day)} ${month} ${year}`;
+}
+
+/** `DNS:a.test, DNS:b.test` names hosts; two are enough to see whose certificate it is. */
+function namesIn(altNames: string | undefined): string {
+  const names = (altNames ?? '')
+    .split(', ')
+    .map((name) => name.replace(/^(DNS|IP Address):/, ''))
+    .filter((name) => name !== '');
+  if (names.length === 0) return 'another host';
+  return names.length > 2 ? `${names.slice(0, 2).join(', ')} and others` : names.join(' and ');
+}

@@ -1,0 +1,121 @@
+import type { Fault } from './fault.js';
+import { fixedHeaders } from './message-headers.js';
+import type { SecretBox } from './secret-box.js';
+
+/** A webhook's own headers, as they are given: null keeps the value that is stored. */
+export type GivenHeaders = Readonly<Record<string, string | null>>;
+export type OwnHeaders = Readonly<Record<string, string>>;
+
+/** As they are stored: encrypted, with the names beside them for those who may only read. */
+export interface SealedHeaders {
+  header_names: readonly string[];
+  headers: Buffer | null;
+}
+
+const countMax = 10;
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const nameLengthMax = 256;
+const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
+/**
+ * Belong to the connection or to this service. `Expect` asks for a response before the body, which no attempt waits
+ * for.
+ */
+const reserved =
+  /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
+
+/** Returns every fault of headers that a request gives. `canKeep`: null may stand for a stored value. */
+export function headerFaults(given: object | null, canKeep: boolean): readonly Fault[] {
+  const entries = Object.entries(given ?? {});
+  if (entries.length > countMax) {
+    return [{ pointer: '', code: 'too_many_fields', detail: `must have at most ${countMax} headers` }];
+  }
+  const seen = new Set<string>();
+  return entries.flatMap(([name, one]) => {
+    const fault = nameFault(name, seen) ?? valueFault(one, canKeep);
+    seen.add(name.toLowerCase());
+    return fault ? [{ pointer: pointerTo(name), ...fault }] : [];
+  });
+}
+
+function nameFault(name: string, seen: ReadonlySet<string>): Omit<Fault, 'pointer'> | undefined {
+  if (!token.test(name) || name.length > nameLengthMax) {
+    return {
+      code: 'invalid_header_name',
+      detail: `must be named with 1 to ${nameLengthMax} letters, digits or !#$%&'*+-.^_\`|~`,
+    };
+  }
+  if (reserved.test(name)) {
+    return { code: 'reserved_header', detail: 'is set by the service or the connection and cannot be given' };
+  }
+  if (seen.has(name.toLowerCase())) {
+    return { code: 'repeated_header', detail: 'is given twice; header names ignore case' };
+  }
+  return undefined;
+}
+
+function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | undefined {
+  if (given === null && canKeep) return undefined;
+  if (typeof given !== 'string') return { code: 'wrong_type', detail: 'must be a string' };
+  if (value.test(given)) return undefined;
+  return {
+    code: 'invalid_header_value',
+    detail: 'must be 1 to 1,024 visible ASCII characters, with spaces only between them',
+  };
+}
+
+/** Returns the faults of names that keep a stored value although there is none. */
+export function keptHeaderFaults(given: GivenHeaders, stored: OwnHeaders): readonly Fault[] {
+  const names = new Set(Object.keys(stored).map((name) => name.toLowerCase()));
+  return Object.entries(given)
+    .filter(([name, one]) => one === null && !names.has(name.toLowerCase()))
+    .map(([name]) => ({
+      pointer: pointerTo(name),
+      code: 'no_stored_value',
+      detail: 'must be a string: null keeps a stored value, and this webhook has none under this name',
+    }));
+}
+
+/** Returns the headers that replace the stored ones. */
+export function replacedHeaders(given: GivenHeaders | null, stored: OwnHeaders): OwnHeaders {
+  const byName = new Map(Object.entries(stored).map(([name, one]) => [name.toLowerCase(), one]));
+  return Object.fromEntries(
+    Object.entries(given ?? {}).flatMap(([name, one]) => {
+      const kept = one ?? byName.get(name.toLowerCase());
+      return kept === undefined ? [] : [[name, kept]];
+    }),
+  );
+}
+
+export function sealHeaders(headers: OwnHeaders, webhookId: string, secrets: SecretBox): SealedHeaders {
+  const header_names = Object.keys(headers);
+  if (header_names.length === 0) return { header_names, headers: null };
+  return { header_names, headers: secrets.seal(JSON.stringify(headers), ownerOf(webhookId)) };
+}
+
+/** Throws if no key fits. */
+export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: SecretBox): OwnHeaders {
+  return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as OwnHeaders);
+}
+
+/** Encrypts headers again, with the first key. */
+export function resealHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
+  const owner = ownerOf(webhookId);
+  return secrets.seal(secrets.open(sealed, owner), owner);
+}
+
+/** Unlike that of a secret: one cannot be passed off as the other. */
+const ownerOf = (webhookId: string) => `${webhookId} headers`;
+
+/** Returns what every request to the webhook carries: the fixed headers, unless it has its own, and its own. */
+export function constantHeaders(own: OwnHeaders): string[] {
+  const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
+  const headers: string[] = [];
+  for (let index = 0; index < fixedHeaders.length; index += 2) {
+    const name = fixedHeaders[index]!;
+    if (!names.has(name.toLowerCase())) headers.push(name, fixedHeaders[index + 1]!);
+  }
+  for (const [name, one] of Object.entries(own)) headers.push(name, one);
+  return headers;
+}
+
+const pointerTo = (name: string) => `/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -1,0 +1,156 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { idTimeMs } from '../domain/identifier.js';
+import { bindingOf, encodeCursor } from '../domain/page.js';
+import { type InputFault, Problem } from '../domain/problem.js';
+import type { Database } from '../storage/database.js';
+import { type DeliveryFilter, listDeliveries, type StoredDelivery } from '../storage/delivery-history.js';
+import { listEventDeliveries } from '../storage/event-deliveries.js';
+import { readEvent } from '../storage/events.js';
+import { deliveryBody } from './delivery-body.js';
+import { DeliverySchema, EventListQuery, ListQuery, WebhookListQuery } from './delivery-schemas.js';
+import { cursorFaults, positionOf } from './paging.js';
+import { rangeFaults, rangeOf } from './range.js';
+import { PageMeta } from './schemas.js';
+import { tenancyOf } from './tenancy.js';
+import { findWebhook } from './webhook-lookup.js';
+import { webhookParams } from './webhook-schemas.js';
+
+const pageSize = 25;
+const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
+
+/** Lists of deliveries: of everything that a token sees, of one webhook, of one event. */
+export function deliveryListRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
+  app.get<{ Querystring: ListQuery }>(
+    '/v1/deliveries',
+    {
+      config: { scopes: ['webhooks:read'], check: queryFaults },
+      schema: {
+        operationId: 'listAllDeliveries',
+        tags: ['Deliveries'],
+        summary: 'List deliveries of all webhooks',
+        description:
+          'Returns the deliveries of all webhooks that the token can see, newest first. Deliveries without an attempt ' +
+          'and those of deleted webhooks are not included.',
+        querystring: ListQuery,
+        response: { 200: DeliveryPage },
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const tenancy = tenancyOf(request.token, query);
+      return page({ ...tenancy, webhook_id: query.webhook_id }, query, bindingFor(request));
+    },
+  );
+
+  app.get<{ Querystring: Static<typeof WebhookListQuery>; Params: { webhook_id: string } }>(
+    '/v1/webhooks/:webhook_id/deliveries',
+    {
+      config: { scopes: ['webhooks:read'], check: queryFaults },
+      schema: {
+        operationId: 'listDeliveries',
+        tags: ['Deliveries'],
+        summary: 'List deliveries of a webhook',
+        description:
+          'Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included.',
+        params: webhookParams,
+        querystring: WebhookListQuery,
+        response: { 200: DeliveryPage },
+      },
+    },
+    async (request) => {
+      const { organization_id, id } = await findWebhook(database, request);
+      return page({ organization_id, webhook_id: id }, request.query, bindingFor(request));
+    },
+  );
+
+  app.get<{ Querystring: Static<typeof EventListQuery>; Params: { event_id: string } }>(
+    '/v1/events/:event_id/deliveries',
+    {
+      config: { scopes: ['events:read', 'webhooks:read'], check: queryFaults },
+      schema: {
+        operationId: 'listEventDeliveries',
+        tags: ['Deliveries'],
+        summary: 'List deliveries of an event',
+        description:
+          'Returns the deliveries of one event to all webhooks that the token can see, newest first. Deliveries before ' +
+          'their first attempt are included: they are `pending`, with 0 attempts.',
+        params: Type.Object({
+          event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+        }),
+        querystring: EventListQuery,
+        response: { 200: DeliveryPage },
+      },
+    },
+    async (request) => {
+      const { token, query } = request;
+      const { event_id: id } = request.params;
+      const workspace_id = token.workspace_id ?? undefined;
+      const key = { id, organization_id: token.organization_id, workspace_id };
+      const createdMs = idTimeMs('EVT', id);
+      const event =
+        createdMs === undefined
+          ? undefined
+          : await readEvent(database, { ...key, createdMs, oldestMs: oldestMs() });
+      if (!event) throw new Problem('not_found', 'The event does not exist, or it is too old.');
+      const binding = bindingFor(request);
+      const limit = query.limit ?? pageSize;
+      const filter = { organization_id: token.organization_id, workspace_id, event };
+      const after = positionOf(query.cursor, binding);
+      return pageBody(await listEventDeliveries(database, filter, after, limit + 1), limit, binding);
+    },
+  );
+
+  async function page(
+    of: Pick<DeliveryFilter, 'organization_id' | 'workspace_id' | 'webhook_id'>,
+    query: Static<typeof WebhookListQuery>,
+    binding: string,
+  ) {
+    const limit = query.limit ?? pageSize;
+    const { fromMs, toMs } = rangeOf(query);
+    const readableMs = oldestMs();
+    const filter: DeliveryFilter = {
+      ...of,
+      status: query.status,
+      final: query.final === undefined ? undefined : query.final === 'true',
+      event_type: query.event_type,
+      event: eventOf(query.event_id),
+      fromMs: Math.max(fromMs ?? readableMs, readableMs),
+      toMs,
+    };
+    const after = positionOf(query.cursor, binding);
+    return pageBody(await listDeliveries(database, filter, after, limit + 1), limit, binding);
+  }
+}
+
+function pageBody(rows: readonly StoredDelivery[], limit: number, binding: string) {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
+  return { data: shown.map(deliveryBody), meta: { cursor, has_more: rows.length > limit } };
+}
+
+/** An id that is none of ours has no time; no event has it either. */
+function eventOf(id: string | undefined) {
+  return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
+}
+
+/** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
+function bindingFor(request: FastifyRequest): string {
+  const query = request.query as ListQuery;
+  const params = request.params as { webhook_id?: string; event_id?: string };
+  const { status, final, event_type } = query;
+  const { fromMs: from, toMs: to } = rangeOf(query);
+  return bindingOf('deliveries', {
+    ...{ status, final, event_type, from, to, organization_id: request.token.organization_id },
+    webhook_id: params.webhook_id ?? query.webhook_id,
+    event_id: params.event_id ?? query.event_id,
+    workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
+    of: params.event_id ? 'event' : params.webhook_id ? 'webhook' : undefined,
+  });
+}
+
+function queryFaults(request: FastifyRequest): readonly InputFault[] {
+  const query = request.query as ListQuery;
+  return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(request))];
+}

@@ -1,0 +1,193 @@
+import Type, { type Static } from 'typebox';
+import { cursorParameter, limitParameter, nonEmpty, timeRange } from './schemas.js';
+import { webhookParams } from './webhook-schemas.js';
+
+export const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
+  Type.Union([schema, Type.Null()], options);
+const instant = (description: string, examples?: string[]) =>
+  Type.String({ format: 'date-time', description, ...(examples && { examples }) });
+
+const deliveredAt = '2026-11-15T09:30:00.041Z';
+
+const deliveryFields = {
+  id: Type.String({
+    pattern: '^WDLV-',
+    description: 'Delivery ID, as in `X-Service-Delivery`.',
+    examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'],
+  }),
+  webhook_id: Type.String({ pattern: '^WHK-', description: 'Webhook ID.' }),
+  event_id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
+  event_type: Type.String({ description: 'Event type.', examples: ['invoice.finalized'] }),
+  status: Type.Enum(['success', 'failed', 'pending'], {
+    examples: ['success'],
+    description:
+      '`pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set.',
+  }),
+  final: Type.Boolean({
+    description: 'Whether the delivery has ended: no attempt will follow.',
+    examples: [true],
+  }),
+  http_status: nullable(Type.Integer(), {
+    description: 'Status that the receiver returned to the latest attempt. Null if there was none.',
+    examples: [200],
+  }),
+  error: nullable(Type.String(), {
+    description:
+      'Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first.',
+    examples: [null],
+  }),
+  duration_ms: nullable(Type.Integer(), {
+    description: 'Duration of the latest attempt in milliseconds.',
+    examples: [41],
+  }),
+  attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [1] }),
+  created_at: instant('Time when the delivery was created.'),
+  delivered_at: Type.Optional(
+    instant('Only for `success`: time when the receiver responded.', [deliveredAt]),
+  ),
+  last_attempt_at: Type.Optional(instant('Only without success: time of the latest attempt.')),
+  next_attempt_at: Type.Optional(
+    nullable(Type.String({ format: 'date-time' }), {
+      description: 'Only without success: time of the next attempt. Null if there will be none.',
+    }),
+  ),
+};
+export const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' });
+
+const { delivered_at: _, ...waitingFields } = deliveryFields;
+const beforeFirst = { examples: [null] };
+/** A delivery that waits for an attempt. */
+export const WaitingDeliverySchema = Type.Object(
+  {
+    ...waitingFields,
+    status: Type.Enum(['pending', 'failed'], {
+      examples: ['pending'],
+      description: '`pending` before the first attempt, `failed` between attempts.',
+    }),
+    final: Type.Boolean({ description: 'Always false: an attempt follows.', examples: [false] }),
+    http_status: { ...deliveryFields.http_status, ...beforeFirst },
+    duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
+    attempts: { ...deliveryFields.attempts, examples: [0] },
+    next_attempt_at: instant('Time of the next attempt.'),
+  },
+  { title: 'Delivery' },
+);
+
+const responseHeaders = {
+  'content-type': Type.Optional(Type.String({ description: '`Content-Type`.' })),
+  location: Type.Optional(Type.String({ description: '`Location`.' })),
+  'retry-after': Type.Optional(Type.String({ description: '`Retry-After`.' })),
+  server: Type.Optional(Type.String({ description: '`Server`.' })),
+};
+export const ResponseHeadersSchema = Type.Object(responseHeaders, {
+  description: 'These headers of the response, if the receiver sent them.',
+  examples: [{}],
+});
+
+export const RequestSchema = Type.Object(
+  {
+    url: Type.String({ description: 'URL.', examples: ['https://example.com/webhooks'] }),
+    headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+      description: 'Headers, without signatures. The values of the headers that the webhook adds are null.',
+      examples: [
+        {
+          'Content-Type': 'application/json',
+          'Accept-Encoding': 'identity',
+          'User-Agent': 'Posthorn/0.1.0',
+          'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+          'webhook-timestamp': '1794735000',
+          'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+          'X-Service-Actor': 'user/USR-ada',
+          'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
+          'X-Service-Attempt': '1',
+          Authorization: null,
+        },
+      ],
+    }),
+    body: nullable(Type.String(), {
+      description: 'Body. Null if the token lacks `events:read`, or if the event no longer exists.',
+      examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
+    }),
+  },
+  { description: 'The request as it is sent, without signatures.' },
+);
+
+const AttemptSchema = Type.Object({
+  attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
+  attempted_at: instant('Time of the attempt.'),
+  http_status: nullable(Type.Integer(), {
+    description: 'Status that the receiver returned. Null if there was none.',
+    examples: [200],
+  }),
+  error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
+  duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
+  response: nullable(Type.String(), {
+    description: 'First 1 KiB of the response body, as text.',
+    examples: ['ok'],
+  }),
+  error_detail: Type.Optional(
+    Type.String({ description: 'Only for failed attempts: what happened, in a sentence.' }),
+  ),
+  remedy: Type.Optional(
+    Type.String({ description: 'Only for failed attempts: what to do about it, in a sentence.' }),
+  ),
+  response_headers: Type.Optional(
+    Type.Object(responseHeaders, {
+      description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
+    }),
+  ),
+});
+
+export const DeliveryDetailSchema = Type.Object(
+  {
+    ...deliveryFields,
+    attempt_log: Type.Array(AttemptSchema, { description: 'All attempts, oldest first.' }),
+    request: RequestSchema,
+  },
+  { title: 'DeliveryDetail' },
+);
+
+/** The filters of every list of deliveries. */
+const filters = {
+  status: Type.Optional(
+    Type.Enum(['success', 'failed'], {
+      description: 'Return only deliveries with this status.',
+      examples: ['failed'],
+    }),
+  ),
+  final: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description:
+        '`true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again.',
+      examples: ['false'],
+    }),
+  ),
+  event_type: nonEmpty('Return only deliveries of this event type.', ['invoice.finalized']),
+  event_id: nonEmpty('Return only deliveries of this event.', ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3']),
+  ...timeRange,
+  cursor: cursorParameter,
+  limit: limitParameter(25),
+};
+
+export const WebhookListQuery = Type.Object(filters, { additionalProperties: false });
+export const ListQuery = Type.Object(
+  {
+    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
+    workspace_id: nonEmpty('Return only deliveries of webhooks of this workspace.', ['WS-berlin']),
+    webhook_id: nonEmpty('Return only deliveries of this webhook.', ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3']),
+    ...filters,
+  },
+  { additionalProperties: false },
+);
+export type ListQuery = Static<typeof ListQuery>;
+
+export const EventListQuery = Type.Object(
+  { cursor: cursorParameter, limit: limitParameter(25) },
+  { additionalProperties: false },
+);
+
+export const deliveryParams = Type.Object({
+  ...webhookParams.properties,
+  delivery_id: Type.String({ description: 'Delivery ID.', examples: ['WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
+});
+export type DeliveryParams = { webhook_id: string; delivery_id: string };

@@ -1,0 +1,83 @@
+import type { Position } from '../domain/page.js';
+import type { Queryable } from './database.js';
+import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
+
+export interface EventDeliveriesFilter {
+  organization_id: string;
+  /** Only those of webhooks of this workspace. */
+  workspace_id: string | undefined;
+  event: { id: string; type: string; created_at: Date };
+}
+
+/**
+ * Deliveries of one event to all webhooks, newest first, strictly behind `after`: the first ones, which have the event's
+ * time, later ones, and those that have no row yet, in the memory of a node or in the backlog.
+ */
+export async function listEventDeliveries(
+  database: Queryable,
+  { organization_id, workspace_id, event }: EventDeliveriesFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<readonly StoredDelivery[]> {
+  const { rows } = await database.query<StoredDelivery>({
+    text: `
+  with visible as materialized (
+    select id from posthorn.webhooks where organization_id = $1 and ($2::text is null or workspace_id = $2)
+  ), shares as materialized (
+    select v.id as webhook_id, b.zero, b.event_zero, b.ordinals
+      from visible v
+     cross join lateral (
+           select b.zero, b.event_zero, b.ordinals
+             from posthorn.backlog b
+            where b.organization_id = $1 and b.webhook_id = v.id and b.created_at = $4 and b.head = substr($3, 5, 16)
+            offset 0) b
+     union all
+    select s.webhook_id, s.zero, h.event_zero, s.ordinals
+      from posthorn.handoffs h
+     cross join posthorn.shares(h) s
+      join visible v on v.id = s.webhook_id
+     where h.head = substr($3, 5, 16) and s.organization_id = $1
+  ), settled as (
+    select d.*
+      from visible v
+     cross join lateral (
+           select ${deliveryColumns}
+             from posthorn.deliveries
+            where organization_id = $1 and webhook_id = v.id and created_at = $4 and event_id = $3
+            offset 0) d
+     union all
+    select ${deliveryColumns}
+      from posthorn.deliveries
+     -- Said in a way no index can serve: the way in is the event.
+     where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
+       and coalesce(webhook_id, '') in (select id from visible)
+  ), open as (
+    select posthorn.numbered('WDLV-', substr($3, 5, 16), s.zero + o.ordinal) as id, s.webhook_id
+      from shares s
+     cross join unnest(s.ordinals) as o (ordinal)
+     where s.event_zero + o.ordinal = posthorn.number_of($3)
+  )
+  select *
+    from (select * from settled where status <> 'cancelled'
+           union all
+          select o.id, o.webhook_id, $3, $5, $4, 'pending', 0::smallint, $4, null, null, null, null, $4
+            from open o
+           where not exists (select from posthorn.deliveries d
+                              where d.organization_id = $1 and d.webhook_id = o.webhook_id and d.created_at = $4
+                                and d.id = o.id)) d
+   where $6::timestamptz is null or (created_at, id) < ($6, $7)
+   order by created_at desc, id desc
+   limit $8`,
+    values: [
+      organization_id,
+      workspace_id ?? null,
+      event.id,
+      event.created_at,
+      event.type,
+      after ? new Date(after.atMs) : null,
+      after?.id ?? null,
+      limit,
+    ],
+  });
+  return rows;
+}

@@ -1,0 +1,288 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { attemptErrors, type Outcome } from '../../src/domain/delivery.js';
+import { diagnose, type FailedAttempt } from '../../src/domain/diagnosis.js';
+import { type Evidence, evidenceOf } from '../../src/domain/evidence.js';
+
+const url = 'https://hooks.acme.test/orders';
+const attemptedAt = new Date('2026-11-16T20:41:07.120Z');
+
+function said(fields: Partial<FailedAttempt>, evidence: Partial<Evidence> = {}) {
+  const { error_detail, remedy } = diagnose({
+    ...{ purpose: 'delivery', attemptedAt, url, durationMs: 10_003, httpStatus: null, error: null },
+    ...{ response: null, evidence: { url, ...evidence }, ...fields },
+  });
+  return [error_detail, remedy];
+}
+
+describe('without a status', () => {
+  test.each<[string, Partial<Evidence>, string, string]>([
+    ['dns', {}, 'hooks.acme.test does not resolve.', 'Check the host name.'],
+    [
+      'connect',
+      { code: 'ECONNREFUSED' },
+      'Nothing is listening on hooks.acme.test:443.',
+      'Start the receiver',
+    ],
+    [
+      'connect',
+      { code: 'EHOSTUNREACH' },
+      'No route leads to hooks.acme.test:443.',
+      'Check that the receiver',
+    ],
+    ['connect', {}, 'No connection to hooks.acme.test:443 could be opened.', 'Check that the receiver'],
+    [
+      'timeout',
+      { code: 'connect_timeout' },
+      'No connection to hooks.acme.test:443 within 10 s.',
+      'A firewall',
+    ],
+    ['timeout', {}, 'No response within 10 s.', 'Respond with 2xx first, then do the work.'],
+    [
+      'reset',
+      {},
+      'The connection to hooks.acme.test:443 was closed before a response arrived.',
+      'Check whether',
+    ],
+    ['protocol', {}, 'The response from hooks.acme.test:443 was not HTTP/1.1.', 'Check that the port'],
+    [
+      'blocked_address',
+      { code: 'blocked_address', address: '10.0.0.5' },
+      'hooks.acme.test resolves to 10.0.0.5, which is not a public address.',
+      'Use a public address',
+    ],
+    [
+      'blocked_address',
+      { code: 'plain_http', address: '93.184.216.34' },
+      'The URL uses http',
+      'Use an https URL.',
+    ],
+    [
+      'tls',
+      { code: 'CERT_HAS_EXPIRED', ended: 'Nov  3 00:00:00 2026 GMT' },
+      'The certificate of hooks.acme.test expired on 3 Nov 2026.',
+      'Renew the certificate.',
+    ],
+    ['tls', { code: 'CERT_HAS_EXPIRED' }, 'The certificate of hooks.acme.test expired.', 'Renew'],
+    [
+      'tls',
+      { code: 'CERT_NOT_YET_VALID' },
+      'The certificate of hooks.acme.test is not valid yet.',
+      'Check the clock',
+    ],
+    ['tls', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, 'is self-signed.', 'from a public authority'],
+    [
+      'tls',
+      { code: 'SELF_SIGNED_CERT_IN_CHAIN' },
+      'comes from a private authority.',
+      'from a public authority',
+    ],
+    ['tls', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }, 'its chain is incomplete.', 'the full chain'],
+    [
+      'tls',
+      { code: 'ERR_TLS_CERT_ALTNAME_INVALID', names: 'DNS:other.test' },
+      'The certificate is for other.test, not for hooks.acme.test.',
+      'Use a certificate that names hooks.acme.test',
+    ],
+    ['tls', { code: 'CERT_REVOKED' }, 'was revoked.', 'Replace the certificate.'],
+    [
+      'tls',
+      { code: 'ERR_SSL_WRONG_VERSION_NUMBER' },
+      'hooks.acme.test:443 speaks plain HTTP',
+      'Correct the port',
+    ],
+    [
+      'tls',
+      { code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' },
+      'requires a client certificate.',
+      'Do not require',
+    ],
+    ['tls', { code: 'ECONNRESET' }, 'requires a client certificate.', 'Do not require'],
+    ['tls', { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' }, 'no TLS version that is still safe', 'TLS 1.2'],
+    [
+      'tls',
+      { code: 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE' },
+      'refused the TLS handshake',
+      'the usual ciphers',
+    ],
+    [
+      'tls',
+      { code: 'ERR_SSL_X', message: 'bad record mac' },
+      'could be made: bad record mac.',
+      'Check the TLS settings',
+    ],
+  ])('%s %j', (error, evidence, detail, remedy) => {
+    const [happened, todo] = said({ error }, evidence);
+    expect(happened).toContain(detail);
+    expect(todo).toContain(remedy);
+  });
+});
+
+describe('with a status', () => {
+  test.each<[number, Partial<FailedAttempt>, Partial<Evidence>, string, string]>([
+    [
+      302,
+      {},
+      { headers: { location: '/new' } },
+      'Redirected to https://hooks.acme.test/new',
+      'Change the URL',
+    ],
+    [
+      301,
+      {},
+      { headers: { location: 'https://b.test/x' } },
+      'Redirected to https://b.test/x',
+      'Change the URL',
+    ],
+    [302, {}, {}, 'did not say where to go', 'Respond with 2xx at this URL.'],
+    [
+      400,
+      { response: 'missing field' },
+      {},
+      'rejected the request with 400; its response says "missing field".',
+      'expects',
+    ],
+    [
+      401,
+      { response: '{"error":"no"}' },
+      {},
+      'refused the request with 401; its response says "{"error":"no"}".',
+      'raw body',
+    ],
+    [403, {}, {}, 'The receiver refused the request with 403.', 'the secret of this webhook'],
+    [404, {}, {}, 'There is no handler for POST /orders', 'Correct the path'],
+    [405, {}, {}, 'There is no handler for POST /orders', 'Accept POST'],
+    [408, {}, {}, 'gave up waiting', 'Raise the time'],
+    [410, {}, {}, 'gone for good (status 410), so the webhook was disabled.', 'activate the webhook'],
+    [
+      410,
+      { purpose: 'test' },
+      {},
+      'The receiver said that it is gone for good (status 410).',
+      'correct its response',
+    ],
+    [413, { bodyBytes: 212_400 }, {}, 'The receiver takes no body of 212 kB', 'Raise the limit'],
+    [415, {}, {}, 'does not accept application/json', 'Accept requests'],
+    [
+      429,
+      {},
+      { headers: { 'retry-after': '1380' } },
+      'asked us to wait until 16 Nov 2026 21:04:07 UTC',
+      'Nothing',
+    ],
+    [
+      503,
+      {},
+      { headers: { 'retry-after': 'Mon, 16 Nov 2026 22:00:00 GMT' } },
+      'wait until 16 Nov 2026 22:00:00 UTC',
+      'set a rate limit',
+    ],
+    [503, {}, {}, 'The receiver is not available (status 503).', 'raise the capacity'],
+    [429, { purpose: 'verification' }, {}, 'more requests than it takes', 'Verify the webhook again'],
+    [
+      500,
+      { response: '<html><title>Oops &amp; more</title>', deliveryId: 'WDLV-1' },
+      {},
+      'The receiver failed with 500; its response begins "Oops &amp; more".',
+      'Look at its logs around 16 Nov 2026 20:41:07 UTC; the request had X-Service-Delivery WDLV-1.',
+    ],
+    [599, {}, {}, 'The receiver failed with 599.', 'Look at its logs'],
+    [777, {}, {}, 'responded 777, which is not a status of HTTP', 'Respond with 2xx'],
+    [
+      204,
+      { purpose: 'verification' },
+      {},
+      'Verification needs exactly 200',
+      'Respond with 200 to webhook.verification.',
+    ],
+  ])('%i %j %j', (httpStatus, fields, evidence, detail, remedy) => {
+    const [happened, todo] = said({ httpStatus, ...fields }, evidence);
+    expect(happened).toContain(detail);
+    expect(todo).toContain(remedy);
+  });
+});
+
+test('an attempt from before evidence was kept is explained with the URL of the webhook', () => {
+  expect(said({ error: 'dns', evidence: null })[0]).toBe('hooks.acme.test does not resolve.');
+});
+
+const anyText = fc.string({ unit: 'binary', maxLength: 2_000 });
+const anyHeaders = fc.dictionary(
+  fc.constantFrom('content-type', 'location', 'retry-after', 'server', 'set-cookie'),
+  fc.oneof(anyText, fc.array(anyText, { maxLength: 3 })),
+);
+const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
+  fc.record({
+    kind: fc.constant('answered' as const),
+    httpStatus: fc.integer({ min: 200, max: 999 }),
+    durationMs: fc.nat(),
+    response: fc.option(anyText),
+    headers: anyHeaders,
+    retryAfterMs: fc.constant(undefined),
+  }),
+  fc.record({
+    kind: fc.constant('unanswered' as const),
+    error: fc.constantFrom(...attemptErrors),
+    durationMs: fc.nat(),
+    detail: fc.option(
+      fc.record({
+        ...{ code: fc.option(anyText, { nil: undefined }), message: anyText },
+        altNames: fc.option(anyText, { nil: undefined }),
+        validTo: fc.option(anyText, { nil: undefined }),
+        address: fc.option(anyText, { nil: undefined }),
+      }),
+      { nil: undefined },
+    ),
+  }),
+);
+
+const inOneLine = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]+$/u;
+
+describe('whatever a receiver does', () => {
+  test('both sentences are there, on one line, and of bounded length', () => {
+    fc.assert(
+      fc.property(
+        ...[anyOutcome, fc.webUrl({ validSchemes: ['https', 'http'], withQueryParameters: true })],
+        fc.constantFrom('delivery' as const, 'test' as const, 'verification' as const),
+        fc.date({ noInvalidDate: true }),
+        (outcome, where, purpose, at) => {
+          const isAnswered = outcome.kind === 'answered';
+          const { error_detail, remedy } = diagnose({
+            ...{ purpose, attemptedAt: at, url: where, durationMs: outcome.durationMs },
+            httpStatus: isAnswered ? outcome.httpStatus : null,
+            error: isAnswered ? null : outcome.error,
+            response: isAnswered ? outcome.response : null,
+            evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
+          });
+          for (const text of [error_detail, remedy]) {
+            expect(text).toMatch(inOneLine);
+            expect(text.length).toBeLessThanOrEqual(500);
+          }
+        },
+      ),
+    );
+  });
+
+  test('what is kept of it can be stored, is small, and has only the headers that explain something', () => {
+    fc.assert(
+      fc.property(anyOutcome, (outcome) => {
+        const evidence = evidenceOf(outcome, new URL(url));
+        const text = JSON.stringify(evidence);
+        expect(text.length).toBeLessThan(6_000);
+        expect(text.isWellFormed() && !text.includes('\\u0000') && !/\\ud[89a-f]/i.test(text)).toBe(true);
+        expect(evidence.headers ?? {}).not.toHaveProperty('set-cookie');
+      }),
+    );
+  });
+
+  test('no message of the network is kept, which could name an address', () => {
+    for (const error of ['dns', 'connect', 'timeout', 'reset', 'blocked_address'] as const) {
+      const detail = {
+        ...{ code: 'E', message: 'connect ECONNREFUSED 10.0.0.5:443' },
+        ...{ altNames: undefined, validTo: undefined, address: undefined },
+      };
+      const kept = evidenceOf({ kind: 'unanswered', error, durationMs: 1, detail }, new URL(url));
+      expect(JSON.stringify(kept)).not.toContain('10.0.0.5');
+    }
+  });
+});

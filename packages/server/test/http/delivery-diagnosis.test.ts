@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { type Answering, babbles, hangs, resets, startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService({
+  ...{ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h', POSTHORN_DELIVERY_TIMEOUT: '1s' },
+});
+
+const detailOf = (tenant: Tenant, { webhook_id, id }: { webhook_id: string; id: string }) =>
+  tenant.data('GET', `/v1/webhooks/${webhook_id}/deliveries/${id}`);
+
+async function failedWith(answering: Answering, fields: Record<string, unknown> = {}) {
+  const tenant = await newTenant(service);
+  const { receiver, webhook } = await tenant.connect(answering, fields);
+  const event = await tenant.record();
+  const [delivery] = await tenant.settled(webhook);
+  return { tenant, receiver, webhook, event, detail: await detailOf(tenant, delivery) };
+}
+
+describe.concurrent('a failed attempt', () => {
+  it.each<[string, Answering, string, string]>([
+    ['closes the connection', resets, 'was closed before a response arrived', 'Check whether the receiver'],
+    ['does not speak HTTP', babbles, 'was not HTTP/1.1', 'Check that the port'],
+    ['does not respond', hangs, 'No response within 1 s.', 'Respond with 2xx first'],
+    ['responds 404', 404, 'There is no handler for POST /hook', 'Correct the path'],
+    [
+      'responds 500',
+      { status: 500, body: 'out of luck' },
+      'its response begins "out of luck"',
+      'Look at its logs',
+    ],
+  ])('of a receiver that %s says what happened and what to do', async (_name, answering, detail, remedy) => {
+    const [attempt] = (await failedWith(answering)).detail.attempt_log;
+    expect(attempt.error_detail).toContain(detail);
+    expect(attempt.remedy).toContain(remedy);
+  });
+
+  it('of a receiver that is down says on which port nothing listens', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const { host } = new URL(receiver.url);
+    await receiver.close();
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const [attempt] = (await detailOf(tenant, delivery)).attempt_log;
+    expect(attempt.error_detail).toBe(`Nothing is listening on ${host}.`);
+  });
+
+  it('keeps the headers that explain it, bounded, and no others', async () => {
+    const { detail } = await failedWith({
+      status: 302,
+      headers: {
+        ...{
+          location: 'https://elsewhere.test/hook',
+          server: `nginx/${'9'.repeat(2_000)}`,
+          'set-cookie': 'secret=1',
+        },
+        ...{ 'content-type': 'text/plain', 'retry-after': '120' },
+      },
+    });
+    const [attempt] = detail.attempt_log;
+    expect(attempt.response_headers).toEqual({
+      ...{ 'content-type': 'text/plain', location: 'https://elsewhere.test/hook', 'retry-after': '120' },
+      server: expect.stringMatching(/^nginx\/9+…$/),
+    });
+    expect(attempt.response_headers.server.length).toBeLessThanOrEqual(512);
+    expect(attempt.error_detail).toContain('Redirected to https://elsewhere.test/hook');
+  });
+
+  it('is explained as it was, although the webhook leads elsewhere by now and other attempts followed', async () => {
+    const { tenant, receiver, webhook, detail } = await failedWith(404);
+    const { host } = new URL(receiver.url);
+    await receiver.close();
+    await tenant.bringForward(webhook);
+    await tenant.settled(webhook, 1, (one) => one.attempts === 2);
+    const elsewhere = await startReceiver();
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
+    await tenant.bringForward(webhook);
+    const [done] = await tenant.settled(webhook, 1, (one) => one.final);
+    const { attempt_log: log } = await detailOf(tenant, done);
+    expect(log[0]).toEqual(detail.attempt_log[0]);
+    expect(log[1].error_detail).toBe(`Nothing is listening on ${host}.`);
+    expect(log[2]).not.toHaveProperty('error_detail');
+  });
+});
+
+describe.concurrent('the request of a delivery', () => {
+  it('is shown as it is sent, without signatures and the values of its own headers', async () => {
+    const { receiver, detail, event } = await failedWith(500, { headers: { 'X-Key': 'very-secret-value' } });
+    const { headers, body } = receiver.deliveries.last;
+    expect(detail.request).toEqual({
+      url: receiver.url,
+      headers: {
+        'Content-Type': 'application/json',
+        'Accept-Encoding': 'identity',
+        'User-Agent': headers['user-agent'],
+        'webhook-id': event.id,
+        'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
+        'X-Service-Subject': headers['x-service-subject'],
+        'X-Service-Actor': headers['x-service-actor'],
+        'X-Service-Delivery': detail.id,
+        'X-Service-Attempt': '1',
+        'X-Key': null,
+      },
+      body: body.toString(),
+    });
+    expect(headers['x-key']).toBe('very-secret-value');
+    expect(JSON.stringify(detail)).not.toMatch(/very-secret-value|sha256=|v1,/);
+  });
+
+  it('hides what is of the event from a token that may not read events', async () => {
+    const { tenant, detail } = await failedWith(500);
+    const reader = await newTenant(service, {
+      ...{ organization_id: tenant.organization, scopes: ['webhooks:read'] },
+    });
+    const { request, ...rest } = await detailOf(reader, detail);
+    expect(request.body).toBeNull();
+    expect(Object.keys(request.headers)).not.toContain('X-Service-Subject');
+    expect(rest.attempt_log).toEqual(detail.attempt_log);
+  });
+});
+
+describe.concurrent('a test', () => {
+  it('that failed says what happened, with response, response headers and request', async () => {
+    const tenant = await newTenant(service);
+    const refusal = { status: 401, body: 'bad signature', headers: { 'content-type': 'text/plain' } };
+    const { receiver, webhook } = await tenant.connect(refusal, {
+      headers: { 'X-Key': 'very-secret-value' },
+    });
+    const path = `/v1/webhooks/${webhook.id}/test`;
+    const receipt = await tenant.data('POST', path, { event_type: 'invoice.paid' });
+    const { headers, body } = receiver.deliveries.last;
+    expect(receipt).toMatchObject({
+      ...{ status: 'failed', http_status: 401, response: 'bad signature' },
+      response_headers: { 'content-type': 'text/plain' },
+      error_detail: 'The receiver refused the request with 401; its response says "bad signature".',
+      remedy: expect.stringContaining('raw body'),
+      request: { url: receiver.url, body: body.toString() },
+    });
+    expect(receipt.request.headers).toMatchObject({
+      ...{ 'X-Key': null, 'X-Service-Attempt': '1', 'X-Service-Actor': 'user/USR-test' },
+    });
+    expect(headers).toMatchObject({ 'x-key': 'very-secret-value', 'x-service-actor': 'user/USR-test' });
+    expect(JSON.stringify(receipt)).not.toMatch(/very-secret-value|sha256=|v1,/);
+  });
+});

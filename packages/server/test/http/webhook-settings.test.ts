@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import { startReceiver } from '../support/receiver.js';
+import { startTestService } from '../support/service.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const service = await startTestService();
+
+const patch = (tenant: Tenant, webhook: { id: string }, body: unknown) =>
+  tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body });
+const read = (tenant: Tenant, webhook: { id: string }) => tenant.data('GET', `/v1/webhooks/${webhook.id}`);
+const value = 'Bearer very secret value';
+
+/** A new event's request, as the receiver gets it. */
+async function sent(tenant: Tenant, receiver: { deliveries: { next: () => Promise<{ headers: object }> } }) {
+  const next = receiver.deliveries.next();
+  await tenant.record();
+  return (await next).headers;
+}
+
+describe.concurrent('description and rate_limit', () => {
+  it('are returned as they were given, changed by PATCH, and removed with null', async () => {
+    const tenant = await newTenant(service);
+    const given = { description: 'Orders – EU <b>\n"x" 🚚', rate_limit: 1_000 };
+    const { webhook } = await tenant.connect(200, given);
+    expect(webhook).toMatchObject(given);
+    expect(await read(tenant, webhook)).toMatchObject(given);
+    expect((await tenant.data('GET', '/v1/webhooks'))[0]).toMatchObject(given);
+    const { body } = await patch(tenant, webhook, { description: '', rate_limit: 1 });
+    expect(body.data).toMatchObject({ description: '', rate_limit: 1, status: 'active' });
+    await patch(tenant, webhook, { description: null });
+    expect(await read(tenant, webhook)).toMatchObject({ description: null, rate_limit: 1 });
+  });
+
+  it.each([
+    ['description', 'x'.repeat(257)],
+    ['description', 7],
+    ['description', 'a\0b'],
+    ['rate_limit', 0],
+    ['rate_limit', 1_001],
+    ['rate_limit', 1.5],
+    ['rate_limit', '5'],
+    ['headers', []],
+    ['headers', 'X-A: 1'],
+  ])('%s %j is 422, on creation and change', async (field, wrong) => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    for (const { status, body } of [
+      await tenant.create({ url: receiver.url, [field]: wrong }),
+      await patch(tenant, webhook, { [field]: wrong }),
+    ]) {
+      expect([status, body.errors.map(({ pointer }: { pointer: string }) => pointer)]).toEqual([
+        422,
+        [`/${field}`],
+      ]);
+    }
+  });
+
+  it('accept the longest description, counted in characters', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect(200, { description: '🚚'.repeat(256) });
+    expect((await read(tenant, webhook)).description).toBe('🚚'.repeat(256));
+  });
+});
+
+describe.concurrent('rate_limit', () => {
+  it('is how many requests a second a webhook gets, but for the first few', async () => {
+    const tenant = await newTenant(service);
+    const { receiver } = await tenant.connect(200, { rate_limit: 20 });
+    const { webhook: free } = await tenant.connect();
+    const startedMs = performance.now();
+    await Promise.all(Array.from({ length: 30 }, () => tenant.record()));
+    await tenant.settled(free, 30);
+    await receiver.deliveries.nth(30);
+    // Eight may begin before the limit is known, and 50 ms are made up for.
+    expect(performance.now() - startedMs).toBeGreaterThan((30 - 8 - 1) * 50 - 50);
+  });
+});
+
+describe.concurrent('headers', () => {
+  it('are sent with verification, deliveries and tests, and never returned', async () => {
+    const tenant = await newTenant(service);
+    const headers = { Authorization: value, 'X-~tenant': 'a b' };
+    const { receiver, webhook } = await tenant.connect(200, { headers });
+    const wire = { authorization: value, 'x-~tenant': 'a b' };
+    expect(receiver.verifications.last.headers).toMatchObject(wire);
+    expect(await sent(tenant, receiver)).toMatchObject(wire);
+    const receipt = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, {
+      body: { event_type: 'invoice.paid' },
+    });
+    expect(receiver.deliveries.last.headers).toMatchObject(wire);
+    const names = { Authorization: null, 'X-~tenant': null };
+    expect(webhook.headers).toEqual(names);
+    const shown = [await read(tenant, webhook), await tenant.data('GET', '/v1/webhooks'), receipt.body];
+    expect(shown[0].headers).toEqual(names);
+    expect(JSON.stringify(shown)).not.toContain(value);
+  });
+
+  it('are encrypted at rest', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect(200, { headers: { 'X-Key': value } });
+    const { rows } = await service.database.query<{ headers: Buffer }>({
+      text: 'select headers from posthorn.webhooks where id = $1',
+      values: [webhook.id],
+    });
+    expect(rows[0]!.headers.toString('latin1')).not.toContain('very secret');
+  });
+
+  it('are replaced as a whole by PATCH; null keeps a value, {} and null remove all', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(200, { headers: { 'X-One': 'one', 'X-Two': 'two' } });
+    const { body } = await patch(tenant, webhook, { headers: { 'x-one': null, 'X-Three': 'three' } });
+    expect(body.data.headers).toEqual({ 'x-one': null, 'X-Three': null });
+    const kept = await sent(tenant, receiver);
+    expect(kept).toMatchObject({ 'x-one': 'one', 'x-three': 'three' });
+    expect(kept).not.toHaveProperty('x-two');
+    await patch(tenant, webhook, { description: 'another change' });
+    expect(await sent(tenant, receiver)).toMatchObject({ 'x-one': 'one' });
+    for (const none of [{}, null]) {
+      await patch(tenant, webhook, { headers: { 'X-One': 'one' } });
+      expect((await patch(tenant, webhook, { headers: none })).body.data.headers).toEqual({});
+      expect(await sent(tenant, receiver)).not.toHaveProperty('x-one');
+    }
+  });
+
+  it('that are new are sent with the verification of a new URL', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const elsewhere = await startReceiver();
+    await patch(tenant, webhook, { url: elsewhere.url, headers: { 'X-Key': value } });
+    expect(elsewhere.verifications.last.headers).toMatchObject({ 'x-key': value });
+  });
+
+  it('replace Accept-Encoding if they name it', async () => {
+    const tenant = await newTenant(service);
+    const { receiver } = await tenant.connect(200, { headers: { 'accept-encoding': 'gzip' } });
+    expect(await sent(tenant, receiver)).toMatchObject({ 'accept-encoding': 'gzip' });
+  });
+
+  it('of ten names and 1,024 characters are accepted', async () => {
+    const tenant = await newTenant(service);
+    const headers = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`X-${n}`, 'v'.repeat(1_024)]));
+    const { receiver } = await tenant.connect(200, { headers });
+    expect(await sent(tenant, receiver)).toMatchObject({ 'x-9': 'v'.repeat(1_024) });
+  });
+
+  it.each<[string, unknown]>([
+    ['/headers', Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`X-${n}`, 'v']))],
+    ['/headers/Host', { Host: 'a' }],
+    ['/headers/content-type', { 'content-type': 'a' }],
+    ['/headers/Content-Whatever', { 'Content-Whatever': 'a' }],
+    ['/headers/USER-AGENT', { 'USER-AGENT': 'a' }],
+    ['/headers/webhook-id', { 'webhook-id': 'a' }],
+    ['/headers/X-Service-Foo', { 'X-Service-Foo': 'a' }],
+    ['/headers/Connection', { Connection: 'a' }],
+    ['/headers/Transfer-Encoding', { 'Transfer-Encoding': 'a' }],
+    ['/headers/TE', { TE: 'a' }],
+    ['/headers/Upgrade', { Upgrade: 'a' }],
+    ['/headers/Proxy-Authorization', { 'Proxy-Authorization': 'a' }],
+    ['/headers/Expect', { Expect: '100-continue' }],
+    ['/headers/', { '': 'a' }],
+    ['/headers/a b', { 'a b': 'a' }],
+    ['/headers/a~1b', { 'a/b': 'a' }],
+    ['/headers/ü', { ü: 'a' }],
+    ['/headers/x-a', { 'X-A': 'a', 'x-a': 'b' }],
+    ['/headers/X-A', { 'X-A': '' }],
+    ['/headers/X-A', { 'X-A': ' a' }],
+    ['/headers/X-A', { 'X-A': 'a ' }],
+    ['/headers/X-A', { 'X-A': 'a\tb' }],
+    ['/headers/X-A', { 'X-A': 'a\r\nX-B: b' }],
+    ['/headers/X-A', { 'X-A': 'ü' }],
+    ['/headers/X-A', { 'X-A': 'v'.repeat(1_025) }],
+    ['/headers/X-A', { 'X-A': 7 }],
+    ['/headers/X-A', { 'X-A': null }],
+  ])(
+    'with a fault at %s are 422, on creation and change, and nothing is repeated',
+    async (pointer, headers) => {
+      const tenant = await newTenant(service);
+      const { receiver, webhook } = await tenant.connect();
+      for (const { status, body } of [
+        await tenant.create({ url: receiver.url, headers }),
+        await patch(tenant, webhook, { headers }),
+      ]) {
+        expect([status, body.errors.map((fault: { pointer: string }) => fault.pointer)]).toEqual([
+          422,
+          [pointer],
+        ]);
+      }
+      expect((await read(tenant, webhook)).headers).toEqual({});
+    },
+  );
+
+  it('leave their names in the audit log, and that a value changed, but no value', async () => {
+    const tenant = await newTenant(service, {
+      scopes: ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'],
+    });
+    const { webhook } = await tenant.connect(200, { headers: { 'X-Key': value }, description: 'first' });
+    await patch(tenant, webhook, { headers: { 'X-Key': `${value} 2` }, description: 'second' });
+    await patch(tenant, webhook, { rate_limit: 5 });
+    await patch(tenant, webhook, { headers: {} });
+    const entries = await tenant.data('GET', `/v1/audit-logs?organization_id=${tenant.organization}`);
+    const names = ['X-Key'];
+    expect(entries.map(({ changes }: { changes: object }) => changes)).toMatchObject([
+      { headers: { from: names, to: null } },
+      { rate_limit: { from: null, to: 5 } },
+      { headers: { from: names, to: names }, description: { from: 'first', to: 'second' } },
+      { headers: { from: null, to: names }, description: { from: null, to: 'first' } },
+    ]);
+    expect(JSON.stringify(entries)).not.toContain(value);
+  });
+});
