@@ -162,7 +162,8 @@ describe('the packages', () => {
   const mayImport: Record<string, readonly string[]> = {
     receiver: [],
     demo: ['@posthorn/receiver'],
-    server: ['@posthorn/receiver', '@posthorn/demo'],
+    console: [],
+    server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console'],
   };
 
   const importsOfPackage = (name: string) => {

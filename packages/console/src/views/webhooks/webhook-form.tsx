@@ -104,7 +104,7 @@ interface InputProps {
   'aria-invalid': boolean;
 }
 
-export function Field({
+function Field({
   label,
   hint,
   fault,
