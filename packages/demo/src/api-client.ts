@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 
-/** An answer other than 2xx. */
+/** A response other than 2xx. */
 export class Refused extends Error {
   override name = 'Refused';
   readonly status: number;
@@ -16,7 +16,7 @@ const timeoutMs = 30_000;
 const triesMax = 5;
 const waitSecondsMax = 30;
 
-/** One listener of the service, spoken to over HTTP as its users do. */
+/** Talks to one listener of the service over HTTP, as its users do. */
 export class ApiClient {
   readonly #agent: Agent;
   readonly #baseUrl: string;
@@ -25,11 +25,11 @@ export class ApiClient {
   constructor(baseUrl: string, token: string, connections: number) {
     this.#baseUrl = baseUrl;
     this.#token = token;
-    // The timeout of bodies is also that of a tail, which says something every 15 s.
+    // The body timeout also applies to a tail, which sends something every 15 s.
     this.#agent = new Agent({ connections, headersTimeout: timeoutMs, bodyTimeout: 2 * timeoutMs });
   }
 
-  /** The body of a 2xx. Where the service says when to come back, as it does for a rate limit, so we do. */
+  /** Returns the body of a 2xx response. Waits and retries if the service asks for it, as it does for a rate limit. */
   async ask<T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
     for (let tries = 1; ; tries++) {
       const answer = await this.#send(method, path, body);
@@ -42,7 +42,7 @@ export class ApiClient {
     }
   }
 
-  /** The text of a response that need not end, as it comes. */
+  /** Returns the text of a response that may never end, as it arrives. */
   async follow(
     path: string,
     headers: Record<string, string>,
@@ -84,5 +84,5 @@ function parsed(text: string): unknown {
 function refusal(method: string, path: string, status: number, text: string): string {
   const { detail, errors } = (parsed(text) ?? {}) as { detail?: string; errors?: { detail: string }[] };
   const reason = errors?.map((error) => error.detail).join('; ') ?? detail ?? text.slice(0, 200);
-  return `${method} ${path.split('?', 1)[0]} answered ${status}: ${reason}`;
+  return `${method} ${path.split('?', 1)[0]} returned ${status}: ${reason}`;
 }

@@ -2,10 +2,10 @@ import { pick, type Random } from './random.js';
 import { movesFrom, type ResourcesName, type Routine, routineOf, routines } from './routines.js';
 import { attributes, details, type Surroundings } from './vocabulary.js';
 
-/** One thing the company does: it creates a resource, or moves one that it has. */
+/** One action of the company: create a resource, or move an existing one. */
 export interface Step {
   resources: ResourcesName;
-  /** Undefined where a resource is created. */
+  /** Undefined to create a resource. */
   move: { id: string; name: string } | undefined;
   body: Record<string, unknown>;
 }
@@ -13,13 +13,13 @@ export interface Step {
 interface Held {
   id: string;
   status: string;
-  /** Somebody is at it, and its status may be another one soon. */
+  /** Whether an action on it is in progress, so that its status may change soon. */
   isBusy: boolean;
 }
 
 const names = Object.keys(routines) as ResourcesName[];
 
-/** How readily something new is begun while there are fewer than wanted. */
+/** How likely the company creates a resource while it has fewer than it wants. */
 const beginning = 0.5;
 
 const people = ['USR-ada', 'USR-grace', 'USR-linus', 'USR-mary'] as const;
@@ -27,8 +27,8 @@ const firstAgent = 'AGT-penny';
 const workspaces = ['WS-berlin', 'WS-lisbon', 'WS-oslo'] as const;
 
 /**
- * A company at work. It knows what it has and in which state, and decides what to do next; doing it, over
- * HTTP, is somebody else's. With the same random numbers and the same answers it does the same again.
+ * A simulated company. It knows its resources and their statuses and decides what to do next; the caller does it,
+ * over HTTP. The same random numbers and responses lead to the same actions.
  */
 export class Company {
   readonly #organizationId: string;
@@ -41,9 +41,9 @@ export class Company {
     this.#random = random;
   }
 
-  /** What to do next. Until it is reported as done or refused, nothing else is done to that resource. */
+  /** Returns the next action. Until it is reported as done or refused, no other action uses that resource. */
   next(): Step {
-    // Almost everything is about a service line.
+    // Almost every resource refers to a service line.
     if (!this.#any('service-lines')) return this.#create('service-lines');
     for (const resources of this.#inRandomOrder()) {
       const idle = this.#idle(resources);
@@ -55,7 +55,7 @@ export class Company {
     return this.#create('tasks');
   }
 
-  /** The platform did it, and this is what it says of the resource now. */
+  /** Notes that the platform did the action, and the resulting status. */
   done({ resources, move }: Step, resource: { id: string; status: string }): void {
     if (!move) this.#countCreated(resources);
     const { id, status } = resource;
@@ -63,7 +63,10 @@ export class Company {
     else this.#of(resources).set(id, { id, status, isBusy: false });
   }
 
-  /** The platform did not do it, or did not say so. Nobody knows the resource's state, so it is left alone. */
+  /**
+   * Notes that the platform refused the action or did not respond. The status is unknown, so the resource is not used
+   * again.
+   */
   refused({ resources, move }: Step): void {
     if (move) this.#of(resources).delete(move.id);
     else this.#countCreated(resources);
@@ -112,7 +115,7 @@ export class Company {
     };
   }
 
-  /** Kinds of resources, each in a place that its share gives it a chance for. */
+  /** Returns the kinds of resources in random order, weighted by their share of the work. */
   *#inRandomOrder(): Generator<ResourcesName> {
     const left = names.map((name) => ({ name, weight: routineOf(name).share }));
     while (left.length > 0) {

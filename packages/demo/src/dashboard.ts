@@ -8,7 +8,7 @@ export interface Size {
   rows: number;
 }
 
-/** What is shown beside the figures. */
+/** What the dashboard shows in addition to the figures. */
 export interface Situation {
   nowMs: number;
   phase: 'running' | 'stopping';
@@ -16,7 +16,7 @@ export interface Situation {
   publicUrl: string;
   console: ConsoleAddress;
   organizationId: string;
-  /** All types that the service knows, in its order. */
+  /** All event types of the service, in its order. */
   eventTypes: readonly string[];
   /** The waits before attempts 2, 3, … */
   retryScheduleMs: readonly number[];
@@ -33,7 +33,7 @@ export interface ConsoleAddress {
 
 const tailRowsMin = 3;
 
-/** One frame: at most `rows` lines of at most `columns` characters. The less room, the less detail. */
+/** Returns one frame: at most `rows` lines of `columns` characters. With less space it shows less detail. */
 export function dashboard(figures: Figures, situation: Situation, size: Size, paint: Paint): string[] {
   const { columns, rows } = size;
   const troubles = troubleLines(figures);
@@ -58,10 +58,10 @@ function titleLine(figures: Figures, { nowMs, phase, wantedPerSecond }: Situatio
     [['bold', 'Posthorn demo']],
     [`  ${clock(nowMs - figures.startedMs)}`],
     ['  ', ['bold', whole(figures.recorded)], ' events'],
-    [', ', ['bold', perSecond(figures.recording.perSecond(nowMs))], ' a second'],
-    [` of ${perSecond(wantedPerSecond)} wanted`],
+    [', ', ['bold', perSecond(figures.recording.perSecond(nowMs))], '/s'],
+    [` (target ${perSecond(wantedPerSecond)}/s)`],
   ];
-  const right: Piece = phase === 'running' ? ['bold', 'q ends it'] : ['yellow', 'ending …'];
+  const right: Piece = phase === 'running' ? ['bold', 'q: stop'] : ['yellow', 'stopping …'];
   return spread(left, [right], columns);
 }
 
@@ -71,7 +71,7 @@ function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, 
     ['  ', ['cyan', publicUrl]],
     [['dim', `  retries after ${retryScheduleMs.map(wait).join(', ')}`]],
   ];
-  return spread(left, [['bold', '+/- pace']], columns);
+  return spread(left, [['bold', '+/-: pace']], columns);
 }
 
 /** A link that is cut off leads nowhere, so a narrow terminal gets the address without the token. */
@@ -91,9 +91,9 @@ const figureColumns = [
   { title: 'p99', width: 8 },
 ] as const;
 const nameWidth = 11;
-const manners = { title: 'what it does', widthMin: 24, widthMax: 40 };
+const manners = { title: 'behaviour', widthMin: 24, widthMax: 40 };
 
-/** What p50 and p99 are of stands above them: the time of the first arrival, not that of the answer. */
+/** The heading says what p50 and p99 measure: the first arrival, not the response. */
 function receiverLines(figures: Figures, columns: number): Line[] {
   const figuresWidth = figureColumns.reduce((sum, { width }) => sum + width, 0);
   const left = columns - nameWidth - figuresWidth;
@@ -110,7 +110,7 @@ function receiverLines(figures: Figures, columns: number): Line[] {
     figureColumns.map(({ title }) => title),
   );
   return [
-    [['dim', 'first arrival after'.padStart(width)]],
+    [['dim', 'time to arrival'.padStart(width)]],
     [['underline', titles.join('').padEnd(columns)]],
     ...figures.receivers.map((receiver) =>
       row(receiver.name, ['dim', mannerOf(receiver)], cellsOf(receiver)),
@@ -138,12 +138,12 @@ function cellsOf(figures: Pick<ReceiverFigures, 'delivered' | 'pending' | 'faile
 
 interface TailColumn {
   width: number;
-  /** The lowest come first where there is not room for all. */
+  /** Columns with the lowest rank are kept if there is not enough space for all. */
   rank: number;
   of: (event: StreamEvent) => Piece;
 }
 
-/** As wide as our ids are; those of others may be longer. */
+/** As wide as our ids. Other ids may be longer. */
 const tailColumns: readonly TailColumn[] = [
   { width: 12, rank: 3, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
   { width: 28, rank: 1, of: ({ type }) => [colourOf(type), type] },
@@ -181,5 +181,5 @@ function colourOf(type: string): 'red' | 'yellow' | 'cyan' {
 
 function troubleLines({ trouble }: Figures): Line[] {
   if (trouble.count === 0) return [];
-  return [[['red', `${whole(trouble.count)} went wrong, the latest: ${trouble.latest}`]]];
+  return [[['red', `${whole(trouble.count)} failed requests, the latest: ${trouble.latest}`]]];
 }

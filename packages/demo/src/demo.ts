@@ -16,7 +16,7 @@ import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
 import { Webhooks } from './webhooks.js';
 
-/** The service that the company works on, as it is reached over HTTP. */
+/** The service that the demo runs against, over HTTP. */
 export interface DemoService {
   publicUrl: string;
   platformUrl: string;
@@ -33,19 +33,19 @@ export interface DemoOptions {
   service: DemoService;
   organizationId: string;
   perSecond: number;
-  /** How long the company works; without it, until `stop`. */
+  /** How long the company works. If undefined, until `stop`. */
   forMs: number | undefined;
   seed: number;
   stop: AbortSignal;
-  /** The company begins to work. */
+  /** Called when the company starts to work. */
   onStart: (running: RunningDemo) => void;
 }
 
-/** What can be seen and changed while the demo runs. */
+/** What can be watched and changed while the demo runs. */
 export interface RunningDemo {
   figures: Figures;
   situation: () => Situation;
-  /** In events a second, within what is allowed. */
+  /** Multiplies the events per second, within the limits. */
   changePace: (factor: number) => void;
 }
 
@@ -58,7 +58,7 @@ const lookMs = 50;
 
 type Closers = (() => Promise<unknown>)[];
 
-/** Runs a company that works on the service, and receivers that it sends to, until it is told to stop. */
+/** Runs a company and its receivers against the service until it is told to stop. */
 export async function runDemo(options: DemoOptions): Promise<Summary> {
   const closers: Closers = [];
   try {
@@ -132,13 +132,13 @@ class Demo {
     return receivers;
   }
 
-  /** Lets the company work until it is time; answers when it stopped. */
+  /** Lets the company work until the time is up or it is stopped. Returns when that was. */
   async #work(platform: ApiClient, receivers: readonly Receiver[]): Promise<number> {
     const { organizationId, seed, perSecond, forMs, stop, onStart } = this.#options;
     const company = new Company(organizationId, seededRandom(seed));
     const over = new AbortController();
     const ended = AbortSignal.any([stop, over.signal]);
-    // Every one that got into trouble waits for it.
+    // Every action that fails adds a listener.
     setMaxListeners(0, ended);
     const timer = forMs === undefined ? undefined : setTimeout(() => over.abort(), forMs);
     this.#figures.begin(Date.now());
@@ -170,7 +170,7 @@ class Demo {
     return Date.now();
   }
 
-  /** One event. A step that records none is followed by another, so that the pace is one of events. */
+  /** Causes one event. If a step records none, it continues with another, so that the pace counts events. */
   async #act(company: Company, platform: ApiClient, ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       const step = company.next();
@@ -193,14 +193,14 @@ class Demo {
   }
 
   /**
-   * Waits for what is under way, switches the webhooks off, which ends what waits for a retry, and reads what
-   * became of everything. Answers by receiver how much was ended so.
+   * Waits for deliveries under way, disables the webhooks, which ends deliveries that wait for a retry, and reads the
+   * results. Returns how many deliveries were ended this way, by receiver.
    */
   async #settle(watch: Watch, webhooks: Webhooks, tail: EventTail): Promise<ReadonlyMap<string, number>> {
     await until(settleMsMax, async () => (await watch.inMemory()) === 0);
     await watch.look().catch((error: Error) => this.#troubled(error.message));
     const before = new Map(this.#figures.receivers.map(({ name, failed }) => [name, failed]));
-    // An attempt that was under way may leave its delivery waiting, which another request ends.
+    // An attempt that was under way may leave its delivery waiting. Disabling again ends it.
     await until(settleMsMax, async () => {
       await webhooks.disable();
       await watch.look();
@@ -233,7 +233,7 @@ function pathOf({ resources, move }: Step): string {
   return move ? `/platform/${resources}/${move.id}/${move.name}` : `/platform/${resources}`;
 }
 
-/** Looks again and again until it is so, or the time is over. What cannot be found out is not so. */
+/** Polls until the condition holds or the time is up. An error counts as false. */
 async function until(msMax: number, isSo: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + msMax;
   while (!(await isSo().catch(() => false)) && performance.now() < deadlineMs) await delay(lookMs);

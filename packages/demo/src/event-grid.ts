@@ -7,7 +7,7 @@ interface Count {
   count: number;
 }
 
-/** How wide a cell's name and its number are, without the gap to the next cell. */
+/** The widths of a cell's name and number, without the gap to the next cell. */
 interface Cell {
   name: number;
   number: number;
@@ -17,10 +17,10 @@ interface Cell {
 const byTypeCell: Cell = { name: 28, number: 8, wording: whole };
 const byDomainCell: Cell = { name: 12, number: 5, wording: compact };
 const gap = 3;
-/** So much of the stream is worth more than the single types. */
+/** If fewer rows are left for the stream, events are grouped by domain. */
 const tailRowsWanted = 8;
 
-/** What has been recorded: by type where that leaves room for the stream, else by domain. */
+/** Returns the event counts: by type if that leaves enough rows for the stream, or else by domain. */
 export function eventLines(
   figures: Figures,
   { nowMs, eventTypes }: { nowMs: number; eventTypes: readonly string[] },
@@ -48,7 +48,7 @@ function byDomain(counts: readonly Count[]): Count[] {
 
 const widthOf = ({ name, number }: Cell) => name + number + gap;
 
-/** In as many columns as there is room for, to be read downwards. */
+/** Lays counts out in as many columns as fit, top to bottom. */
 function grid(counts: readonly Count[], cell: Cell, columns: number): Line[] {
   const across = Math.max(1, Math.floor((columns + gap) / widthOf(cell)));
   const rows = Math.ceil(counts.length / across);
@@ -68,12 +68,12 @@ function grid(counts: readonly Count[], cell: Cell, columns: number): Line[] {
 }
 
 const bars = '▁▂▃▄▅▆▇█';
-/** A steady pace is to look like one, and not like a bar that is full. */
+/** Keeps a steady pace from looking like a full bar. */
 const headroom = 1.5;
 
-/** The title, and at the right edge how many events each of the last seconds had. */
+/** Returns the title and, at the right edge, a bar chart of the last seconds. */
 function heading(title: string, figures: Figures, nowMs: number, columns: number): Line {
-  const label = (seconds: number) => `events a second, last ${seconds} s  `;
+  const label = (seconds: number) => `events per second, last ${seconds} s  `;
   const room = (seconds: number) => columns - title.length - label(seconds).length - seconds;
   const seconds = [60, 30, 10].find((some) => room(some) >= gap);
   if (seconds === undefined) return [['underline', title.padEnd(columns)]];

@@ -11,7 +11,7 @@ export interface TailOptions {
   onTrouble: (message: string) => void;
 }
 
-/** Follows `GET /v1/events/tail`, and goes on where it was when the connection breaks. */
+/** Follows `GET /v1/events/tail` and resumes after a lost connection. */
 export class EventTail {
   readonly #options: TailOptions;
   readonly #stop = new AbortController();
@@ -24,12 +24,12 @@ export class EventTail {
     this.#ended = this.#follow();
   }
 
-  /** Starts after the newest event there is. */
+  /** Starts after the newest event. */
   static async open(options: TailOptions): Promise<EventTail> {
     return new EventTail(options, await newestId(options));
   }
 
-  /** Whether everything that is in the stream now has been shown. */
+  /** Returns whether every event that is now in the stream has been shown. */
   async isUpToDate(): Promise<boolean> {
     return this.#lastId === (await newestId(this.#options));
   }
@@ -43,7 +43,7 @@ export class EventTail {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#followOnce(signal).catch((error: Error) => {
-        if (!signal.aborted) this.#options.onTrouble(`The tail broke off: ${error.message}`);
+        if (!signal.aborted) this.#options.onTrouble(`The tail was interrupted: ${error.message}`);
       });
       await delay(againMs, undefined, { signal }).catch(() => undefined);
     }

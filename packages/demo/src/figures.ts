@@ -2,7 +2,7 @@ import { Latencies } from './latencies.js';
 import { Ledger } from './ledger.js';
 import { RateMeter } from './rate-meter.js';
 
-/** An event as the API shows it, as far as we look at it. */
+/** The fields of an event that the demo uses. */
 export interface StreamEvent {
   id: string;
   type: string;
@@ -12,7 +12,7 @@ export interface StreamEvent {
   created_at: string;
 }
 
-/** What the service says became of a webhook's deliveries. */
+/** The deliveries of a webhook by status, as the service reports them. */
 export interface DeliveryCounts {
   delivered: number;
   /** Being sent, or waiting for the next attempt. */
@@ -22,13 +22,13 @@ export interface DeliveryCounts {
 
 export interface ReceiverFigures extends DeliveryCounts {
   readonly name: string;
-  /** In a few words, what it does. */
+  /** Describes its behaviour in a few words. */
   readonly manner: string;
   /** From recording to the first arrival. */
   readonly latencies: Latencies;
-  /** Requests that it answered with 2xx. */
+  /** Requests that it accepted with a 2xx status. */
   accepted: number;
-  /** By signature; only one receiver looks at them. */
+  /** Only the receiver that checks signatures has them. */
   signatures: { verified: number; refused: number } | undefined;
 }
 
@@ -39,14 +39,14 @@ interface Trouble {
 
 const eventsKept = 200;
 
-/** Everything that the demo counts, from what it is told; nothing here asks anybody. */
+/** Everything that the demo counts. It is told everything and makes no requests. */
 export class Figures {
   startedMs = 0;
   recording = new RateMeter(0);
   readonly ledger = new Ledger();
   readonly byType = new Map<string, number>();
   readonly receivers: readonly ReceiverFigures[];
-  /** The newest of the stream, newest last. */
+  /** The latest events of the stream, newest last. */
   readonly latest: StreamEvent[] = [];
   recorded = 0;
   trouble: Trouble = { count: 0, latest: '' };
@@ -59,20 +59,20 @@ export class Figures {
     }));
   }
 
-  /** The company begins to work. */
+  /** Notes that the company starts to work. */
   begin(nowMs: number): void {
     this.startedMs = nowMs;
     this.recording = new RateMeter(nowMs);
   }
 
-  /** The platform listener answered that it recorded an event. */
+  /** Notes that the platform listener recorded an event. */
   eventRecorded(id: string, nowMs: number): void {
     this.recorded += 1;
     this.recording.count(nowMs);
     this.ledger.told(id);
   }
 
-  /** The stream showed an event. */
+  /** Notes that the stream showed an event. */
   eventShown(event: StreamEvent): void {
     this.byType.set(event.type, (this.byType.get(event.type) ?? 0) + 1);
     if (!isOwn(event.type)) this.ledger.shown(event.id);
@@ -80,12 +80,12 @@ export class Figures {
     if (this.latest.length > eventsKept) this.latest.shift();
   }
 
-  /** A request came to a receiver so long after its event was recorded. */
+  /** Notes that a request arrived at a receiver, this long after its event was recorded. */
   deliveryArrived(receiver: string, attempt: number, latencyMs: number): void {
     if (attempt === 1) this.receiver(receiver).latencies.add(latencyMs);
   }
 
-  /** A receiver answered a delivery with 2xx. */
+  /** Notes that a receiver accepted a delivery with a 2xx status. */
   deliveryAccepted(receiver: string): void {
     this.receiver(receiver).accepted += 1;
   }
@@ -103,7 +103,7 @@ export class Figures {
     this.trouble = { count: this.trouble.count + 1, latest: message };
   }
 
-  /** Events of the stream that the service recorded by itself. */
+  /** Returns how many events in the stream the service recorded itself. */
   get own(): number {
     let sum = 0;
     for (const [type, count] of this.byType) if (isOwn(type)) sum += count;
@@ -128,7 +128,7 @@ export class Figures {
   }
 }
 
-/** `webhook.*` events are recorded by the service, about its own deliveries. */
+/** Returns whether the service records this type itself: `webhook.*` events, about its own deliveries. */
 export function isOwn(type: string): boolean {
   return type.startsWith('webhook.');
 }

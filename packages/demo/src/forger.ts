@@ -1,7 +1,7 @@
 import { sign } from '@posthorn/receiver';
 import { request } from 'undici';
 
-/** Somebody who knows where a receiver listens, but not its secret, sends it an invoice that was never paid. */
+/** Sends a forged event to a receiver, without knowing its secret. */
 export async function forge(url: string, nowMs: number): Promise<void> {
   const id = `EVT-forged-${nowMs}`;
   const body = JSON.stringify({

@@ -1,6 +1,6 @@
 const growth = Math.log(1.05);
 
-/** Any number of measured times in a few hundred buckets, each 5 % wider than the one before. */
+/** Counts any number of durations in a few hundred buckets, each 5 % wider than the one before. */
 export class Latencies {
   readonly #buckets: number[] = [];
   #count = 0;
@@ -9,14 +9,14 @@ export class Latencies {
     return this.#count;
   }
 
-  /** A clock that differs from ours may make an arrival look earlier than its event. */
+  /** Adds a duration. It may be negative if another clock differs from ours. */
   add(ms: number): void {
     const bucket = ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / growth);
     this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
     this.#count += 1;
   }
 
-  /** The time that `share` of all measurements did not exceed, to within 3 %; null where there are none. */
+  /** Returns the duration that `share` of all measurements did not exceed, to within 3 %, or null if there are none. */
   percentile(share: number): number | null {
     let left = Math.max(1, Math.ceil(this.#count * share));
     for (const [bucket, count = 0] of this.#buckets.entries()) {
@@ -26,7 +26,7 @@ export class Latencies {
     return null;
   }
 
-  /** Adds all that another has measured. */
+  /** Adds all measurements of another instance. */
   include(other: Latencies): void {
     for (const [bucket, count = 0] of other.#buckets.entries()) {
       this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + count;

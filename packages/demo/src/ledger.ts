@@ -1,27 +1,27 @@
 /**
- * Compares what the company was told was recorded with what the stream shows. An id is kept only until it
- * came from both sides, so the ledger stays as short as the stream is behind.
+ * Compares the events that the platform acknowledged with those in the stream. It keeps an id only until both sides
+ * have it, so it stays as short as the lag of the stream.
  */
 export class Ledger {
   readonly #told = new Set<string>();
   readonly #shown = new Set<string>();
 
-  /** The platform answered that it recorded this event. */
+  /** Notes that the platform acknowledged this event. */
   told(id: string): void {
     if (!this.#shown.delete(id)) this.#told.add(id);
   }
 
-  /** The stream has this event. */
+  /** Notes that the stream showed this event. */
   shown(id: string): void {
     if (!this.#told.delete(id)) this.#shown.add(id);
   }
 
-  /** Recorded, we were told, but not shown yet. */
+  /** Returns how many acknowledged events the stream has not shown yet. */
   get missing(): number {
     return this.#told.size;
   }
 
-  /** Shown, but recorded by somebody else. */
+  /** Returns how many events in the stream others recorded. */
   get others(): number {
     return this.#shown.size;
   }

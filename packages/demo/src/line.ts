@@ -3,7 +3,7 @@ import type { styleText } from 'node:util';
 type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
 
-/** A piece of a line, painted or plain; its width is that of its text. */
+/** A part of a line, with or without a style. Its width is that of its text. */
 export type Piece = string | readonly [Style, string];
 export type Line = readonly Piece[];
 
@@ -14,8 +14,8 @@ function widthOf(line: Line): number {
 }
 
 /**
- * The right side at the right edge, and of the left side as many parts as there is room for: what does not
- * fit is left out rather than cut.
+ * Joins both sides with the right one at the right edge. Drops parts of the left side that do not fit instead of
+ * truncating them.
  */
 export function spread(left: readonly Line[], right: Line, columns: number): Line {
   const kept = [...left];
@@ -24,7 +24,7 @@ export function spread(left: readonly Line[], right: Line, columns: number): Lin
   return [...parts, ' '.repeat(Math.max(2, columns - widthOf(parts) - widthOf(right))), ...right];
 }
 
-/** Exactly `width` wide, to the left; to the right where it is negative. What is too long ends in `…`. */
+/** Pads a piece to exactly `width`, or to the right if it is negative. Truncates a longer text with `…`. */
 export function fitted(piece: Piece, width: number): Piece {
   const room = Math.abs(width);
   const text = textOf(piece);

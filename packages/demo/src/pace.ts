@@ -1,11 +1,11 @@
-/** Work that fell due while there was no room is made up for, but not more than this. */
+/** Work that could not start for lack of room is made up for, up to this limit. */
 const owedMsMax = 1_000;
 const waitMsMin = 5;
 const waitMsMax = 250;
 
 /**
- * How much work is due by the clock. What a timer is late by is made up for at the next look, so that the
- * pace holds over time; a machine that cannot keep it is not buried under what it did not manage.
+ * Calculates how much work is due. A late timer is compensated at the next call, so that the pace is right on
+ * average; a machine that is too slow does not accumulate a backlog.
  */
 export class Pace {
   #perSecond: number;
@@ -25,7 +25,7 @@ export class Pace {
     this.#perSecond = perSecond;
   }
 
-  /** How many pieces to start now, `room` at most; they count as started. */
+  /** Returns how many tasks to start now, at most `room`. They count as started. */
   take(nowMs: number, room: number): number {
     const grown = this.#owed + ((nowMs - this.#lookedAtMs) * this.#perSecond) / 1000;
     const owed = Math.min(grown, 1 + (this.#perSecond * owedMsMax) / 1000);
@@ -35,7 +35,7 @@ export class Pace {
     return taken;
   }
 
-  /** How long to wait before the next look. */
+  /** Returns how long to wait before the next call. */
   get waitMs(): number {
     const untilDueMs = ((1 - this.#owed) / this.#perSecond) * 1000;
     return Math.min(waitMsMax, Math.max(waitMsMin, untilDueMs));
@@ -45,12 +45,12 @@ export class Pace {
 export interface PacerOptions {
   perSecond: number;
   inFlightMax: number;
-  /** One piece of work. It tells of its own failures. */
+  /** Runs one task. It handles its own errors. */
   work: () => Promise<void>;
   now: () => number;
 }
 
-/** Starts pieces of work at a pace, a bounded number of them at once. */
+/** Starts tasks at a pace, with a limit on how many run at once. */
 export class Pacer {
   readonly pace: Pace;
   readonly #options: PacerOptions;
@@ -63,7 +63,7 @@ export class Pacer {
     this.#look();
   }
 
-  /** Starts nothing further; resolves when what is under way is over. */
+  /** Starts no more tasks. Resolves when those under way have ended. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await Promise.all(this.#underWay);

@@ -1,7 +1,7 @@
 /** A source of numbers in [0, 1). */
 export type Random = () => number;
 
-/** The same numbers for the same seed, so that what a company did can be done again. (Mulberry32.) */
+/** Returns a generator that repeats the same numbers for the same seed (Mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

@@ -1,10 +1,10 @@
 const secondsKept = 600;
 const secondsMeasured = 10;
 
-/** Counts by the second, for the rate of the last seconds and a picture of the last minutes. */
+/** Counts by second, for the current rate and a chart of the last minutes. */
 export class RateMeter {
   readonly #startedMs: number;
-  /** By the second since the start; only the latest are kept. */
+  /** Counts by second since the start. Only the latest are kept. */
   readonly #counts = new Map<number, number>();
 
   constructor(startedMs: number) {
@@ -17,18 +17,18 @@ export class RateMeter {
     this.#counts.delete(second - secondsKept);
   }
 
-  /** A second, over the last ten of them or since the start. */
+  /** Returns the rate per second over the last ten seconds, or since the start. */
   perSecond(nowMs: number): number {
     const current = this.#secondOf(nowMs);
     const first = Math.max(0, current - secondsMeasured);
-    // The second that is going on counts for the part of it that has passed.
+    // The current second counts in proportion to the time passed.
     const passed = (nowMs - this.#startedMs) / 1000 - first;
     let sum = 0;
     for (let second = first; second <= current; second++) sum += this.#counts.get(second) ?? 0;
     return passed > 0 ? sum / Math.max(passed, 0.5) : 0;
   }
 
-  /** The counts of whole seconds, the latest last. */
+  /** Returns the counts of complete seconds, latest last. */
   history(nowMs: number, seconds: number): number[] {
     const current = this.#secondOf(nowMs);
     const first = Math.max(0, current - seconds);

@@ -6,13 +6,13 @@ import { type Envelope, verify } from '@posthorn/receiver';
 import type { Figures } from './figures.js';
 import { between, pick, type Random } from './random.js';
 
-/** A status to answer with, after a while or at once, or nothing: the line goes dead. */
+/** The response: a status, at once or after a while, or a closed connection. */
 type Answer = { status: number; afterMs: number } | 'hang up';
 
-/** How one kind of receiver behaves. */
+/** The behaviour of one receiver. */
 export interface Manner {
   name: string;
-  /** In a few words. */
+  /** Describes it in a few words. */
   manner: string;
   eventTypes: readonly string[];
   checksSignatures: boolean;
@@ -21,25 +21,25 @@ export interface Manner {
 
 const atOnce: Answer = { status: 200, afterMs: 0 };
 
-/** What webhooks meet in the world. */
+/** Typical receivers. */
 export const manners: readonly Manner[] = [
   {
     name: 'healthy',
-    manner: 'answers at once',
+    manner: 'responds at once',
     eventTypes: ['*'],
     checksSignatures: false,
     answer: () => atOnce,
   },
   {
     name: 'slow',
-    manner: 'answers in 0.2 to 0.8 s',
+    manner: 'responds in 0.2 to 0.8 s',
     eventTypes: ['incident.*', 'invoice.*'],
     checksSignatures: false,
     answer: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
   },
   {
     name: 'flaky',
-    manner: 'fails 1 in 3 times',
+    manner: 'fails 1 in 3 requests',
     eventTypes: ['agent.*', 'execution.*', 'integration.*'],
     checksSignatures: false,
     answer: (random) => {
@@ -49,7 +49,7 @@ export const manners: readonly Manner[] = [
   },
   {
     name: 'dead',
-    manner: 'hangs up every time',
+    manner: 'closes every connection',
     eventTypes: ['service_line.*', 'capacity.*'],
     checksSignatures: false,
     answer: () => 'hang up',
@@ -73,10 +73,10 @@ export interface ReceiverOptions {
 
 const host = '127.0.0.1';
 const bodyBytesMax = 1024 * 1024;
-/** Longer than a sender keeps a connection that nothing happens on, which would otherwise meet a closed one. */
+/** Longer than a sender keeps an idle connection, which it could otherwise find closed. */
 const keepAliveMs = 120_000;
 
-/** One receiver, on a port of its own. */
+/** One receiver, on its own port. */
 export class Receiver {
   readonly #options: ReceiverOptions;
   readonly #server: Server;
@@ -84,7 +84,7 @@ export class Receiver {
 
   private constructor(options: ReceiverOptions) {
     this.#options = options;
-    // Every answer that takes its time listens for the end.
+    // Every delayed response adds a listener.
     setMaxListeners(0, this.#closing.signal);
     this.#server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
       const chunks: Buffer[] = [];
@@ -136,7 +136,7 @@ export class Receiver {
     }
     const envelope = parse(body);
     if (!envelope) return void response.writeHead(400).end();
-    // Whoever does not answer this gets no events, so even the dead one was well once.
+    // A receiver that fails verification gets no events, so even the dead one responds to this.
     if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
     if (manner.checksSignatures) figures.signatureChecked(manner.name, true);
     const answer = manner.answer(random);
@@ -151,7 +151,7 @@ export class Receiver {
   }
 }
 
-/** By their path the webhooks of an earlier demo are known, whatever port they had. */
+/** Identifies webhooks of an earlier demo, whatever their port. */
 export const receiverPath = '/posthorn-demo/';
 
 function parse(body: Buffer): Envelope | undefined {

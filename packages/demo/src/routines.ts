@@ -3,7 +3,7 @@ type ActorType = 'user' | 'agent' | 'system';
 export interface Routine {
   /** How much of the work is about these resources. */
   share: number;
-  /** How many of them the company wants to have at once. */
+  /** How many of them the company wants at once. */
   wanted: number;
   isOrganizationWide?: true;
   createdBy: readonly ActorType[];
@@ -11,10 +11,10 @@ export interface Routine {
 }
 
 interface Move {
-  /** The statuses in which the company makes it. */
+  /** The statuses in which the company makes this move. */
   from: readonly string[];
   by: readonly ActorType[];
-  /** How often it is made, compared with other moves from the same status. Default: 1. */
+  /** How often it is made, relative to other moves from the same status. Default: 1. */
   weight?: number;
 }
 
@@ -22,8 +22,8 @@ const anybody: readonly ActorType[] = ['user', 'agent', 'system'];
 const office: readonly ActorType[] = ['user', 'system'];
 
 /**
- * What the company does, by the name of the resource in paths. The platform decides what is allowed; a test
- * compares this table with it.
+ * What the company does, by the name of the resource in paths. The platform decides what is allowed; a test compares
+ * this table with it.
  */
 export const routines = {
   tasks: {

@@ -6,7 +6,7 @@ const home = '\u001b[H';
 const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
-/** The whole terminal while the demo runs. What was on it before comes back, however the process ends. */
+/** Takes over the whole terminal while the demo runs, and restores it however the process ends. */
 export class Screen {
   readonly #out: NodeJS.WriteStream;
   readonly #in: NodeJS.ReadStream;
@@ -37,7 +37,7 @@ export class Screen {
     return { columns: this.#out.columns || 80, rows: this.#out.rows || 24 };
   }
 
-  /** Each line is cleared before it is written: after a full one the cursor still stands on its last character. */
+  /** Clears each line before writing it: after a full line the cursor is still on its last character. */
   show(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const below = lines.length < this.size.rows ? `\r\n${clearBelow}` : '';

@@ -1,19 +1,19 @@
 import type { Figures } from './figures.js';
 import { clock, milliseconds, perSecond, whole } from './wording.js';
 
-/** What a demo came to, once everything has settled. */
+/** The results of a demo, after all deliveries have settled. */
 export interface Summary {
   duration_ms: number;
-  /** Events a second, on average: the pace may have been changed meanwhile. */
+  /** Average events per second. The target may have changed during the demo. */
   rate: { wanted: number; achieved: number };
   events: {
-    /** What the platform listener said it recorded for the company. */
+    /** Events of the company that the platform listener recorded. */
     recorded: number;
-    /** Those of them that the stream has shown. */
+    /** How many of them the stream has shown. */
     in_stream: number;
-    /** Recorded by somebody else in the organization meanwhile. */
+    /** Events that others recorded in the organization meanwhile. */
     by_others: number;
-    /** The service's own, `webhook.*`. */
+    /** Events of the service itself, `webhook.*`. */
     own: number;
     by_type: Record<string, number>;
   };
@@ -25,13 +25,13 @@ interface ReceiverSummary {
   name: string;
   webhook_id: string | null;
   delivered: number;
-  /** Given up after five attempts, or at the end of the demo. */
+  /** Given up after five attempts or at the end of the demo. */
   failed: number;
-  /** Those of the failed that still waited for their next attempt at the end. */
+  /** Those among `failed` that were waiting for a retry at the end. */
   given_up: number;
-  /** Not settled when the demo ended; the next start goes on with them. */
+  /** Not settled when the demo ended. They continue at the next start. */
   unsettled: number;
-  /** Requests that the receiver answered with 2xx. */
+  /** Requests that the receiver accepted with a 2xx status. */
   accepted: number;
   latency_ms: { p50: number | null; p99: number | null };
   signatures?: { verified: number; refused: number };
@@ -41,7 +41,7 @@ export interface Ending {
   endedMs: number;
   wantedPerSecond: number;
   webhookIdOf: (receiver: string) => string | undefined;
-  /** By receiver, how many deliveries still waited when the webhooks were switched off. */
+  /** By receiver, how many deliveries were waiting when the webhooks were disabled. */
   givenUp: ReadonlyMap<string, number>;
 }
 
@@ -77,27 +77,27 @@ export function summarise(figures: Figures, ending: Ending): Summary {
   };
 }
 
-/** How it stands, in one line. */
+/** Returns the current figures in one line. */
 export function progressLine(figures: Figures, nowMs: number): string {
   const { delivered, pending, failed, latencies } = figures.total;
   const { startedMs, recorded, recording, trouble } = figures;
   return [
-    `${clock(nowMs - startedMs)}  ${whole(recorded)} events, ${perSecond(recording.perSecond(nowMs))} a second`,
+    `${clock(nowMs - startedMs)}  ${whole(recorded)} events, ${perSecond(recording.perSecond(nowMs))}/s`,
     `${whole(delivered)} delivered, ${whole(pending)} pending, ${whole(failed)} failed`,
-    `first arrival p50 ${milliseconds(latencies.percentile(0.5))}, p99 ${milliseconds(latencies.percentile(0.99))}`,
-    ...(trouble.count > 0 ? [`${whole(trouble.count)} went wrong, the latest: ${trouble.latest}`] : []),
+    `time to arrival p50 ${milliseconds(latencies.percentile(0.5))}, p99 ${milliseconds(latencies.percentile(0.99))}`,
+    ...(trouble.count > 0 ? [`${whole(trouble.count)} failed requests, the latest: ${trouble.latest}`] : []),
   ].join('; ');
 }
 
-/** The same for people, on 80 columns. */
+/** Returns the summary as text for 80 columns. */
 export function summaryLines(summary: Summary): string[] {
   const { events, rate } = summary;
   const missing = events.recorded - events.in_stream;
   const found = missing === 0 ? 'all of them in the stream' : `${whole(missing)} of them NOT in the stream`;
   const lines = [
-    `${clock(summary.duration_ms)} at work: ${whole(events.recorded)} events recorded, ${found}.`,
-    `On average ${perSecond(rate.achieved)} a second; ${perSecond(rate.wanted)} were wanted.`,
-    `${whole(events.own)} more are the service's own (webhook.*).`,
+    `${clock(summary.duration_ms)}: ${whole(events.recorded)} events recorded, ${found}.`,
+    `Average rate: ${perSecond(rate.achieved)}/s (target ${perSecond(rate.wanted)}/s).`,
+    `The service itself recorded ${whole(events.own)} more (webhook.*).`,
     '',
     ...receiverTable(summary.receivers),
   ];
@@ -108,13 +108,13 @@ export function summaryLines(summary: Summary): string[] {
 const nameWidth = 11;
 const columns: readonly { title: string; width: number; of: (receiver: ReceiverSummary) => string }[] = [
   { title: 'delivered', width: 11, of: ({ delivered }) => whole(delivered) },
-  // As on the dashboard: what was still to be tried when the demo ended did not fail by itself.
+  // As on the dashboard: a delivery that was waiting for a retry at the end did not fail by itself.
   { title: 'failed', width: 9, of: ({ failed, given_up }) => whole(failed - given_up) },
   { title: 'at the end', width: 12, of: ({ given_up }) => whole(given_up) },
   { title: 'p50', width: 11, of: ({ latency_ms }) => milliseconds(latency_ms.p50) },
   { title: 'p99', width: 11, of: ({ latency_ms }) => milliseconds(latency_ms.p99) },
 ];
-const above = `${'given up'.padStart(43)}${'first arrival after'.padStart(22)}`;
+const above = `${'given up'.padStart(43)}${'time to arrival'.padStart(22)}`;
 
 function receiverTable(receivers: readonly ReceiverSummary[]): string[] {
   const row = (name: string, cells: readonly string[]) =>
@@ -138,16 +138,18 @@ function remarksOf({ receivers, events, troubles }: Summary): string[] {
   const signed = receivers.flatMap(({ name, signatures }) =>
     signatures
       ? [
-          `The ${name} receiver found ${whole(signatures.verified)} signatures in order and refused ` +
-            `${whole(signatures.refused)}.`,
+          `Signatures at the ${name} receiver: ${whole(signatures.verified)} valid, ` +
+            `${whole(signatures.refused)} refused.`,
         ]
       : [],
   );
   const unsettled = receivers.reduce((sum, receiver) => sum + receiver.unsettled, 0);
   return [
     ...signed,
-    ...(unsettled > 0 ? [`${whole(unsettled)} deliveries are not settled; the next start goes on.`] : []),
-    ...(events.by_others > 0 ? [`${whole(events.by_others)} events came from somebody else.`] : []),
-    ...(troubles > 0 ? [`${whole(troubles)} requests went wrong.`] : []),
+    ...(unsettled > 0
+      ? [`${whole(unsettled)} deliveries are not final; they continue at the next start.`]
+      : []),
+    ...(events.by_others > 0 ? [`${whole(events.by_others)} events were recorded by others.`] : []),
+    ...(troubles > 0 ? [`${whole(troubles)} requests failed.`] : []),
   ];
 }

@@ -8,16 +8,16 @@ const frameMs = 250;
 const lineMs = 5_000;
 const ctrlC = '\u0003';
 
-/** What shows a running demo. */
+/** Shows a running demo. */
 export interface View {
   close: () => void;
 }
 
-/** What the keys of the dashboard do beside changing the pace. */
+/** The keys of the dashboard, apart from those that change the pace. */
 export interface Keys {
-  /** `q` was pressed. */
+  /** Called on `q`. */
   onQuit: () => void;
-  /** Ctrl-C was pressed, which may be pressed again. */
+  /** Called on Ctrl-C, possibly several times. */
   onInterrupt: () => void;
 }
 
@@ -51,7 +51,7 @@ export class DashboardView implements View {
   }
 }
 
-/** For pipes and logs: one line every few seconds, without any escape code. */
+/** Prints one line every few seconds, without escape codes, for pipes and logs. */
 export class LineView implements View {
   readonly #timer: NodeJS.Timeout;
 

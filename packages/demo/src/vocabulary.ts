@@ -1,10 +1,10 @@
 import { between, pick, type Random } from './random.js';
 import type { ResourcesName } from './routines.js';
 
-/** Whom and what an action can refer to. */
+/** What an action can refer to. */
 export interface Surroundings {
   random: Random;
-  /** A service line that the company has. */
+  /** A service line of the company. */
   serviceLineId: string;
   agentId: string;
   userId: string;
@@ -19,17 +19,17 @@ const severities = ['p1', 'p2', 'p3'] as const;
 const titles = [
   'Order confirmations are sent late',
   'Payslips differ from the ledger',
-  'The bank file was refused',
+  'The bank rejected the file',
   'Returns are booked twice',
 ] as const;
 const errands = [
   'Check the new bank details',
-  'Answer the complaint about an order',
+  'Reply to the complaint about an order',
   'Prepare the monthly report',
   'Approve the refund',
 ] as const;
 
-/** What is said of a resource when it is created. */
+/** The attributes of a new resource. */
 export const attributes: Record<ResourcesName, Fields> = {
   'service-lines': ({ random }) => {
     const product = pick(random, ['payroll', 'support', 'returns', 'bookkeeping'] as const);
@@ -78,12 +78,12 @@ export const attributes: Record<ResourcesName, Fields> = {
   }),
 };
 
-/** What is said of a move, where there is something to say. */
+/** The fields of a move, for moves that have some. */
 export const details: Readonly<Record<string, Fields>> = {
   'service-lines/pause': ({ random }) => ({
     reason: pick(random, ['Stocktaking', 'The customer asked for it'] as const),
   }),
-  'service-lines/resume': () => ({ reason: 'Everything is in place again.' }),
+  'service-lines/resume': () => ({ reason: 'The problem is fixed.' }),
   'service-lines/close': () => ({ reason: 'The contract ended.' }),
   'invoices/pay': ({ random }) => ({
     payment_method: pick(random, ['sepa_debit', 'card', 'transfer'] as const),
@@ -96,9 +96,9 @@ export const details: Readonly<Record<string, Fields>> = {
   'invoices/void': () => ({ reason: 'Billed twice.' }),
   'incidents/change-severity': ({ random }) => ({
     severity: pick(random, severities),
-    reason: 'Assessed again.',
+    reason: 'Reassessed.',
   }),
-  'incidents/resolve': () => ({ resolution: 'The stuck queue was restarted and worked off.' }),
+  'incidents/resolve': () => ({ resolution: 'The stuck queue was restarted and drained.' }),
   'agents/report-violation': ({ random, serviceLineId }) => ({
     service_line_id: serviceLineId,
     policy: pick(random, ['refund_limit', 'four_eyes', 'data_residency'] as const),
@@ -109,19 +109,19 @@ export const details: Readonly<Record<string, Fields>> = {
   'runs/fail': ({ random }) => ({
     tokens_used: between(random, 100, 9_000),
     error_code: 'tool_timeout',
-    error_message: 'The ticket system did not answer in time.',
+    error_message: 'The ticket system did not respond in time.',
     retryable: true,
   }),
   'users/change-role': ({ random }) => ({ role: pick(random, roles) }),
   'users/deactivate': () => ({ reason: 'Left the company.' }),
   'integrations/fail-sync': ({ random }) => ({
     error_code: 'rate_limited',
-    error_message: 'The provider refused further requests.',
+    error_message: 'The provider rejected the requests.',
     records_synced: between(random, 0, 900),
   }),
-  'integrations/disconnect': () => ({ reason: 'Access was withdrawn at the provider.' }),
+  'integrations/disconnect': () => ({ reason: 'The provider revoked access.' }),
   'executions/block': () => ({ reason: 'An approval is missing.' }),
-  'executions/resume': () => ({ resolution: 'The approval came.' }),
+  'executions/resume': () => ({ resolution: 'The approval was given.' }),
   'capacities/warn': ({ random }) => ({
     utilisation: between(random, 90, 120) / 100,
     threshold: 0.9,

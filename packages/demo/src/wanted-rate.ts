@@ -1,8 +1,8 @@
-/** How many events a second are wanted, now and on the average of the time since the start. */
+/** The target rate in events per second, now and on average since the start. */
 export class WantedRate {
   readonly #startedMs: number;
   #perSecond: number;
-  /** How many were due by the last change, and when that was. */
+  /** How many events were due by the last change, and when that was. */
   #due = 0;
   #changedMs: number;
 

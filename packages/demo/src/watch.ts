@@ -4,7 +4,7 @@ import type { Figures } from './figures.js';
 import type { Webhooks } from './webhooks.js';
 
 const pauseMs = 1_000;
-/** Counting costs more the longer the demo runs, so a look may take this share of the time at most. */
+/** Counting takes longer the longer the demo runs. It may take up to this share of the time. */
 const shareMax = 0.1;
 
 export interface WatchOptions {
@@ -14,7 +14,7 @@ export interface WatchOptions {
   onTrouble: (message: string) => void;
 }
 
-/** Asks the service, about once a second, what became of the deliveries. */
+/** Asks the service for the state of the deliveries, about once per second. */
 export class Watch {
   readonly #options: WatchOptions;
   readonly #stop = new AbortController();
@@ -30,7 +30,7 @@ export class Watch {
     for (const [name, count] of await webhooks.count()) figures.deliveriesCounted(name, count);
   }
 
-  /** Deliveries that are being sent, or are about to be. */
+  /** Returns how many deliveries are being sent or are queued in memory. */
   async inMemory(): Promise<number> {
     const metrics = await this.#options.platform.ask<string>('GET', '/metrics');
     const values = metrics.matchAll(/^posthorn_deliveries_in_memory\{.*\} (\d+)$/gm);

@@ -8,10 +8,10 @@ interface Webhook {
   status: string;
 }
 
-/** The webhooks of the demo's receivers, made and asked about through the public API. */
+/** The webhooks of the demo's receivers, managed through the public API. */
 export class Webhooks {
   readonly #api: ApiClient;
-  /** Ids by the receiver's name. */
+  /** Webhook ids by receiver name. */
   readonly #ids: ReadonlyMap<string, string>;
 
   private constructor(api: ApiClient, ids: ReadonlyMap<string, string>) {
@@ -19,7 +19,7 @@ export class Webhooks {
     this.#ids = ids;
   }
 
-  /** Creates one for each receiver. Those of an earlier demo lead to ports that nobody has, and go. */
+  /** Creates a webhook for each receiver, and deletes those of an earlier demo, whose ports are closed. */
   static async create(
     api: ApiClient,
     organizationId: string,
@@ -45,7 +45,7 @@ export class Webhooks {
     return this.#ids.get(receiver);
   }
 
-  /** What became of each one's deliveries, by the receiver's name. */
+  /** Returns the counts of each webhook's deliveries, by receiver name. */
   async count(): Promise<ReadonlyMap<string, DeliveryCounts>> {
     const counts = [...this.#ids].map(async ([name, id]) => {
       const { data } = await this.#api.ask<{ data: { success: number; failed: number; pending: number } }>(
@@ -58,7 +58,7 @@ export class Webhooks {
     return new Map(await Promise.all(counts));
   }
 
-  /** They stay for whoever wants to look, but send nothing to ports that somebody else may get. */
+  /** Disables the webhooks. They stay visible, but send nothing to ports that another program may get. */
   async disable(): Promise<void> {
     for (const id of this.#ids.values())
       await this.#api.ask('PATCH', `/v1/webhooks/${id}`, { status: 'disabled' });

@@ -1,23 +1,23 @@
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
-/** `12,345`. */
+/** Formats a count as `12,345`. */
 export function whole(count: number): string {
   return grouped.format(count);
 }
 
-/** Four characters at most, for up to a billion: `9999`, `12k`, `3M`. */
+/** Formats a count up to a billion in at most four characters: `9999`, `12k`, `3M`. */
 export function compact(count: number): string {
   if (count < 10_000) return String(count);
   return count < 1_000_000 ? `${Math.floor(count / 1_000)}k` : `${Math.floor(count / 1_000_000)}M`;
 }
 
-/** `8 ms`, `1.2 s`; `-` where nothing was measured. */
+/** Formats a duration as `8 ms` or `1.2 s`, or as `-` if there is none. */
 export function milliseconds(ms: number | null): string {
   if (ms === null) return '-';
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** `0:09`, `12:34`, `1:02:03`. */
+/** Formats a duration as `0:09`, `12:34` or `1:02:03`. */
 export function clock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -25,13 +25,13 @@ export function clock(ms: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** `20`, `19.7`, `0.25`: as exact as it is useful. */
+/** Formats a rate with useful precision: `20`, `19.7`, `0.25`. */
 export function perSecond(rate: number): string {
   const digits = rate >= 100 ? 0 : rate >= 1 ? 1 : 2;
   return String(Number(rate.toFixed(digits)));
 }
 
-/** A duration as one sets it: `500ms`, `20s`, `5m`, `2h`. */
+/** Formats a duration like a setting: `500ms`, `20s`, `5m`, `2h`. */
 export function wait(ms: number): string {
   if (ms % 3_600_000 === 0) return `${ms / 3_600_000}h`;
   if (ms % 60_000 === 0) return `${ms / 60_000}m`;

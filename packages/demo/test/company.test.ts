@@ -51,7 +51,7 @@ function work(seed: number, count: number, atOnce: number, platform = new Platfo
 }
 
 describe('the routines', () => {
-  test('are the moves that the platform allows, all of them, by whom it expects', () => {
+  test('cover all moves that the platform allows, with the actors it expects', () => {
     const catalogue = createCatalogue();
     const actorsOf = (event: string | undefined) =>
       [...(event ? catalogue.get(event)!.actors : ['user'])].sort();
@@ -76,13 +76,13 @@ describe('the routines', () => {
 });
 
 describe('the company', () => {
-  test.each([1, 2, 3])('only makes moves that the state of the resource allows (seed %i)', (seed) => {
+  test.each([1, 2, 3])('only makes moves that the status of the resource allows (seed %i)', (seed) => {
     const platform = new Platform();
     work(seed, 5_000, 64, platform);
     expect(platform.events.length).toBeGreaterThan(3_000);
   });
 
-  test('records every type of event that a platform records, sooner or later', () => {
+  test('eventually records every event type of the platform', () => {
     const platform = new Platform();
     work(7, 3_000, 8, platform);
     const expected = createCatalogue()
@@ -93,12 +93,12 @@ describe('the company', () => {
     expect([...new Set(platform.events)].sort()).toEqual(expected.sort());
   });
 
-  test('does the same again with the same seed, and something else with another', () => {
+  test('repeats itself with the same seed, and differs with another', () => {
     expect(work(11, 500, 4)).toEqual(work(11, 500, 4));
     expect(work(12, 500, 4)).not.toEqual(work(11, 500, 4));
   });
 
-  test('asks for nothing that the platform would refuse as input', () => {
+  test('never sends input that the platform refuses', () => {
     const checkers = new Map<string, ReturnType<typeof createInputChecker>>();
     const faults = work(5, 4_000, 8).flatMap((step) => {
       const lifecycle = lifecycleOf(step);
@@ -119,7 +119,7 @@ describe('the company', () => {
     expect(named.filter((id) => !platform.statuses.has(String(id)))).toEqual([]);
   });
 
-  test('does not do two things to one resource at once', () => {
+  test('never has two actions in progress for one resource', () => {
     const company = new Company('ORG-demo', seededRandom(3));
     const platform = new Platform();
     for (let done = 0; done < 500; done++) {
@@ -131,7 +131,7 @@ describe('the company', () => {
     expect(new Set(moved).size).toBe(moved.length);
   });
 
-  test('leaves a resource alone after a move of it was refused, and begins another in place of what could not be created', () => {
+  test('stops using a resource after a refused move, and creates another if a creation was refused', () => {
     const company = new Company('ORG-demo', seededRandom(4));
     const platform = new Platform();
     const refused = new Set<string>();
@@ -146,7 +146,7 @@ describe('the company', () => {
     expect(refused.size).toBeGreaterThan(100);
   });
 
-  test('holds a bounded number of resources, however long it works', () => {
+  test('keeps the number of resources bounded, however long it works', () => {
     const platform = new Platform();
     const live = () =>
       [...platform.statuses].filter(([id, status]) => {

@@ -49,7 +49,7 @@ describe('posthorn demo --json', () => {
     expect(printed.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('what the company was told was recorded is in the stream, and in the table', async () => {
+  test('every acknowledged event is in the stream and in the table', async () => {
     expect(summary.events.recorded).toBeGreaterThan(0);
     expect(summary.events.in_stream).toBe(summary.events.recorded);
     // An answer that did not come in time leaves an event that nobody was told of.
@@ -69,7 +69,7 @@ describe('posthorn demo --json', () => {
     );
   });
 
-  test('deliveries are as many as the table has, and receivers accepted those that were delivered', async () => {
+  test('the summary has as many deliveries as the table, and receivers accepted the delivered ones', async () => {
     const { rows } = await database.query<{ webhook_id: string; status: string; count: number }>({
       text: `
   select webhook_id, status, count(*)::int as count
@@ -94,7 +94,7 @@ describe('posthorn demo --json', () => {
     expect(byName.verifying!.signatures!.verified).toBe(byName.verifying!.accepted);
   });
 
-  test('nothing is left that would send to ports that are free again', async () => {
+  test('no webhook is left that sends to ports that are free again', async () => {
     const { rows } = await database.query<{ status: string; count: number }>({
       text: 'select status, count(*)::int as count from posthorn.webhooks group by status',
     });
@@ -104,7 +104,7 @@ describe('posthorn demo --json', () => {
 
 // The longest of them starts and ends two demos.
 describe('posthorn demo', { timeout: 60_000 }, () => {
-  test('in a pipe prints plain lines, and ends in order when it is told to; a second one replaces its webhooks', async () => {
+  test('in a pipe prints plain lines and stops gracefully; a second demo replaces its webhooks', async () => {
     const { database, env } = await settings();
     for (let run = 0; run < 2; run++) {
       const demo = new Posthorn(['demo'], env);
@@ -128,7 +128,7 @@ describe('posthorn demo', { timeout: 60_000 }, () => {
   test.each([
     [{ POSTHORN_ROLES: 'api,delivery' }, 'POSTHORN_ROLES: the demo also needs platform; leave it unset.'],
     [{ POSTHORN_EGRESS_ALLOW: '' }, 'POSTHORN_EGRESS_ALLOW: the receivers of the demo are on 127.0.0.1; '],
-  ])('says in one line that it cannot run with %j', async (extra, line) => {
+  ])('explains in one line why it cannot run with %j', async (extra, line) => {
     const { code, stdout, stderr } = await posthorn(['demo'], extra);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.startsWith(line), stderr).toBe(true);
@@ -149,7 +149,7 @@ describe('posthorn demo', { timeout: 60_000 }, () => {
     await first.until(/^Demo running/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^Another posthorn serve or demo runs on the data directory .*\n$/);
+    expect(stderr).toMatch(/^Another posthorn serve or demo uses the data directory .*\n$/);
     for (const name of ['POSTHORN_DATA_DIR', 'POSTHORN_PORT', 'POSTHORN_PLATFORM_PORT'])
       expect(stderr).toContain(name);
     first.kill('SIGINT');
@@ -174,7 +174,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
     let isPressed = false;
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (isPressed || !output.includes('q ends it')) return;
+      if (isPressed || !output.includes('q: stop')) return;
       isPressed = true;
       child.stdin.write(key);
     });
@@ -185,7 +185,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
   test.each([
     ['q', 'q'],
     ['Ctrl-C', '\u0003'],
-  ])('%s ends the demo in order and gives the terminal back', async (_name, key) => {
+  ])('%s stops the demo gracefully and restores the terminal', async (_name, key) => {
     const { code, output } = await press(key);
     expect(code).toBe(0);
     const [before = '', after = ''] = output.split(`${escapeCode}[?1049l`);

@@ -38,14 +38,14 @@ describe('latencies', () => {
     );
   });
 
-  test('that nobody measured have none, and a clock that runs ahead makes no negative ones', () => {
+  test('without measurements have no percentiles, and a clock that is ahead causes no negative ones', () => {
     const latencies = new Latencies();
     expect(latencies.percentile(0.5)).toBeNull();
     latencies.add(-40);
     expect(latencies.percentile(0.99)).toBe(0);
   });
 
-  test('of several receivers are those of all together', () => {
+  test('of several receivers can be combined', () => {
     const [one, other] = [new Latencies(), new Latencies()];
     for (const ms of [1, 1, 1]) one.add(ms);
     for (const ms of [100, 100, 100, 100]) other.add(ms);
@@ -57,7 +57,7 @@ describe('latencies', () => {
 });
 
 describe('the ledger', () => {
-  test('finds what is missing and what others recorded, in whatever order both sides come', () => {
+  test('finds missing events and those that others recorded, in whatever order both sides arrive', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.integer(), { maxLength: 50 }),
@@ -82,7 +82,7 @@ describe('the ledger', () => {
 });
 
 describe('the rate meter', () => {
-  test('tells the rate of the last ten seconds, and from the start on', () => {
+  test('returns the rate of the last ten seconds, or since the start', () => {
     const meter = new RateMeter(1_000);
     for (let ms = 1_000; ms < 31_000; ms += 50) meter.count(ms);
     expect(meter.perSecond(31_000)).toBeCloseTo(20, 1);
@@ -94,7 +94,7 @@ describe('the rate meter', () => {
     expect(new RateMeter(0).perSecond(0)).toBe(0);
   });
 
-  test('has a picture of whole seconds, the latest last', () => {
+  test('has a history of complete seconds, latest last', () => {
     const meter = new RateMeter(0);
     for (const ms of [100, 200, 1_100, 3_500, 4_100]) meter.count(ms);
     expect(meter.history(4_500, 60)).toEqual([2, 1, 0, 1]);
@@ -103,7 +103,7 @@ describe('the rate meter', () => {
 });
 
 describe('figures', () => {
-  test("count events by type, and the service's own apart from those of the company", () => {
+  test('count events by type, and those of the service separately from those of the company', () => {
     const figures = new Figures(two);
     figures.begin(0);
     figures.eventRecorded('EVT-1', 10);
@@ -116,21 +116,21 @@ describe('figures', () => {
     expect(figures.ledger.others).toBe(1);
   });
 
-  test('measure the first arrival only: later ones are as late as their retries', () => {
+  test('measure only the first arrival: later ones include the wait for a retry', () => {
     const figures = new Figures(two);
     figures.deliveryArrived('healthy', 1, 4);
     figures.deliveryArrived('healthy', 2, 9_000);
     expect(figures.receiver('healthy').latencies.count).toBe(1);
   });
 
-  test('keep the latest events and not all of them', () => {
+  test('keep only the latest events', () => {
     const figures = new Figures(two);
     for (let n = 0; n < 1_000; n++) figures.eventShown(shown(`EVT-${n}`));
     expect(figures.latest.at(-1)?.id).toBe('EVT-999');
     expect(figures.latest.length).toBeLessThan(1_000);
   });
 
-  test('come to a summary that says what is missing', () => {
+  test('lead to a summary that reports missing events', () => {
     const figures = new Figures(two);
     figures.begin(1_000);
     for (const id of ['EVT-1', 'EVT-2']) figures.eventRecorded(id, 1_500);
@@ -157,10 +157,10 @@ describe('figures', () => {
     });
     const text = summaryLines(summary).join('\n');
     expect(text).toContain('2 events recorded, 1 of them NOT in the stream.\n');
-    expect(text).toContain('On average 1 a second; 20 were wanted.\n');
-    expect(text).toContain('The verifying receiver found 1 signatures in order and refused 1.');
+    expect(text).toContain('Average rate: 1/s (target 20/s).\n');
+    expect(text).toContain('Signatures at the verifying receiver: 1 valid, 1 refused.');
     expect(progressLine(figures, 3_000)).toBe(
-      '0:02  2 events, 1 a second; 1 delivered, 0 pending, 3 failed; first arrival p50 -, p99 -',
+      '0:02  2 events, 1/s; 1 delivered, 0 pending, 3 failed; time to arrival p50 -, p99 -',
     );
   });
 });
@@ -187,9 +187,9 @@ describe('a summary for people', () => {
     );
   };
 
-  test('has what was given up at the end apart from what failed, as the dashboard had', () => {
+  test('separates deliveries given up at the end from failed ones, as the dashboard does', () => {
     const text = lines().join('\n');
-    expect(text).toMatch(/^ +given up +first arrival after$/m);
+    expect(text).toMatch(/^ +given up +time to arrival$/m);
     expect(text).toMatch(/^receiver +delivered +failed +at the end +p50 +p99$/m);
     expect(text).toMatch(/^dead +0 +0 +86 /m);
     expect(text).toMatch(/^healthy +1,234,567 +98,765 +0 /m);
@@ -200,8 +200,8 @@ describe('a summary for people', () => {
   });
 });
 
-describe('the wanted rate', () => {
-  test('is on average what was wanted over the time, however often it was changed', () => {
+describe('the target rate', () => {
+  test('averages over time, however often it changes', () => {
     const wanted = new WantedRate(20, 1_000);
     expect(wanted.average(1_000)).toBe(20);
     wanted.change(40, 11_000);
@@ -213,7 +213,7 @@ describe('the wanted rate', () => {
 });
 
 describe('wording', () => {
-  test('of numbers, times and rates is short', () => {
+  test('is short for numbers, times and rates', () => {
     expect([0, 999, 12_345].map(whole)).toEqual(['0', '999', '12,345']);
     expect([0, 9_999, 10_000, 999_999, 3_500_000].map(compact)).toEqual(['0', '9999', '10k', '999k', '3M']);
     expect([null, 0, 999, 1_234].map(milliseconds)).toEqual(['-', '0 ms', '999 ms', '1.2 s']);

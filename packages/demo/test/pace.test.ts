@@ -4,7 +4,7 @@ import { Pace, Pacer } from '../src/pace.js';
 import { parseRate } from '../src/rate.js';
 
 describe('a pace', () => {
-  test('holds by the clock, however irregularly one looks at it', () => {
+  test('is right on average, however irregularly it is called', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 1, maxLength: 200 }),
@@ -24,7 +24,7 @@ describe('a pace', () => {
     );
   });
 
-  test('starts no more than there is room for, and makes up for at most a second', () => {
+  test('starts no more than there is room for, and makes up for at most one second', () => {
     const pace = new Pace(20, 0);
     expect(pace.take(0, 64)).toBe(1);
     expect(pace.take(1_000, 5)).toBe(5);
@@ -33,7 +33,7 @@ describe('a pace', () => {
     expect(pace.take(60_000, 64)).toBe(0);
   });
 
-  test('can be changed while it goes', () => {
+  test('can change while it runs', () => {
     const pace = new Pace(10, 0);
     expect(pace.take(100, 64)).toBe(2);
     pace.change(100);
@@ -52,13 +52,13 @@ describe('a pace', () => {
     ['20/h', undefined],
     ['-1/s', undefined],
     ['1e2/s', undefined],
-  ])('is read from %s as %s a second', (text, perSecond) => {
+  ])('%s is parsed as %s per second', (text, perSecond) => {
     expect(parseRate(text)).toBe(perSecond);
   });
 });
 
 describe('a pacer', () => {
-  test('has a bounded number of pieces under way, and stops when they are over', async () => {
+  test('limits the tasks under way, and stops when they have ended', async () => {
     let [underWay, most, done] = [0, 0, 0];
     const pacer = new Pacer({
       perSecond: 500,

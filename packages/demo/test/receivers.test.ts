@@ -38,7 +38,7 @@ function send(receiver: Receiver, { type = 'invoice.paid', attempt = 1 } = {}): 
 }
 
 describe('receivers', () => {
-  test('one that checks signatures counts what it verified, and refuses a forgery', async () => {
+  test('a receiver that checks signatures counts valid ones and refuses a forgery', async () => {
     const { receiver, figures } = await open('verifying');
     expect(await send(receiver)).toBe(200);
     await forge(receiver.url, Date.now());
@@ -49,7 +49,7 @@ describe('receivers', () => {
   });
 
   test.each(manners.map(({ name }) => name))(
-    '%s answers a verification, so that its webhook is active',
+    '%s responds to a verification, so that its webhook is active',
     async (name) => {
       const { receiver, figures } = await open(name);
       expect(await send(receiver, { type: 'webhook.verification' })).toBe(200);
@@ -57,20 +57,20 @@ describe('receivers', () => {
     },
   );
 
-  test('measure from when the event was recorded to when it arrived', async () => {
+  test('measure the time from recording an event to its arrival', async () => {
     const { receiver, figures } = await open('healthy');
     const arrived = vi.spyOn(figures, 'deliveryArrived');
     expect(await send(receiver, { attempt: 2 })).toBe(200);
     expect(arrived).toHaveBeenCalledExactlyOnceWith('healthy', 2, 37);
   });
 
-  test('the dead one never answers a delivery', async () => {
+  test('the dead one never responds to a delivery', async () => {
     const { receiver, figures } = await open('dead');
     expect(await send(receiver)).toBe('hung up');
     expect(figures.receiver('dead')).toMatchObject({ accepted: 0 });
   });
 
-  test('the flaky one fails sometimes, and counts as accepted exactly what it answered with 2xx', async () => {
+  test('the flaky one fails sometimes, and counts exactly its 2xx responses as accepted', async () => {
     const { receiver, figures } = await open('flaky');
     const answers = await Promise.all(Array.from({ length: 60 }, () => send(receiver)));
     const accepted = answers.filter((answer) => answer === 200).length;

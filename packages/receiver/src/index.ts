@@ -9,35 +9,37 @@ export interface Envelope<Data = Record<string, unknown>, Type extends string = 
   organization_id: string;
   workspace_id: string | null;
   data: Data;
-  /** Only on requests sent by the test endpoint. */
+  /** Present only on requests of the test endpoint. */
   test?: true;
 }
 
-/** What `data` holds, by the type of the envelope. A receiver may declare types of its installation here. */
+/**
+ * The type of `data` for each envelope type. A receiver can add the types of its installation by declaration merging.
+ */
 export interface EnvelopeData extends EventData {
-  /** Asks whether the receiver is there, and is about no event. */
+  /** The verification request. It belongs to no event. */
   'webhook.verification': { webhook_id: string; challenge: string };
 }
 
-/** An envelope of these types, or of any that is known: a union that narrows on `type`. */
+/** An envelope of these types, or of all known types: a union that narrows on `type`. */
 export type EnvelopeOf<Type extends keyof EnvelopeData = keyof EnvelopeData> = {
   [Each in Type]: Envelope<EnvelopeData[Each], Each>;
 }[Type];
 
-/** A secret made ready once, for many signatures. Logging one shows no key bytes. */
+/** A secret prepared for many signatures. Logging it shows no key bytes. */
 export interface SigningKey {
-  /** Keys `X-Service-Signature`: the secret's UTF-8 bytes, `whsec_` included. */
+  /** Key of `X-Service-Signature`: the UTF-8 bytes of the secret, including `whsec_`. */
   readonly service: KeyObject;
-  /** Keys `webhook-signature`: what follows `whsec_`, decoded, else the same as `service`. */
+  /** Key of `webhook-signature`: the decoded part after `whsec_`, or else the same as `service`. */
   readonly standard: KeyObject;
 }
 
 export interface SignOptions {
-  /** The event's id. Without a full stop: it separates the signed fields. */
+  /** The event id. It must not contain a full stop, which separates the signed fields. */
   id: string;
   timestamp: Date;
   key: SigningKey | string;
-  /** The secret before a rotation, as long as its grace lasts. */
+  /** The previous secret, during its grace period. */
   previous?: SigningKey | string | undefined;
 }
 
@@ -54,10 +56,10 @@ export type ReceivedHeaders =
   | { get(name: string): string | null };
 
 export interface VerifyOptions {
-  /** How far `webhook-timestamp` may be from now, either way. Default 300. */
+  /** The maximum difference between `webhook-timestamp` and now, in either direction. Default: 300. */
   toleranceSeconds?: number | undefined;
   now?: Date | undefined;
-  /** Accept only `webhook-signature`, the one that covers a time; closes replays of old requests. */
+  /** Accept only `webhook-signature`, which covers the time. This prevents replays of old requests. */
   requireTimestamp?: boolean | undefined;
 }
 
@@ -72,7 +74,7 @@ export type Refusal =
   | 'timestamp_too_old'
   | 'timestamp_in_future';
 
-/** `signedAt` is null where only `X-Service-Signature` vouched, which covers no time. */
+/** `signedAt` is null if only `X-Service-Signature` matched, which does not cover the time. */
 export type Verification =
   | { ok: true; signedAt: Date | null }
   | { ok: false; reason: Refusal; detail: string };
@@ -80,8 +82,8 @@ export type Verification =
 type Body = string | Uint8Array;
 type Secret = SigningKey | string | undefined;
 
-// Exactly what the standardwebhooks package decodes, and it throws on the rest: padding may be missing,
-// and a single character left over after the groups of four is dropped unseen.
+// Exactly what the standardwebhooks package decodes; it throws on anything else. Padding may be missing, and a single
+// character after the groups of four is silently dropped.
 const DECODABLE = /^(?=.{4})(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}|[^=])?={0,2}$/s;
 const RESERIALISED_BYTES_MAX = 1024 * 1024;
 const KEEP_RAW =
@@ -89,8 +91,8 @@ const KEEP_RAW =
   "or in Fastify a content type parser with parseAs: 'buffer'.";
 
 /**
- * A `whsec_` secret whose rest is not base64 is no Standard Webhooks secret; it is used as it stands,
- * like every other secret that a user chose.
+ * Prepares a secret for signing. A `whsec_` secret that is not base64 is not a Standard Webhooks secret and is used
+ * as it is, like any other secret that a user chose. Throws if the secret is empty.
  */
 export function signingKey(secret: string): SigningKey {
   if (secret === '') throw new TypeError('an empty secret would sign for everyone');
@@ -118,9 +120,9 @@ export function sign(body: Body, { id, timestamp, key, previous }: SignOptions):
 }
 
 /**
- * Whether the request was signed with one of the secrets; a valid `webhook-signature`,
- * `X-Service-Signature` or `X-Service-Signature-Previous` suffices. A `webhook-timestamp` that is there
- * must be near now, but whoever replays a request can leave it out: see `requireTimestamp`.
+ * Checks whether the request was signed with one of the secrets. One valid `webhook-signature`, `X-Service-Signature`
+ * or `X-Service-Signature-Previous` is enough. A `webhook-timestamp`, if present, must be close to now. An attacker
+ * who replays a request can leave it out: see `requireTimestamp`.
  */
 export function verify(
   rawBody: Body | ArrayBuffer,
@@ -156,7 +158,7 @@ export function verify(
     return refuse('malformed_timestamp', 'webhook-timestamp is not a whole number of seconds.');
   }
 
-  // With a full stop in the id, a part of one signed body could pass for another id, time and body.
+  // With a full stop in the id, part of a signed body could pass as another id, time and body.
   const standardGiven = timestamped && !id.includes('.') ? standardDigests(standard) : [];
   const serviceGiven = options.requireTimestamp ? [] : service.flatMap(serviceDigests);
   if (standardGiven.length + serviceGiven.length === 0) {
@@ -179,7 +181,7 @@ export function verify(
   if (seconds !== undefined) {
     const tolerance = options.toleranceSeconds ?? 300;
     const age = Math.floor((options.now ?? new Date()).getTime() / 1000) - Number(seconds);
-    // Negated, so that a NaN among them refuses.
+    // Negated, so that NaN is refused.
     const limit = `${tolerance} s are allowed.`;
     if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago, ${limit}`);
     if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now, ${limit}`);
@@ -199,7 +201,7 @@ function prepared(secret: SigningKey | string): SigningKey {
   return typeof secret === 'string' ? signingKey(secret) : secret;
 }
 
-// An unset environment variable ends up here; signing with '' is something anyone can do.
+// An unset environment variable ends up here, and anyone can sign with ''.
 function isUsable(secret: Secret): secret is SigningKey | string {
   return typeof secret === 'string' ? secret !== '' : Boolean(secret?.service && secret.standard);
 }
@@ -213,7 +215,7 @@ function header(headers: ReceivedHeaders, name: string): string | undefined {
   return values.length > 0 ? values.join(', ') : undefined;
 }
 
-// Both also read what Node and Headers make of a repeated header: one value, joined by comma and space.
+// Both also accept a repeated header as Node and Headers join it: one value, separated by comma and space.
 function serviceDigests(value: string): string[] {
   return value
     .split(/[\s,]+/)
@@ -224,7 +226,7 @@ function standardDigests(value: string): string[] {
   return value.split(/,?\s+/).flatMap((part) => /^v1,([A-Za-z0-9+/]{43}=)$/.exec(part)?.[1] ?? []);
 }
 
-// Given digests have passed a pattern of fixed length, so both sides have as many bytes.
+// The given digests matched a pattern of fixed length, so both sides have the same length.
 function matches(given: string[], keys: SigningKey[], digest: (key: SigningKey) => string): boolean {
   if (given.length === 0) return false;
   return keys.some((key) => {
@@ -242,8 +244,8 @@ function malformed(service: string | undefined): string {
 }
 
 /**
- * What shows that the body is not the one that arrived. A body that was re-serialised to the same length
- * and lost its first form, as when keys change places, cannot be told from one that was never signed.
+ * Returns evidence that the body is not the one that was sent. A body re-serialised to the same length, for example
+ * with reordered keys, cannot be distinguished from one that was never signed.
  */
 function changed(body: Body, headers: ReceivedHeaders, vouched: (other: string) => boolean) {
   const length = Buffer.byteLength(body);

@@ -43,7 +43,7 @@ test('an envelope has the fields of the interface, with data in place of payload
   expectTypeOf<Opened>().toExtend<Envelope>();
 });
 
-test('several types make a union of them alone', () => {
+test('several types make a union of just these types', () => {
   type Either = EnvelopeOf<'invoice.paid' | 'invoice.voided'>;
   expectTypeOf<Either['type']>().toEqualTypeOf<'invoice.paid' | 'invoice.voided'>();
   // @ts-expect-error: there is no such type

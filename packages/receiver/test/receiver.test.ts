@@ -93,7 +93,7 @@ describe('fixed vectors', () => {
     expect(verify(body, standardOnly(headers), key, { now })).toEqual({ ok: true, signedAt: timestamp });
   });
 
-  test("the vector of the Standard Webhooks libraries' own tests", () => {
+  test('the vector from the tests of the Standard Webhooks libraries', () => {
     const headers = {
       'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
       'webhook-timestamp': '1614265330',
@@ -104,7 +104,7 @@ describe('fixed vectors', () => {
   });
 });
 
-describe('the standardwebhooks package, as an independent other side', () => {
+describe('the standardwebhooks package, as an independent implementation', () => {
   // It looks at the real clock, and takes other secrets only in its raw format, as bytes.
   const theirs = (secret: string) =>
     secret.startsWith('whsec_')
@@ -136,7 +136,7 @@ describe('the standardwebhooks package, as an independent other side', () => {
     );
   });
 
-  test('agrees on every whsec_ secret it takes; one it refuses is used as its UTF-8 bytes', () => {
+  test('agrees on every whsec_ secret that it accepts; a secret that it refuses is used as its UTF-8 bytes', () => {
     const nearBase64 = fc.string({ unit: fc.constantFrom(...'abYZ09+/=-_ \né'), maxLength: 12 });
     fc.assert(
       fc.property(fc.oneof(nearBase64, fc.string()), (rest) => {
@@ -155,7 +155,7 @@ describe('the standardwebhooks package, as an independent other side', () => {
 });
 
 describe('sign, then verify', () => {
-  test('accepts each of the signatures alone, for any body and secret', () => {
+  test('accepts each signature on its own, for any body and secret', () => {
     fc.assert(
       fc.property(anyBody, anySecret, (raw, key) => {
         const headers = { ...sign(raw, { id, timestamp, key }) };
@@ -166,14 +166,14 @@ describe('sign, then verify', () => {
     );
   });
 
-  test('takes the same body as text, bytes or ArrayBuffer', () => {
+  test('accepts the same body as text, bytes or ArrayBuffer', () => {
     const bytes = new TextEncoder().encode(body);
     for (const raw of [body, Buffer.from(body), bytes, bytes.buffer, bytes.subarray(0)]) {
       expect(reasonOf(signed(), { raw })).toBe('ok');
     }
   });
 
-  test('refuses any one changed byte of the body', () => {
+  test('refuses a body with any byte changed', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 1, maxLength: 256 }),
@@ -191,7 +191,7 @@ describe('sign, then verify', () => {
     );
   });
 
-  test('refuses any one changed character of a signature, and another id or time than the signed one', () => {
+  test('refuses a signature with any character changed, and an id or time that was not signed', () => {
     fc.assert(
       fc.property(fc.nat(), fc.constantFrom(...'0123456789abcdefghXYZ+/=, .'), (at, character) => {
         const alter = (value: string) => {
@@ -215,7 +215,7 @@ describe('sign, then verify', () => {
     );
   });
 
-  test('never throws, whatever is handed in', () => {
+  test('never throws, whatever the arguments', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), fc.anything(), (raw, headers, secret) => {
         const withSignature = { ...signed(), ...(headers as object) };
@@ -230,7 +230,7 @@ describe('sign, then verify', () => {
 });
 
 describe('headers', () => {
-  test('are read in any case, from a record, a Headers and lists of values', () => {
+  test('are found in upper and lower case, in a record, a Headers and lists of values', () => {
     const headers = signed();
     const upper = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]),
@@ -242,7 +242,7 @@ describe('headers', () => {
     }
   });
 
-  test('that came twice are accepted if one of their signatures is valid', () => {
+  test('that appear twice are accepted if one of their signatures is valid', () => {
     const good = signed();
     const bad = signed({ key: chosen });
     const twice = Object.fromEntries(
@@ -260,7 +260,7 @@ describe('headers', () => {
     }
   });
 
-  test('of a real request are verified as Node gives them', async () => {
+  test('of a real request are accepted as Node provides them', async () => {
     const received: { headers: IncomingHttpHeaders; raw: Buffer }[] = [];
     const server = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
@@ -283,7 +283,7 @@ describe('headers', () => {
 });
 
 describe('secrets', () => {
-  test('of which one fits suffice, empty and unset ones being ignored', () => {
+  test('need to match only once; empty and unset ones are ignored', () => {
     expect(reasonOf(signed(), { secret: [chosen, undefined, '', whsec] })).toBe('ok');
     expect(reasonOf(signed(), { secret: [chosen, 'neither-this-one'] })).toBe('signature_mismatch');
   });
@@ -300,13 +300,13 @@ describe('secrets', () => {
     expect(() => signingKey('')).toThrow(TypeError);
   });
 
-  test('do not show in a logged key', () => {
+  test('never show in a logged key', () => {
     const shown = inspect(signingKey(chosen), { depth: 9, showHidden: true });
     expect(shown).not.toContain('Geheimnis');
     expect(JSON.stringify(signingKey(chosen))).toBe('{"service":{},"standard":{}}');
   });
 
-  test('old and new are both accepted during the grace of a rotation, by each signature', () => {
+  test('old and new are both accepted during the grace period of a rotation, by each signature', () => {
     const headers = signed({ key: chosen, previous: whsec });
     expect(Object.keys(headers)).toContain('X-Service-Signature-Previous');
     expect(headers['webhook-signature']!.split(' ')).toHaveLength(2);
@@ -319,7 +319,7 @@ describe('secrets', () => {
 });
 
 describe('refusals', () => {
-  test('missing_signature: no signature, or Standard Webhooks headers that are not complete', () => {
+  test('missing_signature: no signature, or incomplete Standard Webhooks headers', () => {
     expect(reasonOf({})).toBe('missing_signature');
     expect(reasonOf(undefined)).toBe('missing_signature');
     expect(reasonOf({ 'X-Service-Signature': '' })).toBe('missing_signature');
@@ -352,7 +352,7 @@ describe('refusals', () => {
     }
   });
 
-  test('malformed_signature: an id with a full stop, which could smuggle one signed body in as another', () => {
+  test('malformed_signature: an id with a full stop, which could pass one signed body off as another', () => {
     const outer = '{"title":".1736933400.{}"}';
     const { 'webhook-signature': signature } = sign(outer, { id, timestamp, key: whsec });
     const [before, inner] = outer.split('.1736933400.');
@@ -365,18 +365,18 @@ describe('refusals', () => {
     expect(reasonOf(smuggled, { raw: inner })).toBe('malformed_signature');
   });
 
-  test('a malformed signature beside a valid one of the other kind does no harm', () => {
+  test('a malformed signature next to a valid one of the other kind is ignored', () => {
     expect(reasonOf({ ...signed(), 'X-Service-Signature': 'none' })).toBe('ok');
     expect(reasonOf({ ...signed(), 'webhook-signature': 'none' })).toBe('ok');
   });
 
-  test('malformed_timestamp: anything but whole seconds', () => {
+  test('malformed_timestamp: anything other than whole seconds', () => {
     for (const value of ['soon', '-1', '1736933400.5', '1736933400000', '1736933400, 1736933400']) {
       expect(reasonOf({ ...signed(), 'webhook-timestamp': value })).toBe('malformed_timestamp');
     }
   });
 
-  test('timestamps are accepted up to the tolerance, refused one second after, and in neither direction off', () => {
+  test('timestamps are accepted up to the tolerance in both directions, and refused one second beyond it', () => {
     const at = (seconds: number) => new Date(timestamp.getTime() + seconds * 1000);
     for (const headers of [signed(), standardOnly(signed())]) {
       expect(reasonOf(headers, { now: at(300) })).toBe('ok');
@@ -390,12 +390,12 @@ describe('refusals', () => {
     expect(verify(body, signed(), whsec)).toMatchObject({ reason: 'timestamp_too_old' });
   });
 
-  test('a timestamp is judged only once the signature holds: a forged request is a mismatch, whatever its time', () => {
+  test('the timestamp is checked only after the signature: a forged request is a mismatch, whatever its time', () => {
     const later = new Date(timestamp.getTime() + 3_600_000);
     expect(reasonOf(signed({ key: chosen }), { now: later })).toBe('signature_mismatch');
   });
 
-  test('an old request stripped of its time passes, unless requireTimestamp is set', () => {
+  test('an old request without its timestamp is accepted, unless requireTimestamp is set', () => {
     const later = new Date(timestamp.getTime() + 3_600_000);
     const stripped = serviceOnly(signed());
     const redated = { ...signed(), 'webhook-timestamp': String(later.getTime() / 1000) };
@@ -409,7 +409,7 @@ describe('refusals', () => {
   });
 
   test.each([[JSON.parse(body)], [undefined], [null], [42], [[]]])(
-    'body_not_raw: the body handed in was parsed (%#), and the detail says what to do',
+    'body_not_raw: the body was parsed (%#), and the detail says what to do',
     (raw) => {
       const result = verify(raw, signed(), whsec, { now });
       expect(result).toMatchObject({ ok: false, reason: 'body_not_raw' });
@@ -417,7 +417,7 @@ describe('refusals', () => {
     },
   );
 
-  test('body_not_raw: a body written again with other whitespace, as its compact form is the signed one', () => {
+  test('body_not_raw: a body serialised again with other whitespace, if its compact form is the signed one', () => {
     const pretty = JSON.stringify(JSON.parse(body), null, 2);
     for (const headers of [signed(), serviceOnly(signed()), standardOnly(signed())]) {
       expect(reasonOf(headers, { raw: pretty })).toBe('body_not_raw');
@@ -425,7 +425,7 @@ describe('refusals', () => {
     }
   });
 
-  test('body_not_raw: a body of another length than the one that arrived', () => {
+  test('body_not_raw: a body whose length differs from the one that arrived', () => {
     const sent = '{"id":"EVT-1","data":{"amount":1.0,"title":"\\u00dcberlast"}}';
     const headers = { ...signed({ body: sent }), 'content-length': String(Buffer.byteLength(sent)) };
     expect(reasonOf(headers, { raw: sent })).toBe('ok');
@@ -433,7 +433,7 @@ describe('refusals', () => {
     expect(reasonOf(headers, { raw: '' })).toBe('body_not_raw');
   });
 
-  test('signature_mismatch: all else, as a re-serialised body of the same length or a compressed one', () => {
+  test('signature_mismatch: everything else, such as a re-serialised body of the same length or a compressed one', () => {
     const sent = '{"b":1,"2":1}';
     const headers = { ...signed({ body: sent }), 'content-length': '13' };
     expect(reasonOf(headers, { raw: JSON.stringify(JSON.parse(sent)) })).toBe('signature_mismatch');

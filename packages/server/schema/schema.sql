@@ -93,7 +93,7 @@ create table posthorn.event_counts (
   type text collate "C" not null,
   events integer not null,
   constraint event_counts_pkey PRIMARY KEY (organization_id, scope, step, at, type),
-  constraint event_counts_step_check CHECK ((step = ANY (ARRAY[1, 60])))
+  constraint event_counts_step_check CHECK ((step = ANY (ARRAY[1, 60, 1440])))
 ) partition by RANGE (at);
 
 create table posthorn.event_keys (

@@ -8,7 +8,7 @@ import {
 } from './domain/catalogue.js';
 import { createPayloadValidator } from './domain/payload.js';
 
-/** The built-in catalogue with the further types of a file; whatever is wrong with it is named in one line. */
+/** Returns the built-in catalogue with the types added in a file. Reports every error of the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
   if (file === undefined) return createCatalogue();
   try {

@@ -10,9 +10,9 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 interface Setting<T> {
   env: string;
-  /** Used when the variable is not set; undefined if there is no default. */
+  /** Used if the variable is not set; undefined if there is no default. */
   fallback: string | undefined;
-  /** Describes the default when it is not a fixed text. */
+  /** Describes the default if it is not a fixed text. */
   fallbackNote?: string;
   accepts: string;
   description: string;
@@ -303,10 +303,10 @@ export function readConfig(
   return config as Config;
 }
 
-/** Names that clients use for an address and a token. They are not settings, and not misspelt ones either. */
+/** Names that clients use for an address and a token. They are not settings, so they are not reported as typos. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
-/** Returns one line for each variable that looks like a setting but is none, most likely a typo. */
+/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   const known = Object.values(settings).map((setting): string => setting.env);
   return Object.keys(env)

@@ -26,9 +26,9 @@ const engineConnections = 4;
 export interface DeliveryParts {
   secrets: SecretBox;
   courier: Courier;
-  /** Starts no further attempts; called before everything else that a stop takes. */
+  /** Starts no further attempts. Called first when the service stops. */
   pause: () => void;
-  /** Begins to attempt deliveries; without the delivery role it is never called. */
+  /** Starts to attempt deliveries. Not called without the delivery role. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -44,10 +44,10 @@ export interface DeliveringOptions {
   now: () => number;
 }
 
-/** Puts together what sends requests to receivers: the engine, verifications and tests. */
+/** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, policy, logger, metrics, recorded, now } = options;
-  // Connections of its own: whatever requests do to theirs, leases are renewed and outcomes written.
+  // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
@@ -111,7 +111,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
         new Verifications({ ...{ database, logger, now }, ...courier }),
         new Replays(database, logger),
       );
-      // Every key still opens them, and the next start tries again.
+      // All keys still open their secrets, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
         logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
@@ -128,7 +128,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   };
 }
 
-/** What one wide log line reports about an attempt. */
+/** Returns the fields of the log line of an attempt. */
 function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
   return {
     delivery_id: delivery.delivery_id,

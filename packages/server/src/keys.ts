@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A generated secret of the data directory: made once, readable by its owner only. */
+/** Returns a secret of the data directory. Generates it on first use, readable only by its owner. */
 export async function keptSecret(dataDir: string, name: string, make: () => string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   const file = join(dataDir, name);
-  // 'wx' fails where the file exists, so of two processes that start at once one value wins.
+  // 'wx' fails if the file exists, so of two processes that start at once, one value wins.
   await writeFile(file, `${make()}\n`, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
@@ -17,7 +17,7 @@ export function platformToken(dataDir: string): Promise<string> {
   return keptSecret(dataDir, 'platform-token', () => `phn_platform_${randomBytes(24).toString('base64url')}`);
 }
 
-/** Encrypts webhook secrets where no key is configured. */
+/** Returns the key that encrypts webhook secrets if none is configured. */
 export async function secretKey(dataDir: string): Promise<Buffer> {
   return Buffer.from(
     await keptSecret(dataDir, 'secret-key', () => randomBytes(32).toString('base64')),

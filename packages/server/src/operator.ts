@@ -10,7 +10,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // In a container the user may have a number only.
+    // In a container the user may have no name.
     return String(process.getuid?.() ?? 'unknown');
   }
 }

@@ -27,13 +27,13 @@ import type { RecordedBatch } from './storage/recording.js';
 import { Metrics } from './web/metrics.js';
 
 export interface Service {
-  /** Where the listeners are, with their real ports; undefined where the role is not this process's. */
+  /** The addresses of the listeners with their actual ports; undefined without the role. */
   publicUrl: string | undefined;
   platformUrl: string | undefined;
   /** Returns the link to the console, which signs in with this token if one is given. */
   consoleLink: ((token?: string) => string) | undefined;
   database: Database;
-  /** Drains and stops everything, in the reverse order of the start. May be called twice. */
+  /** Drains and stops everything, in reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const listenFaults: Record<string, string> = {
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
-/** The composition root: everything that runs, what it needs, and in which order it starts and stops. */
+/** Starts everything that runs in a node, in order, and stops it in reverse. */
 export async function startService(
   config: Config,
   logger: Logger,
@@ -156,7 +156,7 @@ function requireSecretKey(config: Config): void {
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     throw new ConfigError(
       'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: base64 of 32 bytes. ' +
-        'Make one with: openssl rand -base64 32',
+        'Generate one with: openssl rand -base64 32',
     );
   }
 }
@@ -187,11 +187,11 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
   return tokens;
 }
 
-/** What an operator wants to be woken for: work that nobody takes, and a stream that does not move on. */
+/** Adds the metrics that operators set alerts on: deliveries that no node takes, and a stream that does not advance. */
 function watchStore(metrics: Metrics, database: Database): void {
   metrics.watchAge(
     'posthorn_oldest_due_delivery_age_seconds',
-    'How long the delivery that is due the longest has waited for a process to take it',
+    'How long the oldest due delivery has waited for a node to claim it',
     () => readLongestWaitSeconds(database),
   );
   metrics.watchAge(
@@ -201,7 +201,7 @@ function watchStore(metrics: Metrics, database: Database): void {
   );
 }
 
-/** Connects recording with delivering: what a recording hands to this node goes straight to the engine. */
+/** Hands the deliveries of a recording straight to the engine, and counts its events. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
     delivery.courier.accept(batch);
@@ -210,8 +210,8 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * A database that is out of reach does not stop the start: the listeners answer 503 until it is back,
- * which is what an orchestrator expects. Any other failure of a migration does.
+ * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until it is
+ * back, as orchestrators expect. Any other failure stops the start.
  */
 async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
@@ -228,10 +228,7 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    logger.warn(
-      { reason: (error as Error).message },
-      'the database is out of reach; trying again every second',
-    );
+    logger.warn({ reason: (error as Error).message }, 'the database is unreachable; retrying every second');
     const again = new Repeating(migrateAgainMs, attempt, logger);
     closers.push(() => again.stop());
   }

@@ -11,13 +11,13 @@ export interface WebhookChangesOptions {
   database: Database;
   directory: WebhookDirectory;
   logger: Logger;
-  /** Nobody else can run on this database. */
+  /** Whether no other node can run on this database. */
   alone: boolean;
-  /** This node's name, if it has one. */
+  /** The id of this node, if it has one. */
   node: () => number | undefined;
 }
 
-/** Makes the change of a webhook take effect: on every node, and for what waits for it. */
+/** Makes a change to a webhook take effect: on every node, and for its waiting deliveries. */
 export class WebhookChanges {
   readonly #options: WebhookChangesOptions;
   #stopped = false;
@@ -26,17 +26,17 @@ export class WebhookChanges {
     this.#options = options;
   }
 
-  /** Resolves once no node will send anything more for this webhook as it was before its last change. */
+  /** Resolves when no node will send anything more to the webhook as it was before its last change. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
     const { database, directory, alone, node } = this.#options;
     directory.forget(webhook.id);
     const isAlone = alone || (await countOtherNodes(database, node() ?? 0)) === 0;
     if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
-    // Nothing of what waits is sent any more, so very much of it may end a little later.
+    // Nothing waiting is sent any more, so a large number may end a little later.
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
   }
 
-  /** Resolves once what waits for a webhook is in line with its status: ended, held, or waiting again. */
+  /** Resolves when the waiting deliveries match the status of the webhook: ended, held, or waiting again. */
   async alignWaiting(webhook: WebhookKey): Promise<void> {
     const { database, logger } = this.#options;
     try {
@@ -49,7 +49,7 @@ export class WebhookChanges {
     }
   }
 
-  /** Ends nothing more. What is left ends when it is due. */
+  /** Stops aligning. Deliveries that are left end when they are due. */
   stop(): void {
     this.#stopped = true;
   }

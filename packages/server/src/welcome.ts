@@ -11,7 +11,7 @@ export const demoOrganization = 'ORG-demo';
 /** In the data directory. */
 export const demoTokenFile = 'demo-token';
 
-/** Creates the demo token and the demo events once, in a fresh embedded database. Returns the token. */
+/** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
 export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
   const text = await keptSecret(dataDir, demoTokenFile, newTokenText);
   const hash = tokenHash(text);

@@ -75,7 +75,7 @@ describe('the source', () => {
     expect(edges().filter(({ to }) => to.isOurs && !sources.has(to.target))).toEqual([]);
   });
 
-  test('has no folder that the house does not know', () => {
+  test('has no folder outside the known structure', () => {
     expect(
       [...new Set(files.map(layerOf))].filter((layer) => layer !== 'service' && !(layer in ranks)),
     ).toEqual([]);
@@ -116,7 +116,7 @@ describe('the source', () => {
     expect(wrong.map(({ from, to }) => `${from} imports ${to.names} from ${to.target}`)).toEqual([]);
   });
 
-  test('gives the domain its clock and its environment as arguments', () => {
+  test('receives its clock and environment as arguments in the domain', () => {
     const wrong = files.filter(
       (file) =>
         layerOf(file) === 'domain' &&
@@ -125,7 +125,7 @@ describe('the source', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('has SQL in the storage only, and the driver there alone', () => {
+  test('has SQL and the database driver only in storage', () => {
     const withSql = files.filter((file) => sql.test(codeOf(file)));
     expect(withSql).toContain('storage/events.ts');
     expect(withSql.filter((file) => layerOf(file) !== 'storage')).toEqual([]);
@@ -133,7 +133,7 @@ describe('the source', () => {
     expect(withDriver.filter(({ from }) => layerOf(from) !== 'storage')).toEqual([]);
   });
 
-  test('knows of single event types in the catalogue and where they are recorded, nowhere else', () => {
+  test('names single event types only in the catalogue and where they are recorded', () => {
     const names = createCatalogue()
       .list()
       .map(({ type }) => `'${type}'`);
@@ -145,12 +145,12 @@ describe('the source', () => {
     expect(naming.filter((file) => !mayNameTypes.test(file))).toEqual([]);
   });
 
-  test('has no file over 350 lines but the catalogue', () => {
+  test('has no file over 350 lines except the catalogue', () => {
     const long = files.filter((file) => (sources.get(file) ?? '').split('\n').length - 1 > 350);
     expect(long.filter((file) => file !== 'domain/catalogue.ts')).toEqual([]);
   });
 
-  test('has nothing named for what it is not about', () => {
+  test('has no names like utils or helpers', () => {
     expect(
       files.filter((file) => /(^|[/-])(utils?|helpers?|common|misc|lib|shared)([/.-]|$)/.test(file)),
     ).toEqual([]);
@@ -189,7 +189,7 @@ describe('the packages', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('the server knows the demo in its command alone', () => {
+  test('the server uses the demo only in its command', () => {
     const users = importsOfPackage('server').filter(({ target }) => target === '@posthorn/demo');
     expect(new Set(users.map(({ file }) => file))).toEqual(new Set(['cli/demo-run.ts']));
   });

@@ -67,7 +67,7 @@ describe.concurrent('help', () => {
     },
   );
 
-  test('posthorn --version prints the version alone', async () => {
+  test('posthorn --version prints only the version', async () => {
     expect(await posthorn(['--version'], {})).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -75,7 +75,7 @@ describe.concurrent('help', () => {
   });
 });
 
-describe.concurrent('wrong use', () => {
+describe.concurrent('usage errors', () => {
   test('makes the process exit with code 2', async () => {
     expect((await posthorn(['serv'], unreachable)).code).toBe(2);
   });
@@ -165,34 +165,34 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     expect(linesOf(stderr)).toHaveLength(1);
   };
 
-  test('a database out of reach', () =>
+  test('an unreachable database', () =>
     expectFailure(['token', 'list'], unreachable, /^Cannot reach the database: .*DATABASE_URL\.$/m));
 
-  test('a setting that cannot be used', () =>
+  test('an invalid setting', () =>
     expectFailure(
       ['serve'],
       { POSTHORN_PORT: 'eighty' },
       /^POSTHORN_PORT: "eighty" is not valid\. Expected a port number, /,
     ));
 
-  test('a setting that is missing', () =>
+  test('a missing setting', () =>
     expectFailure(
       ['serve'],
       unreachable,
       /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: /,
     ));
 
-  test('a catalogue that cannot be read', () =>
+  test('an unreadable catalogue', () =>
     expectFailure(
       ['serve'],
       { POSTHORN_CATALOGUE: '/no/such.json' },
       /^POSTHORN_CATALOGUE: "\/no\/such.json" cannot be used: /,
     ));
 
-  test('a token that nobody knows', () =>
+  test('an unknown token', () =>
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the id TOK-unknown\./));
 
-  test.each(['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', 'nonsense'])('an event that nobody knows, %s', (id) =>
+  test.each(['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', 'nonsense'])('an unknown event, %s', (id) =>
     expectFailure(
       ['events', 'get', id, '--organization', 'ORG-1'],
       env,
@@ -230,7 +230,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   });
 });
 
-test('migrate applies what is missing and says so, then says that there is nothing to apply', async () => {
+test('migrate applies missing files and reports them, then reports that there is nothing to apply', async () => {
   const { url } = await freshDatabase(true);
   const first = await command(['migrate'], { DATABASE_URL: url });
   expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -246,7 +246,7 @@ test('migrate applies what is missing and says so, then says that there is nothi
 });
 
 describe('token', () => {
-  test('create prints the token, once, and nothing else into a pipe', async () => {
+  test('create prints the token once, and nothing else in a pipe', async () => {
     const stdout = await printed('token', 'create', '--organization', 'ORG-pipe');
     expect(stdout).toMatch(/^pht_[\w-]{43}\n$/);
     const token = await findToken(database, tokenHash(stdout.trim()));
@@ -290,7 +290,7 @@ describe('token', () => {
     expect(token!.expires_at.getTime() - token!.created_at.getTime()).toBe(90 * 86_400_000);
   });
 
-  test('list prints one plain line for each token into a pipe, newest first, and revoke shows in it', async () => {
+  test('list prints one plain line per token in a pipe, newest first, and shows revoked ones', async () => {
     const create = async () =>
       JSON.parse(await printed('token', 'create', '--organization', 'ORG-list', '--json')).id as string;
     const [older, newer] = [await create(), await create()];
@@ -313,7 +313,7 @@ describe('token', () => {
     expect(Object.keys(listed[0])).not.toContain('hash');
   });
 
-  test('revoke may be repeated and keeps the first time', async () => {
+  test('revoke can be repeated and keeps the first time', async () => {
     const { id } = JSON.parse(await printed('token', 'create', '--organization', 'ORG-twice', '--json'));
     const first = JSON.parse(await printed('token', 'revoke', id, '--json'));
     const again = JSON.parse(await printed('token', 'revoke', id, '--json'));
@@ -338,7 +338,7 @@ describe('events', () => {
   const list = async (...args: string[]) =>
     linesOf(await printed('events', 'list', '--organization', 'ORG-read', ...args));
 
-  test('list prints plain lines into a pipe, newest first', async () => {
+  test('list prints plain lines in a pipe, newest first', async () => {
     const lines = (await list()).map((line) => line.split('\t'));
     expect(lines.map((cells) => cells.slice(1))).toEqual([
       ['invoice.paid', 'INV-3', 'USR-ada', 'WS-1', ids[2]],
@@ -348,7 +348,7 @@ describe('events', () => {
     for (const [time] of lines) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test('list --json prints one event a line, its payload as it was recorded', async () => {
+  test('list --json prints one event per line, with its payload as recorded', async () => {
     const lines = await list('--json', '--order', 'asc');
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(ids);
     expect(lines[2]).toContain(`"payload":${payload}`);
@@ -363,12 +363,12 @@ describe('events', () => {
     ],
     [['--from', '2001-01-01', '--to', '2001-12-31'], []],
     [['--limit', '1', '--order', 'asc'], [0]],
-  ])('list %j shows only those', async (args, expected) => {
+  ])('list %j shows only matching events', async (args, expected) => {
     const shown = (await list('--json', ...args)).map((line) => JSON.parse(line).id);
     expect(shown).toEqual(expected.map((index) => ids[index]));
   });
 
-  test('list into a pipe that is closed early ends quietly', async () => {
+  test('list exits quietly if the pipe is closed early', async () => {
     await record(...Array.from({ length: 1_000 }, () => event({ organization_id: 'ORG-much' })));
     const line = '"$0" "$1" events list --organization ORG-much --limit 1000 --json | head -n 1';
     const { PATH = '' } = process.env;
@@ -380,7 +380,7 @@ describe('events', () => {
     expect(linesOf(stdout)).toHaveLength(1);
   });
 
-  test('get lays the event out for people without changing a number in it', async () => {
+  test('get formats the event without changing a number in it', async () => {
     const stdout = await printed('events', 'get', ids[2]!, '--organization', 'ORG-read');
     expect(stdout).toContain(`{\n  "id": "${ids[2]}",\n  "type": "invoice.paid",`);
     expect(stdout.replaceAll(/\s/g, '')).toContain(`"payload":${payload}`);
@@ -411,7 +411,7 @@ describe('events', () => {
   const recordRuns = (organization: string, ...runs: string[]) =>
     record(...runs.map((id) => event({ organization_id: organization, subject: { type: 'run', id } })));
 
-  test('tail --json prints each new event of the organization once, in order, until it is told to stop', async () => {
+  test('tail --json prints each new event of the organization once, in order, until it is stopped', async () => {
     const following = await tail('ORG-tail', '--json', '--subject-type', 'run');
     await recordRuns('ORG-tail', 'RUN-a', 'RUN-b');
     await recordRuns('ORG-elsewhere', 'RUN-x');
@@ -424,7 +424,7 @@ describe('events', () => {
     expect(runs.filter((id) => id !== 'RUN-first')).toEqual(['RUN-a', 'RUN-b', 'RUN-last']);
   });
 
-  test('tail prints a line that people can read, plain in a pipe', async () => {
+  test('tail prints readable lines, without colours in a pipe', async () => {
     const following = await tail('ORG-follow');
     const [recorded] = await recordRuns('ORG-follow', 'RUN-last');
     await following.until(/RUN-last.*\n/);
@@ -459,7 +459,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
   });
 
   test.each(['token list', 'audit list', 'events list --organization ORG-read'])(
-    '%s fits 100 columns with whole ids, and says what it leaves out',
+    '%s fits 100 columns with complete ids, and names hidden columns',
     (command) => {
       const lines = shown({ NO_COLOR: '1' }, 100, command).replaceAll('\r', '').trim().split('\n');
       expect(lines.length).toBeGreaterThan(2);
@@ -482,7 +482,7 @@ describe('serve', () => {
   const secretKey = randomBytes(32).toString('base64');
 
   test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'with port 0 announces the real ports; %s ends it with exit code 0',
+    'with port 0 prints the actual ports; %s stops it with exit code 0',
     async (signal) => {
       const directory = await dataDirectory('data');
       const service = await serve({
@@ -504,7 +504,7 @@ describe('serve', () => {
     },
   );
 
-  test('a terminal that is closed takes its embedded database with it', async () => {
+  test('closing the terminal stops the embedded database, too', async () => {
     const directory = await dataDirectory('data');
     const { process: service } = await serve({ POSTHORN_DATA_DIR: directory });
     await service.until(/Posthorn is ready\./);
@@ -533,7 +533,7 @@ describe('serve', () => {
     ]);
   });
 
-  test('shows a stranger a token and a line that works, the same at every start', async () => {
+  test('shows a new user a token and a working command, the same at every start', async () => {
     const directory = await dataDirectory('data');
     const offers: string[] = [];
     for (let start = 0; start < 2; start++) {

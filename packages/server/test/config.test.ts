@@ -216,17 +216,17 @@ function faultsOf(env: Record<string, string>): string[] {
   return [];
 }
 
-test('every setting is looked at here', () => {
+test('every setting is tested here', () => {
   expect(Object.keys(table).sort()).toEqual(Object.keys(settings).sort());
 });
 
 describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
-  test('has its default where it is not set', () => {
+  test('has its default if it is not set', () => {
     expect(settings[name].env).toBe(env);
     expect(readConfig({})[name]).toEqual(fallback);
   });
 
-  test.each(good)('may be %j', (text, value) => {
+  test.each(good)('can be %j', (text, value) => {
     expect(readConfig({ [env]: text })[name]).toEqual(value);
   });
 
@@ -237,7 +237,7 @@ describe.each(rows)('$env', ({ name, env, fallback, good, bad }) => {
     ]);
   });
 
-  test('is described for people', () => {
+  test('is described', () => {
     expect(settings[name].description).toMatch(/^[A-Z].*\.$/);
     expect(settings[name].accepts).not.toBe('');
   });
@@ -247,13 +247,13 @@ test.each([
   ['DATABASE_URL', 'mysql://posthorn:hunter2@db/x', 'hunter2'],
   ['POSTHORN_PLATFORM_TOKEN', 'correct horse battery staple', 'horse'],
   ['POSTHORN_SECRET_KEY', `${key},${otherKey}oops`, key],
-])('%s is never repeated, however wrong it is', (env, text, secret) => {
+])('%s never appears in a message, however wrong it is', (env, text, secret) => {
   const [line = ''] = faultsOf({ [env]: text });
   expect(line).toContain(env);
   expect(line).not.toContain(secret);
 });
 
-test('several faults give several lines, one for each, and no other', () => {
+test('several invalid settings give one line each', () => {
   const faults = faultsOf({
     POSTHORN_PORT: 'x',
     POSTHORN_HOST: '::1',
@@ -273,7 +273,7 @@ test('a value with a line break still gives one line', () => {
   expect(faultsOf({ POSTHORN_PORT: '80\n90' })).toHaveLength(1);
 });
 
-test('set and empty is the same as not set, but for the networks that deliveries may reach', () => {
+test('an empty value is the same as an unset one, except for the networks that deliveries may reach', () => {
   const empty = Object.fromEntries(rows.map(({ env }) => [env, '']));
   expect(readConfig(empty)).toEqual(readConfig({}));
   const loopback = { egressAllow: '127.0.0.0/8' };
@@ -281,17 +281,17 @@ test('set and empty is the same as not set, but for the networks that deliveries
   expect(readConfig({ POSTHORN_EGRESS_ALLOW: '' }, loopback).egressAllow).toEqual([]);
 });
 
-test('a fallback given by the caller yields to what is set', () => {
+test('a fallback from the caller is overridden by a set variable', () => {
   const fallbacks = { egressAllow: '127.0.0.0/8,::1/128' };
   expect(readConfig({ POSTHORN_EGRESS_ALLOW: '10.0.0.0/8' }, fallbacks).egressAllow).toHaveLength(1);
 });
 
-test('variables of others are left alone', () => {
+test('variables of other programs are ignored', () => {
   const config: Config = readConfig({ PORT: 'x', POSTHORN_NOTHING: 'x', HOST: '' });
   expect(config).toEqual(readConfig({}));
 });
 
-describe('a variable that is named like a setting and is none', () => {
+describe('an unknown variable that is named like a setting', () => {
   test.each([
     ['POSTHORN_RATE_LIMT_READS', 'POSTHORN_RATE_LIMIT_READS'],
     ['POSTHORN_SECRET_KEYS', 'POSTHORN_SECRET_KEY'],
@@ -303,11 +303,11 @@ describe('a variable that is named like a setting and is none', () => {
     ]);
   });
 
-  test('is never repeated with its value, which may be a secret', () => {
+  test('never appears with its value, which may be a secret', () => {
     expect(unknownSettings({ POSTHORN_SECRETKEY: key }).join()).not.toContain(key);
   });
 
-  test('settings, what the examples of the reference use and variables of others are not reported', () => {
+  test('settings, variables in the examples of the reference and those of other programs are not reported', () => {
     const all = Object.fromEntries(rows.map(({ env }) => [env, 'x']));
     const others = { POSTHORN_URL: 'x', POSTHORN_TOKEN: 'x', PATH: 'x', POSTHORNED: 'x' };
     expect(unknownSettings({ ...all, ...others })).toEqual([]);

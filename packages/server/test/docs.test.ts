@@ -22,14 +22,14 @@ const howToUpdate =
   'The page differs from the source. Bring it up to date with: ' +
   'UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts';
 
-describe('what is printed from the source', () => {
-  test.each(sections)('$page has the $name as they are', ({ page, name, text }) => {
+describe('pages generated from the source', () => {
+  test.each(sections)('$page has the current $name', ({ page, name, text }) => {
     const expected = withSection(readPage(page), name, text);
     if (process.env.UPDATE_DOCS) writePage(page, expected);
     expect(readPage(page), howToUpdate).toBe(expected);
   });
 
-  test.each(printedFiles)('$page is as the source has it', ({ page, text }) => {
+  test.each(printedFiles)('$page matches the source', ({ page, text }) => {
     if (process.env.UPDATE_DOCS) writePage(page, text);
     expect(readPage(page), howToUpdate).toBe(text);
   });
@@ -55,7 +55,7 @@ describe('a lifecycle has the same states in the diagram, in SQL and in TypeScri
 });
 
 describe.each(pages)('%s', (page) => {
-  test('leads to pages and headings that are there', () => {
+  test('links to existing pages and headings', () => {
     const broken = localLinks(page).filter(
       ({ file, anchor }) =>
         !existsSync(join(root, file)) || (anchor !== undefined && !anchorsOf(file).has(anchor)),

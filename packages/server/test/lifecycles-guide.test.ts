@@ -16,7 +16,7 @@ const owner = new pg.Client({ connectionString: service.databaseUrl });
 await owner.connect();
 afterAll(() => owner.end());
 
-test('the TypeScript of the guide compiles in strict mode, and commits what it prints', async () => {
+test('the TypeScript in the guide compiles in strict mode and commits what it prints', async () => {
   expect(await workshop.compile('finalize', snippet(page, 'ts', 'moveResource('))).toBe('');
   const { code, stdout, stderr } = await run(process.execPath, [workshop.path('finalize.js')], {
     DATABASE_URL: service.databaseUrl,
@@ -28,7 +28,7 @@ test('the TypeScript of the guide compiles in strict mode, and commits what it p
   ]);
 });
 
-test('the rights of the guide, with those to record, suffice for a role to create and move', async () => {
+test('the privileges in the guide, with those for recording, allow a role to create and move', async () => {
   const role = `posthorn_app_${randomBytes(6).toString('hex')}`;
   await owner.query(`create role ${role}`);
   onTestFinished(async () => {
@@ -56,7 +56,7 @@ describe.runIf(tools)(`the requests of the guide${tools ? '' : ' (skipped: no cu
     return stdout;
   }
 
-  test('create a line, activate it, and are told what is possible then', async () => {
+  test('create a line, activate it, and list the moves that are possible then', async () => {
     const { data } = JSON.parse(await ask('"name": "Customer support"'));
     expect(data.status).toBe('draft');
     const event = JSON.parse(await ask('/activate', data.id));

@@ -35,8 +35,8 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10).replaceAll
 const weeks = (fromMs: number) => [0, 7, 14].map((ahead) => weekName(fromMs + ahead * dayMs));
 const firstOfMonth = (ms: number) => `${dayOf(ms).slice(0, 6)}01`;
 
-describe('by one node at a time', () => {
-  test('nothing is done while another holds the lock, and everything once it has let go', async () => {
+describe('on one node at a time', () => {
+  test('nothing runs while another node holds the lock, and everything runs afterwards', async () => {
     const { database, url } = await freshDatabase();
     const other = new pg.Client({ connectionString: url });
     clients.push(other);
@@ -51,7 +51,7 @@ describe('by one node at a time', () => {
     expect((await partitionsOf(database)).events).toEqual(weeks(Date.now()));
   });
 
-  test('the lock is given back after each run', async () => {
+  test('the lock is released after each run', async () => {
     const { database } = await freshDatabase();
     for (let turn = 0; turn < 2; turn++) {
       const nowMs = Date.now() + turn * 30 * dayMs;
@@ -60,18 +60,18 @@ describe('by one node at a time', () => {
     }
   });
 
-  test('a database that is away is no reason to fail', async () => {
+  test('an unreachable database is not a failure', async () => {
     const { Database } = await import('../src/storage/database.js');
     const away = new Database({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const warnings: unknown[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
     await new Maintenance(away, logger, Date.now, retentionMs).run();
-    expect(warnings).toEqual(['maintenance will be tried again']);
+    expect(warnings).toEqual(['maintenance failed and will be retried']);
     await away.close();
   });
 });
 
-test('a missed week heals itself: the first run makes what is missing and drops what is old', async () => {
+test('after a missed week the first run creates what is missing and drops what is old', async () => {
   const { database } = await freshDatabase();
   let nowMs = Date.now();
   const maintenance = new Maintenance(database, silent, () => nowMs, retentionMs);
@@ -115,7 +115,7 @@ describe('as the clock moves on', () => {
     await writeAudit(service.database, [auditEntry({ organization_id: tenant.organization })]);
   });
 
-  test('by 97 days the stream is empty at once and stored no more after one run, and the log is there', async () => {
+  test('after 97 days the stream is empty at once and deleted after one run, and the audit log is still there', async () => {
     expect([await events(), await entries()]).toEqual([1, 1]);
     service.clock.offsetMs = 91 * dayMs;
     expect([await events(), await entries()]).toEqual([0, 1]);
@@ -132,7 +132,7 @@ describe('as the clock moves on', () => {
     expect((await verifyChain(service.database, tenant.organization)).fault).toBeUndefined();
   });
 
-  test('by 366 days the log is empty at once, and its partition is gone after one run', async () => {
+  test('after 366 days the audit log is empty at once, and its partition is dropped after one run', async () => {
     service.clock.offsetMs = 366 * dayMs;
     expect(await entries()).toBe(0);
     await maintain();

@@ -25,10 +25,10 @@ async function deliverTo(start: (port: number) => Server, port: number, event: R
   return { recorded, receiver };
 }
 
-describe('the receiver of the guide in TypeScript', () => {
+describe('the TypeScript receiver in the guide', () => {
   const source = snippet(page, 'ts', 'createServer(');
 
-  test('compiles in strict mode, verifies what comes and acts on it', async () => {
+  test('compiles in strict mode, verifies requests and handles them', async () => {
     const port = await freePort();
     expect(
       await workshop.compile('receive', source.replace('listen(3000)', `listen(${port}, '127.0.0.1')`)),
@@ -43,12 +43,12 @@ describe('the receiver of the guide in TypeScript', () => {
     );
   });
 
-  test('does not compile where it reads a field that the type does not have', async () => {
+  test('does not compile if it reads a field that the type does not have', async () => {
     const misspelt = source.replace('event.data.severity', 'event.data.severty');
     expect(await workshop.compile('misspelt', misspelt)).toContain("'severty' does not exist");
   });
 
-  test('can be told of types that the installation added', async () => {
+  test('supports types that the installation added', async () => {
     const declared = snippet(page, 'ts', "'parcel.shipped'");
     const use = "export const of = (event: EnvelopeOf<'parcel.shipped'>): string => event.data.carrier;\n";
     expect(await workshop.compile('declared', declared + use)).toBe('');
@@ -56,7 +56,7 @@ describe('the receiver of the guide in TypeScript', () => {
     expect(await workshop.compile('undeclared', `${imported}\n${use}`)).toContain('\'"parcel.shipped"\'');
   });
 
-  test('has its types in the README of the package too', async () => {
+  test('is also in the README of the package, with its types', async () => {
     expect(await workshop.compile('readme', snippet('packages/receiver/README.md', 'ts', 'EnvelopeOf'))).toBe(
       '',
     );
@@ -64,7 +64,7 @@ describe('the receiver of the guide in TypeScript', () => {
 });
 
 describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (skipped: no python3)'}`, () => {
-  test('verifies what comes and acts on it', async () => {
+  test('verifies requests and handles them', async () => {
     const port = await freePort();
     const source = snippet(page, 'python', 'def verify').replace('3000', String(port));
     const start = () => new Server(python ?? '', ['-c', source], { WEBHOOK_SECRET: secret });
@@ -78,7 +78,7 @@ describe.runIf(python)(`the receiver of the guide in Python${python ? '' : ' (sk
 
 describe.runIf(openssl)(`the signatures by hand${openssl ? '' : ' (skipped: no openssl)'}`, () => {
   test.each([secret, `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`])(
-    'are those that came, for the secret %s',
+    'are the real ones, for the secret %s',
     async (given) => {
       const tenant = await newTenant(service);
       const { receiver } = await tenant.connect(200, { secret: given });

@@ -81,7 +81,7 @@ async function statusOf(invoice: string): Promise<string> {
   return (await owner.query('select status from billing.invoices where id = $1', [invoice])).rows[0].status;
 }
 
-test('the TypeScript of the guide compiles in strict mode', () => {
+test('the TypeScript in the guide compiles in strict mode', () => {
   expect(faults).toBe('');
 });
 
@@ -101,7 +101,7 @@ for (const { language, runs, start, recorded: expected, status } of programs) {
       );
     });
 
-    test('records one event where it runs twice at once, and again later', async () => {
+    test('records one event if it runs twice at once, and again later', async () => {
       await Promise.all([start(), start()]);
       await start();
       const events = await recorded();
@@ -109,7 +109,7 @@ for (const { language, runs, start, recorded: expected, status } of programs) {
       expect(await tenant.webhooksOf(events[0])).toHaveLength(1);
     });
 
-    test('leaves no change, no event, no delivery and no key where the commit fails', async () => {
+    test('leaves no change, event, delivery or key if the commit fails', async () => {
       await owner.query(`
         create function billing.refuse() returns trigger language plpgsql as
           $$ begin raise exception 'refused at the commit'; end $$;
@@ -125,7 +125,7 @@ for (const { language, runs, start, recorded: expected, status } of programs) {
   });
 }
 
-test('the SQL of the guide for many events records them in order', async () => {
+test('the SQL in the guide for many events records them in order', async () => {
   const [result] = await runSql(snippet(page, 'sql', 'posthorn.record_events('));
   expect(result!.rows.map(({ ordinal }) => Number(ordinal))).toEqual([1, 2]);
   expect((await recorded()).map(({ id, type }) => [id, type])).toEqual([
@@ -134,7 +134,7 @@ test('the SQL of the guide for many events records them in order', async () => {
   ]);
 });
 
-test('the rights of the guide suffice for a role to record, and to do nothing else', async () => {
+test('the privileges in the guide allow a role to record, and nothing else', async () => {
   const role = `posthorn_app_${randomBytes(6).toString('hex')}`;
   await owner.query(`create role ${role}`);
   onTestFinished(async () => {
@@ -156,7 +156,7 @@ describe.runIf(curl)(`the requests of the guide${curl ? '' : ' (skipped: there i
     return stdout;
   }
 
-  test('record one event, and the same again where they are repeated', async () => {
+  test('record one event, and return the same one if they are repeated', async () => {
     const answer = await ask('INV-8-payment-1');
     const { data } = JSON.parse(answer);
     expect(await recorded()).toMatchObject([{ ...data[0], type: 'invoice.payment_failed' }]);

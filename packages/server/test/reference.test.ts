@@ -38,7 +38,7 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
   const scriptPath = async () =>
     /src="(docs\/assets\/scalar-[^"]+)"/.exec((await ask(`${url}/docs`)).text)?.[1];
 
-  it('is open to everyone and guarded by strict headers', async () => {
+  it('needs no token and has strict security headers', async () => {
     const page = await ask(`${url}/docs`);
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -51,7 +51,7 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
     expect(page.headers.get('referrer-policy')).toBe('no-referrer');
   });
 
-  it('is loaded again only when it changed', async () => {
+  it('is downloaded again only after a change', async () => {
     const page = await ask(`${url}/docs`);
     expect(page.headers.get('cache-control')).toBe('no-cache');
     const etag = page.headers.get('etag') ?? '';
@@ -59,7 +59,7 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
     expect([again.status, again.text]).toEqual([304, '']);
   });
 
-  it('has a script that is compressed and may be kept for good', async () => {
+  it('has a compressed script that can be cached forever', async () => {
     const path = `${url}/${await scriptPath()}`;
     const { headers, body } = await fetchRaw(path, 'gzip');
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -77,7 +77,7 @@ describe.each(named)('the API reference on the %s', (_name, { url }) => {
     }
   });
 
-  it('serves what the page names and nothing else', async () => {
+  it('serves only what the page refers to', async () => {
     const { text } = await ask(`${url}/docs`);
     const paths = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path);
     expect(paths).toHaveLength(4);
@@ -131,14 +131,14 @@ describe.runIf(hasChromium).each(named)(
       page.locator('aside').getByText(name, { exact: true }).first();
     const colourOf = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
-    it('shows itself on a desktop, in light colours', async () => {
+    it('works on a desktop, in light colours', async () => {
       expect(await colourOf(desktop)).toBe('rgb(255, 255, 255)');
       expect(await desktop.title()).toBe(`${title} reference`);
       expect(await menuEntry(desktop, 'Errors').isVisible()).toBe(true);
       expect(faults).toEqual([]);
     });
 
-    it('shows itself on a phone, in dark colours, with a menu and without scrolling sideways', async () => {
+    it('works on a phone, in dark colours, with a menu and without horizontal scrolling', async () => {
       const phone = await open({ viewport: { width: 375, height: 812 }, colorScheme: 'dark' });
       expect(await colourOf(phone)).toBe('rgb(15, 15, 15)');
       expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(375);
@@ -151,7 +151,7 @@ describe.runIf(hasChromium).each(named)(
       await phone.context().close();
     });
 
-    it("explains an error where the error's type leads", async () => {
+    it('explains an error at the URL of its type', async () => {
       const page = await open({}, '#problem-not_found');
       await page.getByRole('cell', { name: 'not_found', exact: true }).waitFor();
       expect(new URL(page.url()).hash).toBe('#tag/errors');
@@ -170,7 +170,7 @@ describe.runIf(hasChromium).each(named)(
       expect(faults).toEqual([]);
     });
 
-    it('sends requests of every method with a token that was typed in once', async () => {
+    it('sends requests of every method with a token entered once', async () => {
       await desktop.getByPlaceholder('Token').first().fill(token);
       for (const { section, status } of requests) {
         await desktop.goto(`${url}/docs#tag/${section}`);

@@ -1,4 +1,4 @@
--- Events are immutable. Partitions hold one week each (UTC), so that retention drops whole tables.
+-- Events are immutable. Each partition holds one week (UTC), so that retention can drop whole tables.
 create table posthorn.events (
   organization_id text collate "C" not null,
   created_at      timestamptz(3) not null,
@@ -9,21 +9,21 @@ create table posthorn.events (
   actor_id        text collate "C" not null,
   subject_type    text collate "C" not null,
   subject_id      text collate "C" not null,
-  -- json, not jsonb: key order and numbers stay as they were recorded.
+  -- json, not jsonb: the order of keys and the digits of numbers stay as recorded.
   payload         json not null,
-  -- The size of the payload, so that a claim can bound what it returns without reading it.
+  -- The size of the payload, so that a claim can limit what it returns without reading payloads.
   bytes           int not null,
   primary key (organization_id, created_at, id)
 ) partition by range (created_at);
 
--- One index for each filter, in the order of a page, so that a page is always one ordered index scan.
+-- One index per filter, in the order of a page, so that a page is always one ordered index scan.
 create index events_by_workspace    on posthorn.events (organization_id, workspace_id, created_at, id);
 create index events_by_type         on posthorn.events (organization_id, type, created_at, id);
 create index events_by_subject_type on posthorn.events (organization_id, subject_type, created_at, id);
 create index events_by_subject      on posthorn.events (organization_id, subject_id, created_at, id);
 create index events_by_actor        on posthorn.events (organization_id, actor_id, created_at, id);
 
--- The producer's idempotency keys of the last 24 hours and the events they stand for.
+-- Producers' idempotency keys of the last 24 hours, and their events.
 create table posthorn.event_keys (
   organization_id text collate "C" not null,
   key             text collate "C" not null,
@@ -35,6 +35,6 @@ create table posthorn.event_keys (
 
 create index event_keys_by_age on posthorn.event_keys (created_at);
 
--- The time in milliseconds of the last notification about waiting deliveries. A sequence, because its value is shared
--- by all sessions at once and never waits for a transaction (see announce_waiting).
+-- The time in milliseconds of the last notification about waiting deliveries. It is a sequence because all sessions see
+-- its value at once, without waiting for a transaction (see announce_waiting).
 create sequence posthorn.last_announcement;

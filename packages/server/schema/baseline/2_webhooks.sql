@@ -1,4 +1,4 @@
--- Webhooks: where events are sent. Deleting one removes its row; its deliveries stay until retention.
+-- Webhooks. Deleting one removes its row; its deliveries stay until their retention ends.
 create table posthorn.webhooks (
   organization_id       text collate "C" not null,
   id                    text collate "C" not null,
@@ -8,15 +8,15 @@ create table posthorn.webhooks (
   disabled_reason       text check (disabled_reason in ('gone', 'failing', 'manual')),
   event_types           text[] not null check (cardinality(event_types) between 1 and 100),
   created_at            timestamptz(3) not null,
-  -- Encrypted. The previous secret keeps signing beside the current one until its grace ends.
+  -- Encrypted. The previous secret also signs until its grace period ends.
   secret                bytea not null,
   previous_secret       bytea,
   previous_secret_until timestamptz(3),
-  -- Grows with every change, so that a node can tell whether what it remembers still holds.
+  -- Increases with every change, so that a node can tell whether its cached copy is current.
   revision              int not null default 1,
   -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response}.
   verification_failure  jsonb,
-  -- Automatic verification: how many were made, and when the next one is due.
+  -- Automatic verification: the number so far, and when the next one is due.
   verifications         int not null default 0,
   verify_at             timestamptz(3),
   -- Test events in the current minute.
@@ -26,12 +26,12 @@ create table posthorn.webhooks (
   check ((status = 'disabled') = (disabled_reason is not null))
 );
 
--- Finds the webhooks of an event's workspace, and the organization-wide ones, among all of the organization.
+-- Finds the webhooks of an event's workspace and the organization-wide ones.
 create index webhooks_to_match on posthorn.webhooks (organization_id, coalesce(workspace_id, '')) where status = 'active';
 create index webhooks_to_verify on posthorn.webhooks (verify_at) where status = 'unverified';
 
--- How a webhook's deliveries fare. Written with every settlement, so it is narrow, and half of each page stays free
--- for updates that touch no index.
+-- The recent results of a webhook's deliveries. Every settlement writes it, so it is narrow, and half of each page stays
+-- free for updates that touch no index.
 create table posthorn.webhook_health (
   organization_id      text collate "C" not null,
   webhook_id           text collate "C" not null,

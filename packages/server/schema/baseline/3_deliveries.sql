@@ -1,5 +1,5 @@
--- Processes that attempt deliveries. A lease is good while its node is alive: a node that has not said so in time is
--- dead, and what it held goes to the others.
+-- Processes that attempt deliveries. A lease is valid while its node is alive. A node that does not renew in time is
+-- dead, and other nodes take its deliveries.
 create table posthorn.nodes (
   id          int generated always as identity primary key,
   alive_until timestamptz not null
@@ -44,12 +44,12 @@ create index deliveries_leased on posthorn.deliveries (leased_by, organization_i
   where status = 'pending' and leased_by is not null;
 create index deliveries_failed on posthorn.deliveries (organization_id, webhook_id, created_at, id)
   where status = 'failed';
--- The first delivery of an event has the event's time and is found by it. This finds redeliveries.
+-- The first delivery of an event has the event's time and is found by it. This index finds redeliveries.
 create index deliveries_again on posthorn.deliveries (organization_id, event_id)
   where created_at <> event_created_at;
 
--- A hand-off: the deliveries of one recording that are in the memory of the node that recorded it. One row for all of
--- them, deleted when the last one is settled. It belongs to a node, not to an organization: see `backlog` for what waits.
+-- A hand-off: the deliveries of one recording that are in the memory of the node that recorded it. They share one row,
+-- deleted when the last one is settled. The row belongs to a node, not to an organization.
 --   event id:    'EVT-'  || head || (event_zero + ordinal) in hexadecimal
 --   delivery id: 'WDLV-' || head || (the share's zero + ordinal) in hexadecimal
 create table posthorn.handoffs (
@@ -58,7 +58,7 @@ create table posthorn.handoffs (
   leased_by        int not null,
   event_zero       bigint not null,
   bytes            bigint not null,
-  -- One element for each webhook.
+  -- One element per webhook.
   organization_ids text[] collate "C" not null,
   webhook_ids      text[] collate "C" not null,
   zeros            bigint[] not null,
@@ -69,13 +69,13 @@ create table posthorn.handoffs (
 
 create index handoffs_leased on posthorn.handoffs (leased_by);
 
--- The backlog: deliveries that no node had room for, one row for each recording and webhook. `leased_by` as above.
+-- The backlog: deliveries that no node had room for, one row per recording and webhook. `leased_by` as above.
 create table posthorn.backlog (
   organization_id text collate "C" not null,
   webhook_id      text collate "C" not null,
   created_at      timestamptz(3) not null,
   head            text collate "C" not null,
-  -- The first of the ordinals: a claim may split a row, and then it tells the parts apart.
+  -- The first of the ordinals. It distinguishes the parts if a claim splits a row.
   first           int not null,
   leased_by       int,
   event_zero      bigint not null,
@@ -89,8 +89,7 @@ create index backlog_waiting on posthorn.backlog (organization_id, webhook_id, c
   where leased_by is null;
 create index backlog_leased on posthorn.backlog (leased_by, organization_id, webhook_id) where leased_by is not null;
 
--- Replays send past events again, as jobs that survive a restart. They take turns: the one whose turn is longest ago is
--- next.
+-- Replays send past events again, as jobs that survive a restart. They take turns: the one that waited longest is next.
 create table posthorn.replays (
   organization_id text collate "C" not null,
   webhook_id      text collate "C" not null,
@@ -102,7 +101,7 @@ create table posthorn.replays (
   only_failed     boolean not null,
   total           int not null,
   done            int not null default 0,
-  -- The last event that was looked at.
+  -- The last event that was examined.
   position_at     timestamptz(3) not null,
   position_id     text collate "C" not null default '',
   created_at      timestamptz(3) not null,

@@ -1,11 +1,11 @@
--- The audit log: one entry for every write by an actor, in the same transaction, kept 12 months. The entries of an
--- organization form a chain: each carries a hash of itself and of the one before it, so that a changed or missing entry
--- shows. Partitions hold one month each: a page would need too many locks over 52 weeks.
+-- The audit log: one entry for every change by an actor, in the same transaction, kept for 12 months. The entries of an
+-- organization form a chain: each has a hash of itself and the one before, which reveals a changed or missing entry.
+-- Each partition holds one month: with 52 weeks, a page would need too many locks.
 create table posthorn.audit_log (
   organization_id text collate "C" not null,
   created_at      timestamptz(3) not null,
   id              text collate "C" not null,
-  -- The place in the organization's chain: 1, 2, 3, … without gaps. (created_at, id) sort the same way.
+  -- The position in the organization's chain: 1, 2, 3, … without gaps. (created_at, id) sort in the same order.
   position        bigint not null,
   workspace_id    text collate "C",
   actor_type      text collate "C" not null,
@@ -24,10 +24,10 @@ create index audit_log_by_workspace on posthorn.audit_log (organization_id, work
 create index audit_log_by_actor     on posthorn.audit_log (organization_id, actor_id, created_at, id);
 create index audit_log_by_action    on posthorn.audit_log (organization_id, action, created_at, id);
 create index audit_log_by_target    on posthorn.audit_log (organization_id, target_id, created_at, id);
--- Shows whether a month holds anything after a given time.
+-- Finds out whether a month has entries after a given time.
 create index audit_log_by_time      on posthorn.audit_log using brin (created_at);
 
--- Where each organization's chain ends, and how much of its beginning retention has dropped.
+-- The end of each organization's chain, and how many of its first entries retention has dropped.
 create table posthorn.audit_chains (
   organization_id text collate "C" primary key,
   length          bigint not null,

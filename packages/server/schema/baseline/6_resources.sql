@@ -1,6 +1,6 @@
--- The resources that events are about, each in one status at a time, and the moves between statuses.
+-- The resources that events are about. Each has one status at a time, and moves change it.
 
--- The table of moves, as the program has it. Migrating adds what is missing.
+-- The table of moves, as in the program. Migrating adds missing moves.
 create table posthorn.lifecycle_moves (
   kind        text collate "C" not null,
   move        text collate "C" not null,
@@ -25,5 +25,5 @@ create table posthorn.resources (
   primary key (organization_id, id)
 );
 
--- The platform names a resource by its id alone.
+-- The platform identifies a resource by its id alone.
 create unique index resources_by_id on posthorn.resources (id);

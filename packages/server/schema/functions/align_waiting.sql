@@ -1,6 +1,6 @@
--- Brings what waits for a webhook into line with its status, about `at_most` deliveries at a time. Unverified: it is held.
--- Active: what was held waits again. Disabled: it ends as failed. Deleted: it is cancelled, and its backlog is gone. Leaves
--- alone what a claim takes at the same time. Returns how many deliveries and parts of the backlog it changed.
+-- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds them.
+-- Active: lets held ones wait again. Disabled: ends them as failed. Deleted: cancels them and deletes the backlog. Skips
+-- rows that a claim is taking. Returns how many deliveries and parts of the backlog it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
 -- Costs do not show the partitions that are skipped at run time: a large table would be read as a whole.
@@ -10,7 +10,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  -- Nobody's lease: see the table.
+  -- The lease of held deliveries: see the table.
   nobody  constant int := 0;
   state   text := (select w.status from posthorn.webhooks w where w.organization_id = organization and w.id = webhook);
   holds   boolean := state is not distinct from 'unverified';
@@ -95,7 +95,7 @@ begin
            e.id, e.type, e.created_at, e.created_at, 'failed', 'disabled'
       from unnest(ended) p
      cross join unnest(p.ordinals) as o (ordinal)
-     -- By its key, one by one: without statistics the planner would read all events of the organization.
+     -- By key, one by one: without statistics the planner would read all events of the organization.
      cross join lateral (
            select e.id, e.type, e.created_at
              from posthorn.events e

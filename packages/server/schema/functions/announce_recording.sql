@@ -1,14 +1,14 @@
--- Announces that this transaction records events of these organizations, and returns the time for them. The announcement
--- is a shared advisory lock from before the time is taken until the transaction ends; its key holds the organization's
--- bucket and that moment. Readers in ascending order stop before the earliest announcement: whatever commits later sorts
--- after all they have seen. (Transaction ids cannot show this: the one with the smaller id may take its time later.)
--- A transaction announces a bucket once, at its earliest time. With more than 16 buckets it announces all organizations
--- at once: a lock for each would fill the server's lock table.
+-- Announces that this transaction records events of these organizations, and returns their time. The announcement is a
+-- shared advisory lock, taken before the time and held until the transaction ends; its key has the bucket of the
+-- organization and the time. Ascending readers stop before the earliest announcement, so whatever commits later sorts
+-- after all they have seen. (Transaction ids cannot show this: the one with the smaller id may take its time later.) A
+-- transaction announces a bucket once, at its earliest time. With more than 16 buckets it announces all organizations at
+-- once, because a lock for each would fill the server's lock table.
 create or replace function posthorn.announce_recording(organizations text[]) returns timestamptz
 language plpgsql
 as $$
 declare
-  -- `posthorn.announced` is local, so a rollback to a savepoint takes it back together with the locks.
+  -- `posthorn.announced` is local, so a rollback to a savepoint undoes it together with the locks.
   announced text := coalesce(nullif(current_setting('posthorn.announced', true), ''), ' ');
   xid       text := pg_current_xact_id()::text;
   buckets   int[];

@@ -1,5 +1,5 @@
--- Wakes the nodes when the transaction commits: deliveries wait. Commits that notify wait for each other, so only one in
--- 50 ms does; a node that was notified looks again after that time, and a node that cannot listen finds them by its poll.
+-- Notifies the nodes that deliveries wait, on commit. Commits that notify wait for each other, so only one per 50 ms
+-- does: a notified node looks again after that time, and a node that cannot listen polls.
 create or replace function posthorn.announce_waiting() returns void
 language plpgsql
 as $$

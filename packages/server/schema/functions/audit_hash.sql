@@ -1,4 +1,4 @@
--- Returns the hash of an entry and of the one before it.
+-- Returns the hash of an entry and the hash before it.
 create or replace function posthorn.audit_hash(previous bytea, entry posthorn.audit_log) returns bytea
 language sql stable
 as $$

@@ -1,10 +1,10 @@
--- Leases waiting deliveries to a node. The node says how much room it has: `rooms` for the `known` webhooks, `room_each`
--- for every other one, `room_total` for all of them together, and `bytes_max` for their payloads (a single one may be
--- larger). Organizations take turns, and within one its webhooks, the one that has waited longest first. Retries get at
--- most half of a webhook's room, so that they and new deliveries do not keep each other waiting.
+-- Leases waiting deliveries to a node. The node states its room: `rooms` for the `known` webhooks, `room_each` for every
+-- other one, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
+-- Organizations take turns, and so do the webhooks of each, the longest wait first. Retries get at most half of a
+-- webhook's room, so that they and new deliveries do not block each other.
 --
--- Returns the leased deliveries, with `head` and `first` for those from the backlog. A last row has the webhooks with
--- `more` waiting now, apart from those the node has no room for, and the milliseconds until the next retry is due.
+-- Returns the leased deliveries, with `head` and `first` for those from the backlog. The last row has the webhooks that
+-- still have `more` waiting, except those without room, and the milliseconds until the next retry is due.
 create or replace function posthorn.claim(
   node int, known text[], rooms int[], room_each int, room_total int, webhooks_max int, bytes_max bigint
 )
@@ -24,7 +24,7 @@ as $$
 #variable_conflict use_column
 declare
   now_at        timestamptz := clock_timestamp();
-  -- Each gets room for one at least.
+  -- Each webhook gets room for at least one.
   turns_max     int := least(webhooks_max, room_total);
   organizations text[];
   webhooks      text[];
@@ -34,7 +34,7 @@ declare
   leased_rows   posthorn.deliveries[];
   leased_parts  posthorn.backlog[];
 begin
-  -- Usually nothing waits, and that must not cost with the number of webhooks.
+  -- Usually nothing waits, and then the cost must not depend on the number of webhooks.
   if exists (select from posthorn.deliveries d
               where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at)
      or exists (select from posthorn.backlog b where b.leased_by is null) then
@@ -52,7 +52,7 @@ begin
         from found f
        where f.status = 'active' and f.room > 0
     ), ordered as materialized (
-      -- By lot, not by the time again: an organization with many webhooks has no better chance than another.
+      -- At random, not by time: an organization with many webhooks must not have a better chance.
       select t.*, row_number() over (order by t.turn, random()) as n, count(*) over () as webhooks from turns t
     )
     select array_agg(o.organization_id order by o.n) filter (where o.n <= turns_max),
@@ -66,7 +66,7 @@ begin
       from ordered o;
   end if;
 
-  -- Nothing is sent to these: what waits for them is held or ends, and later claims do not see it.
+  -- Nothing is sent to these webhooks: their deliveries are held or end, and later claims do not see them.
   perform posthorn.align_waiting(i.value, i.key, 500) from jsonb_each_text(idle) i;
 
   if webhooks is not null then
@@ -84,7 +84,7 @@ begin
               limit greatest(1, t.room / 2)
                 for update skip locked) d
     ), candidates as materialized (
-      -- Only what it takes to choose is read, and only what is chosen is locked.
+      -- Reads only what is needed to choose, and locks only what is chosen.
       select t.n, b.ctid_of, b.size, b.bytes, t.room - (select count(*) from due d where d.n = t.n) as room,
              sum(b.size) over (partition by t.n order by b.created_at, b.head, b.first) - b.size as before
         from turns t
@@ -99,7 +99,7 @@ begin
         from candidates c
        where c.before < c.room
     ), counted as materialized (
-      -- The first of each webhook, then the second of each, and so on, as far as the bytes go.
+      -- The first of each webhook, then the second of each, and so on, up to the limit of bytes.
       select i.*, sum(i.bytes) over (order by i.place, i.n rows between unbounded preceding and 1 preceding) as before
         from (select d.n, d.place, d.bytes, d.id, null::tid as ctid_of, null::int as part from due d
                union all
@@ -114,7 +114,7 @@ begin
          and d.created_at = p.created_at and d.id = p.id
       returning d as delivery
     ), locked as materialized (
-      -- In the statement that saw them: what it sees keeps its ctid, or another node has just taken it.
+      -- In the same statement: a row it sees keeps its ctid, unless another node has just taken it.
       select b.ctid as ctid_of, b.*
         from posthorn.backlog b
        where b.ctid = any (array(select c.ctid_of from chosen c where c.ctid_of is not null)) and b.leased_by is null

@@ -29,8 +29,8 @@ begin
            where r.created_at >= since and r.created_at < until
            group by 1, 2, 3, 4) e
    cross join lateral (select '' union all select e.workspace_id where e.workspace_id is not null) as s (scope)
-   cross join lateral (values (1::smallint, e.minute), (60::smallint, date_trunc('hour', e.minute, 'UTC'))) as t (
-         step, at)
+   cross join lateral (values (1::smallint, e.minute), (60::smallint, date_trunc('hour', e.minute, 'UTC')),
+                              (1440::smallint, date_trunc('day', e.minute, 'UTC'))) as t (step, at)
    group by 1, 2, 3, 4, 5
   on conflict (organization_id, scope, step, at, type) do update set events = c.events + excluded.events;
 

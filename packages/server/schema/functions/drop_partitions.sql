@@ -1,7 +1,6 @@
--- Drops the partitions that hold nothing from `keep_from` on and that cannot receive anything at `present`. Returns their
--- names. A week is judged by its end alone; a month of the audit log goes as soon as its last entry is old enough, and
--- the chains remember where they continue. Dropping needs a short lock on the parent: if it is not free soon, this gives
--- up and the next run tries again.
+-- Drops the partitions that have no rows from `keep_from` on and that cannot get any at `present`. Returns their names.
+-- A week counts by its end; a month of the audit log goes when its last entry is old enough, and the chains store where
+-- they continue. Dropping needs a short lock on the parent. If the lock is not free soon, the next run tries again.
 create or replace function posthorn.drop_partitions(parent text, keep_from timestamptz, present timestamptz)
 returns setof text
 language plpgsql
@@ -16,7 +15,7 @@ declare
   needed    boolean;
 begin
   for partition, ends in
-    -- Materialized, or the planner may read a date from the name of every table there is.
+    -- Materialized, because the planner might otherwise parse a date from the name of every table.
     with starts as materialized (
       select c.relname as name, to_date(right(c.relname, 8), 'YYYYMMDD') as start
         from pg_inherits i
@@ -35,7 +34,7 @@ begin
     gone_to := ends;
   end loop;
 
-  -- Before anything is dropped: writers take their chain first, then the table.
+  -- Before dropping: writers lock their chain first, then the table.
   if parent = 'audit_log' and cardinality(going) > 0 then
     update posthorn.audit_chains c
        set dropped = last.position, dropped_hash = last.hash

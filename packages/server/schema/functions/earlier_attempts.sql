@@ -1,4 +1,4 @@
--- Returns the log of a delivery's earlier attempts with the latest one appended, before another takes its place.
+-- Returns the log of a delivery's earlier attempts with the latest one appended, before another replaces it.
 create or replace function posthorn.earlier_attempts(delivery posthorn.deliveries) returns jsonb
 language sql stable
 as $$

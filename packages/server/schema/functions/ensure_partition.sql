@@ -1,5 +1,5 @@
--- Creates the partition that holds `day` if it is missing. Attaching a table takes a lock that readers and writers of
--- other partitions do not notice; `create table … partition of` would stop them all.
+-- Creates the partition for `day` if it is missing. Attaching a table does not block readers and writers of other
+-- partitions; `create table … partition of` would block them all.
 create or replace function posthorn.ensure_partition(parent text, day date) returns void
 language plpgsql
 as $$
@@ -13,7 +13,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtextextended('posthorn.partitions', 0));
   execute format('create table posthorn.%I (like posthorn.%I including all)', partition, parent);
-  -- No two entries of these indexes are alike, so looking for duplicates whenever a page is full is in vain.
+  -- These indexes have no duplicates, so looking for some whenever a page is full is wasted.
   if parent = 'events' then
     for index in
       select i.indexrelid from pg_index i

@@ -1,6 +1,6 @@
--- Returns the time before which an organization's events are settled: no transaction can add one there any more. Waits
--- for the current millisecond to end, so that whatever was acknowledged before the call is before the horizon. Null: the
--- earliest horizon of all organizations.
+-- Returns the horizon of an organization: no transaction can add an event before it. Waits for the current millisecond
+-- to end, so that every event acknowledged before the call is before the horizon. For null, returns the earliest horizon
+-- of all organizations.
 create or replace function posthorn.event_horizon(organization text) returns timestamptz
 language plpgsql
 as $$

@@ -1,11 +1,11 @@
--- Makes a move, sets the attributes in `changes` and increments `counter`. The row stays locked until the caller's
--- transaction ends, so the second of two that race finds what the first has left. Returns the resource before and after
--- the move, only `before` if its status does not allow the move, and null if there is no such resource.
+-- Makes a move, sets the attributes in `changes` and increments `counter`. Locks the row until the caller's transaction
+-- ends, so the second of two concurrent moves sees the result of the first. Returns the resource before and after the
+-- move, only `before` if its status does not allow the move, and null if the resource does not exist.
 create or replace function posthorn.move_resource(
   resource_kind text, resource_id text, made text, changes jsonb, counter text
 ) returns json
 language plpgsql
--- A plan made while the table was small would read all of it from then on.
+-- A plan made while the table was small would scan all of it from then on.
 set enable_seqscan = off
 as $$
 declare
@@ -30,7 +30,7 @@ begin
     return json_build_object('before', posthorn.resource_json(before));
   end if;
 
-  -- Never before what happened last, whatever the clock says.
+  -- Never before the last change, even if the clock was set back.
   moved_at := greatest(date_trunc('milliseconds', clock_timestamp()), before.updated_at);
   after.attributes := before.attributes || changes;
   if counter is not null then

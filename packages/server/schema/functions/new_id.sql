@@ -1,4 +1,4 @@
--- Returns a new identifier: a ULID behind the prefix.
+-- Returns a new identifier: the prefix and a ULID.
 create or replace function posthorn.new_id(prefix text, at timestamptz) returns text
 language sql
 as $$

@@ -1,6 +1,5 @@
--- Returns the deliveries of one webhook that have no row yet, in the memory of a node or waiting. Give `recording`, the
--- head of a recording, to look at that one alone; null looks at every hand-off, of which there are no more than the nodes
--- have in memory.
+-- Returns the deliveries of one webhook that have no row yet: in the memory of a node or waiting. `recording`, the head
+-- of a recording, limits it to that one. Null means every hand-off; there are only as many as the nodes have in memory.
 create or replace function posthorn.open_shares(organization text, webhook text, recording text)
 returns table (created_at timestamptz, head text, event_zero bigint, zero bigint, ordinal int)
 language plpgsql stable
@@ -21,7 +20,7 @@ begin
            where h.head = coalesce(recording, h.head) and h.webhook_ids @> array[webhook]
              and s.organization_id = organization and s.webhook_id = webhook) s
    cross join unnest(s.ordinals) as o (ordinal)
-   -- Nothing that waits has been attempted. A node's may be settled already, until the last of them is.
+   -- A waiting delivery has not been attempted. One in a hand-off may be settled before the hand-off ends.
    where s.waits
       or (select d.id from posthorn.deliveries d
            where d.organization_id = organization and d.webhook_id = webhook and d.created_at = s.created_at

@@ -1,4 +1,4 @@
--- Returns the end of the partition that begins on `start`.
+-- Returns the end of the partition that starts on `start`.
 create or replace function posthorn.partition_end(parent text, start date) returns timestamptz
 language sql immutable
 as $$

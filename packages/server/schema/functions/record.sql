@@ -1,15 +1,15 @@
--- Records a batch of events with one delivery for each matching active webhook: the only place where matching lives.
--- Takes one array for each column, which costs a fraction of reading JSON. An event with `undelivered` true goes to nobody.
+-- Records a batch of events with one delivery for each matching active webhook. This is the only place that matches.
+-- Takes one array per column, which is much cheaper than JSON. An event with `undelivered` gets no deliveries.
 --
--- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for every other one, `room` for all
--- of them together (null: no bound). What fits is handed to the node in one row of `handoffs`; the rest waits in
--- `backlog`. Without a node everything waits.
+-- A node states its room: `rooms` for the `known` webhooks, `room_each` for every other one, `room` for all together
+-- (null: no limit). What fits is handed to the node in one row of `handoffs`; the rest waits in `backlog`. Without a
+-- node everything waits.
 --
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `zero`: the n-th event has the number zero + n
---   for each event that was recorded before under the same idempotency key: its ordinal, id and time
---   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals that were handed to
---   the node (null: none), and whether any were left
+--   for each event already recorded with the same idempotency key: its ordinal, id and time
+--   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals handed to the
+--   node (null: none), and whether any were left
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],
@@ -20,8 +20,8 @@ returns table (
   webhook_id text, revision int, ordinals int[], is_left boolean
 )
 language plpgsql
--- The plan is made once and kept: planning costs as much as recording ten events. A plan made on an empty table would be
--- a sequential scan and stay one.
+-- Keep one plan: planning costs as much as recording ten events. A plan made for an empty table would be a sequential
+-- scan forever.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -39,7 +39,7 @@ begin
   perform posthorn.ensure_partition('deliveries', today);
 
   if keys is not null then
-    -- In the order of the keys, so that two batches with the same keys cannot wait for each other.
+    -- In the order of the keys, so that two batches with the same keys cannot deadlock.
     insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
     select distinct on (e.organization_id, e.key)
            e.organization_id, e.key, posthorn.numbered('EVT-', head, base + e.ordinal), recorded_at
@@ -73,7 +73,7 @@ begin
       from batch b
      where b.fresh
   ), scopes as (
-    -- What decides who gets an event. Webhooks are looked up once for all events of a batch that share it.
+    -- The fields that decide who gets an event. Webhooks are looked up once for all events of a batch that share them.
     select b.organization_id, b.workspace_id, b.type, case when b.type like 'webhook.%' then b.subject_id end as about,
            array_agg(b.ordinal::int) as ordinals, array_agg(b.bytes) as sizes
       from batch b
@@ -95,7 +95,7 @@ begin
                 and w.event_types && array[s.type, split_part(s.type, '.', 1) || '.*', '*']
                 -- A webhook does not receive events about itself.
                 and w.id is distinct from s.about
-             -- Keeps this a lookup by the index, also in a plan that was made when there were no webhooks.
+             -- Forces an index lookup, even in a plan that was made when there were no webhooks.
              offset 0) w
      cross join unnest(s.ordinals, s.sizes) as e (ordinal, bytes)
      group by s.organization_id, w.id, w.revision
@@ -131,7 +131,7 @@ begin
      where s.taken < s.size
   )
   select 0::bigint, head, recorded_at, base, null, null::int, null::int[], null::boolean
-    -- A node knows what it left. Without a node somebody has to be told.
+    -- A node knows what it left. Without a node, notify the others.
     from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
    union all
   select b.ordinal, b.id, b.created_at, null, null, null, null, null

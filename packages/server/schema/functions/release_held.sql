@@ -1,4 +1,4 @@
--- Lets go of what is held for webhooks that are no longer unverified, should nobody have done so when their status changed.
+-- Releases deliveries held for webhooks that are no longer unverified, if that failed when their status changed.
 create or replace function posthorn.release_held(at_most int) returns bigint
 language sql
 set enable_seqscan = off

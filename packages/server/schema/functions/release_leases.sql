@@ -1,6 +1,6 @@
--- Releases what is leased to nodes that have not said in time that they are alive, or that do not exist: deliveries can
--- be leased to a node in the very moment it is taken for dead. What has a row waits again; of the rest, what is not
--- settled waits in the backlog. Returns how many deliveries it released, about `at_most`; the next call finds the rest.
+-- Releases the leases of nodes that are dead or do not exist: a delivery can be leased to a node at the moment it is
+-- declared dead. Deliveries with a row wait again; unsettled ones without a row wait in the backlog. Returns how many it
+-- released, about `at_most`; the next call finds the rest.
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -14,12 +14,12 @@ declare
   parts    posthorn.backlog[];
   n        bigint;
 begin
-  -- A node that is settling right now is left to the next call: waiting for it would keep all others waiting.
+  -- Leaves a node that is settling right now to the next call: waiting for it would delay all others.
   with overdue as (
     select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
-  -- Holders above 0, which is nobody: that is held for webhooks to be verified.
+  -- Ids above 0: lease 0 means held for a webhook that is not verified.
   select array_agg(h.id) into dead
     from (select d.leased_by as id from posthorn.deliveries d where d.status = 'pending' and d.leased_by > 0
            union select h.leased_by from posthorn.handoffs h

@@ -1,4 +1,4 @@
--- Returns a resource as JSON, with times as numbers, which every driver reads alike.
+-- Returns a resource as JSON, with times as numbers, which every driver parses alike.
 create or replace function posthorn.resource_json(resource posthorn.resources) returns json
 language sql stable
 as $$

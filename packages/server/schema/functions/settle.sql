@@ -1,12 +1,11 @@
--- Writes the outcomes of a node's attempts: one array for each column, as many rows as outcomes. A delivery that has no
--- row yet gets it; the row of any other is updated if the node still holds its lease. `statuses` 'pending' means another
--- attempt in `waits_ms`, counted from the database's clock, which claims go by. `tries` that have not grown mean that no
--- attempt was made. Then come the hand-offs and parts of the backlog of which these were the last, and what the attempts
--- say about the health of their webhooks (see HealthReport).
+-- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
+-- one; any other row is updated if the node still holds its lease. `statuses` 'pending' means another attempt in
+-- `waits_ms`, by the database's clock, which claims use. `tries` that have not grown mean that no attempt was made. Then
+-- come the hand-offs and parts of the backlog that are finished, and the health of the webhooks (see HealthReport).
 --
--- Writes nothing if the node was taken for dead: what it held is released to others then. An outcome that was written
--- before, though the response was lost, does not count twice. Returns the ids that were written, if `listed`, and the
--- webhooks that have only failed since `failing_ms` or longer.
+-- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was already written,
+-- although the response was lost, does not count twice. Returns the written ids if `listed`, and the webhooks that have
+-- had only failures for at least `failing_ms`.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
@@ -31,13 +30,13 @@ declare
   failed   json;
   again    boolean := false;
 begin
-  -- Whoever takes the node for dead deletes its row first, and waits for this transaction to end.
+  -- A node is declared dead by deleting its row, which waits for this transaction to end.
   perform from posthorn.nodes n where n.id = node for key share;
   if not found then
     return;
   end if;
 
-  -- A webhook cannot be disabled or deleted between this and the commit, so nothing is left waiting for one that was.
+  -- Keeps webhooks from being disabled or deleted before the commit, so that nothing is left waiting for them.
   if 'pending' = any (statuses) then
     perform from posthorn.webhooks w
       where (w.organization_id, w.id) in (
@@ -48,11 +47,11 @@ begin
         for share;
   end if;
 
-  -- Retention may have dropped the week in the meantime; one such outcome must not hold up the others.
+  -- Retention may have dropped the week in the meantime; such an outcome must not block the others.
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 
-  -- Not by `on conflict do nothing`, which took PostgreSQL 20 µs more for each delivery.
+  -- Not with `on conflict do nothing`, which took 20 µs more per delivery.
   loop
     begin
       with settled as (
@@ -152,7 +151,7 @@ begin
      where r.failing_since <= to_timestamp(failing_ms / 1000);
   end if;
 
-  -- What is to be attempted again, but by a webhook that takes nothing any more, ends or is held at once.
+  -- Deliveries to retry end or are held at once if their webhook no longer accepts any.
   if 'pending' = any (statuses) then
     perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
        from (select distinct o.organization_id, o.webhook_id

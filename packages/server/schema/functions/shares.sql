@@ -1,4 +1,4 @@
--- Returns what each webhook has in a hand-off.
+-- Returns the deliveries of each webhook in a hand-off.
 create or replace function posthorn.shares(handoff posthorn.handoffs)
 returns table (organization_id text, webhook_id text, zero bigint, ordinals int[])
 language sql immutable

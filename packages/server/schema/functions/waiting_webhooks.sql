@@ -1,6 +1,6 @@
--- Returns the webhooks for which deliveries wait, and since when: the oldest in the backlog, and the earliest due time of
--- those with a row, which may lie ahead. Skips from one webhook to the next in the index, so the cost grows with their
--- number and never with anyone's backlog.
+-- Returns the webhooks with waiting deliveries, and since when: the oldest in the backlog, and the earliest due time of
+-- those with a row, which may be in the future. Skips from one webhook to the next in the index, so the cost grows with
+-- the number of webhooks, not with their backlogs.
 create or replace function posthorn.waiting_webhooks()
 returns table (organization_id text, webhook_id text, since timestamptz)
 language plpgsql stable

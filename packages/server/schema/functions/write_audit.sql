@@ -1,9 +1,9 @@
 -- Appends entries in the caller's transaction, given as a JSON array of {organization_id, workspace_id?, actor, action,
--- target, request_id?, source_address?, changes}. Each organization's chain stays locked until the transaction ends, so
--- call this last: entries become visible in the order of their chain.
+-- target, request_id?, source_address?, changes}. Locks each organization's chain until the transaction ends, so call
+-- this last. Entries become visible in the order of their chain.
 create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
--- Plans are kept, and one made while there were few chains would read all of them from then on.
+-- Plans are kept, and a plan made for a few chains would scan all of them from then on.
 set enable_seqscan = off
 -- Another long transaction on the same chain must not hold a connection for long.
 set lock_timeout = '2s'
@@ -14,11 +14,11 @@ declare
   chain posthorn.audit_chains;
   entry posthorn.audit_log;
 begin
-  -- Before any chain is locked: a session that creates a partition may already wait for one.
+  -- Before locking a chain: a session that creates a partition may already wait for one.
   perform posthorn.ensure_partition('audit_log', today);
 
-  -- All chains before the first entry and in the order of the organizations, as retention locks them, so that two
-  -- transactions cannot wait for each other.
+  -- Locks all chains before the first entry, in the order of the organizations, as retention does, so that two
+  -- transactions cannot deadlock.
   for given in
     select distinct e.organization_id collate "C" as organization_id
       from json_to_recordset(entries) as e (organization_id text)
@@ -42,7 +42,7 @@ begin
     entry.organization_id := given.organization_id;
     entry.created_at := greatest(date_trunc('milliseconds', clock_timestamp()), chain.last_at);
     entry.position := chain.length + 1;
-    -- After the time comes the place in the chain, so that entries of one millisecond keep their order.
+    -- After the time comes the position in the chain, so that entries of one millisecond keep their order.
     entry.id := 'AUD-' || left(posthorn.ulid_head(posthorn.epoch_ms(entry.created_at), 0), 10)
       || posthorn.base32(entry.position)
       || posthorn.base32(('x' || left(replace(gen_random_uuid()::text, '-', ''), 10))::bit(40)::bigint);

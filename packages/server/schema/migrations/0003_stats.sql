@@ -25,8 +25,8 @@ create table posthorn.event_counts (
   organization_id text collate "C" not null,
   -- What is counted: the events of a workspace (WS-…), or all events ('').
   scope           text collate "C" not null,
-  -- In minutes.
-  step            smallint not null check (step in (1, 60)),
+  -- In minutes. By the day as well, because there is a row for each type.
+  step            smallint not null check (step in (1, 60, 1440)),
   at              timestamptz(3) not null,
   type            text collate "C" not null,
   events          int not null,
@@ -41,6 +41,5 @@ create table posthorn.event_count_progress (
 insert into posthorn.event_count_progress (counted_until)
 select coalesce(min(e.created_at), now()) from posthorn.events e;
 
--- Finds the events of the last moments, of all organizations. It has one entry for each megabyte of events, so
--- recording hardly notices it.
+-- Finds the events of the last moments, of all organizations. It has one entry for each megabyte of events.
 create index events_by_time on posthorn.events using brin (created_at) with (autosummarize = on);

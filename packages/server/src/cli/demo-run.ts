@@ -62,7 +62,7 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
   }
 }
 
-/** Starts a service, lets the demo work on it, and stops it again. */
+/** Starts a service, runs the demo against it, and stops it. */
 async function runOnService(
   config: Config,
   logger: Logger,
@@ -106,13 +106,13 @@ function requireSettings({ roles, egressAllow }: Config): void {
 }
 
 /**
- * Stops the demo gracefully on the first signal and at once on a later one. A signal right after the first is
- * the same Ctrl-C, passed on by npm.
+ * Stops the demo gracefully on the first signal and immediately on a later one. A signal right after the first is the
+ * same Ctrl-C, forwarded by npm.
  */
 class Stop {
   readonly #controller = new AbortController();
   #askedMs = 0;
-  /** The terminal was closed. */
+  /** Whether the terminal was closed. */
   isHungUp = false;
 
   constructor() {
@@ -138,7 +138,7 @@ class Stop {
   }
 }
 
-/** Holds log lines back while the dashboard is shown; they would break it up. */
+/** Holds log lines while the dashboard is visible, because they would break its layout. */
 class LogKeeper {
   #onWarning: ((message: string) => void) | undefined;
   #held: string[] = [];

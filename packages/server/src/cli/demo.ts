@@ -20,7 +20,7 @@ export const demo: Command = {
     logLevel: 'warn',
   },
   run: async (context) => {
-    // Loaded here because no other command needs it.
+    // Imported here because no other command needs it.
     const { runDemoCommand } = await import('./demo-run.js');
     await runDemoCommand(context);
   },

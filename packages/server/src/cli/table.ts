@@ -6,7 +6,7 @@ export interface Column<Row> {
   of: (row: Row) => string;
   /** The shorter form for terminals. Ids are never shortened: people copy them. */
   short?: (row: Row) => string;
-  /** The order in which columns are hidden on a narrow terminal: the highest first, 0 never. */
+  /** The order in which columns are hidden on a narrow terminal: highest first, 0 never. */
   spare?: number;
 }
 

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { type Column, layTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
-/** Standard output, or what takes its place. */
+/** Standard output, or a replacement for it. */
 export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
 
 /** Writes the output of a command: colours and aligned tables on a terminal, tab-separated lines in a pipe. */
@@ -10,7 +10,7 @@ export class Terminal {
   readonly #out: Output;
   readonly #colours: boolean;
   readonly isInteractive: boolean;
-  /** Exits when the reader closes the pipe. A command that only prints does; a service does not. */
+  /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
   endsWithItsReader = true;
   #status = '';
 

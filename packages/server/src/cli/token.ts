@@ -152,7 +152,7 @@ function parseScopes(text: string | undefined): readonly Scope[] {
   return named as Scope[];
 }
 
-/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each right. */
+/** Shortens scopes to `events:r,webhooks:rw`: each resource once, with the first letter of each permission. */
 function shortScopes(granted: readonly Scope[]): string {
   const letters = new Map<string, string>();
   for (const scope of granted) {

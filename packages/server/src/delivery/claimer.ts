@@ -9,18 +9,23 @@ export interface ClaimerOptions {
   database: Database;
   logger: Logger;
   lanes: Lanes;
-  /** The name under which this node leases; undefined while it has none. */
+  /** The id under which this node leases deliveries; undefined while it has none. */
   node: () => number | undefined;
   onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
 }
 
-/** Takes from the database what waits: retries, what a dead node left, what others recorded. One claim at a time. */
+/**
+ * Claims deliveries that wait in the database: retries, those of dead nodes, and those that other nodes recorded.
+ * Runs one claim at a time.
+ */
 export class Claimer {
   readonly #options: ClaimerOptions;
   #timer: NodeJS.Timeout | undefined;
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
-  /** How much of the room is asked for. Halved before each claim: one that returns too much to read would fail for ever. */
+  /**
+   * The part of the room to claim. Halved before each claim, so that one with too much to read does not fail forever.
+   */
   #part = 1;
   #stopped = false;
 
@@ -28,7 +33,7 @@ export class Claimer {
     this.#options = options;
   }
 
-  /** Claims after `ms`, or sooner if that was asked for. */
+  /** Claims after `ms`, unless an earlier claim is already scheduled. */
   wake(ms = 0): void {
     if (this.#stopped) return;
     const dueAtMs = performance.now() + ms;
@@ -39,7 +44,7 @@ export class Claimer {
   }
 
   #run(): void {
-    // The claim that is under way looks at `#dueAtMs` when it ends.
+    // The running claim checks `#dueAtMs` when it ends.
     if (this.#claiming || this.#stopped) return;
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     this.#claiming = this.#claim()
@@ -69,13 +74,13 @@ export class Claimer {
     const part = this.#part;
     this.#part = Math.max(limits.claimPartMin, part / 2);
     const claimed = await claim(database, room, bounds);
-    // Back slowly: a claim that fails costs this node its leases.
+    // Grow slowly: a failed claim costs this node its leases.
     this.#part = Math.min(1, part * 1.1);
-    // Under a name that was given up in the meantime: what was claimed is released with it.
+    // The node got a new id in the meantime. What was claimed is released with the old one.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const isMore = lanes.claimed(claimed, room, beganMs);
-    // If nothing came of it, another node is taking what waits.
+    // If it claimed nothing, another node is taking the deliveries.
     if (isMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
     if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);

@@ -25,7 +25,7 @@ export interface EngineOptions {
   database: Database;
   /** For the connection that listens for notifications. */
   target: DatabaseTarget;
-  /** Nobody else can run on this database. */
+  /** Whether no other node can run on this database. */
   alone: boolean;
   directory: WebhookDirectory;
   sender: Sender;
@@ -33,17 +33,17 @@ export interface EngineOptions {
   retryScheduleMs: readonly number[];
   timeoutMs: number;
   random: () => number;
-  /** Events of the service's own were recorded. */
+  /** Called when the service has recorded its own events. */
   onRecorded: (batch: RecordedBatch) => void;
-  /** A webhook was disabled because of what its receiver did. */
+  /** Called when a webhook was disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
   onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
 }
 
 /**
- * A delivery's life, top to bottom: a recording hands it to this node or a claim leases it, it waits for its turn, is
- * attempted, judged and settled. Three things flow back: what a settlement led to (`#written`), what a claim found
- * (`#dispatch`), and what happened to the lease (`#leaseChanged`).
+ * The life of a delivery, top to bottom: a recording hands it to this node or a claim leases it; it waits for its
+ * turn; it is attempted, judged and settled. Three results flow back: from settlements (`#written`), claims
+ * (`#dispatch`) and the lease (`#leaseChanged`).
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
@@ -80,7 +80,7 @@ export class DeliveryEngine {
     const { alone, directory, logger } = this.#options;
     await this.#lease.start(alone);
     await this.#listener.start();
-    // What could not be read again is not acted on; the attempts that find that out report it.
+    // If this fails, entries become too old to use, and attempts that need them report it.
     const refresh = () => directory.refresh(this.#lanes.inUse()).catch(() => undefined);
     this.#refreshing = new Repeating(limits.refreshEveryMs, refresh, logger);
     this.#claimer.wake();
@@ -90,17 +90,17 @@ export class DeliveryEngine {
     return { queued: this.#lanes.queued, inFlight: this.#lanes.underWay };
   }
 
-  /** Returns what a recording may hand to this node. */
+  /** Returns the room for deliveries that a recording can hand to this node. */
   room(): Room {
     const { id } = this.#lease;
     return id === undefined || this.#isStopping ? noRoom : this.#lanes.roomToRecord(id);
   }
 
-  /** Takes over what a recording handed to this node, straight from the commit. */
+  /** Takes over the deliveries that a recording handed to this node, right after the commit. */
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // Under a name that was given up in the meantime: they are released with it.
+    // If the node got a new id in the meantime, they are released with the old one.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 
@@ -167,18 +167,18 @@ export class DeliveryEngine {
     if (verdict.kind === 'gone') entry.gone = target;
     if (verdict.kind === 'given_up') entry.event = deliveryFailed(target, givenUp(entry.settlement));
     this.#settler.add(entry);
-    // Longer waits are found by the poll, which knows when the next retry is due.
+    // The poll finds retries with longer waits: it knows when the next one is due.
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
     onAttempt(delivery, outcome, verdict, target);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
-  /** Returns where to send; or sees to a delivery that cannot be attempted now, and returns undefined. */
+  /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
   #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
     if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
     else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
-    // The database holds or ends it when this is written, unless the webhook is active again by then.
+    // Settling holds or ends the delivery, unless the webhook is active again by then.
     else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
     else if (delivery.payload === null)
       this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
@@ -196,7 +196,7 @@ export class DeliveryEngine {
       actor: delivery.actor,
       delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
     };
-    // The webhook may be deleted, disabled or changed while the connection is made.
+    // The webhook may be deleted, disabled or changed while the connection opens.
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
     return attempt(sender, target, message, timeoutMs, mayStart);
   }
@@ -206,13 +206,13 @@ export class DeliveryEngine {
     if (performance.now() - this.#outOfResourcesAtMs > limits.outOfResourcesWaitMs) {
       this.#outOfResourcesAtMs = performance.now();
       this.#options.logger.error(
-        'no further connection can be opened: raise the limit of open files (ulimit -n); deliveries wait',
+        'cannot open another connection: raise the limit of open files (ulimit -n); deliveries wait',
       );
     }
     return limits.outOfResourcesWaitMs;
   }
 
-  /** A fault of ours in one delivery: it is attempted again, and all others go on. */
+  /** Handles a bug in the attempt of one delivery: it is attempted again, and all others continue. */
   #failed(delivery: LeasedDelivery, error: Error): Ended {
     this.#options.logger.error(
       { delivery_id: delivery.delivery_id, err: error },
@@ -223,7 +223,7 @@ export class DeliveryEngine {
     return { kind: 'not attempted' };
   }
 
-  /** Writes that no attempt was made: the delivery waits in the database, for any node. */
+  /** Settles a delivery without an attempt: it waits in the database for any node. */
   #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
     this.#settler.add({ node, settlement: setAside(delivery, waitMs) });
   }
@@ -239,7 +239,7 @@ export class DeliveryEngine {
       this.accept(recorded);
       this.#options.onRecorded(recorded);
     }
-    // Sending stops while too many outcomes are not written.
+    // The pump stops while too many outcomes are unsettled.
     this.#pump();
   }
 
@@ -249,18 +249,18 @@ export class DeliveryEngine {
     else this.#lanes.clear();
   }
 
-  /** Something waits, and what was committed shortly after the notification was not announced. */
+  /** Claims now, and again shortly: commits right after a notification are not announced. */
   #announced(): void {
     this.#claimer.wake();
     setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
   }
 
-  /** Gives up this node's leases: something may be leased to it without its knowledge. */
+  /** Releases all leases of this node: it may hold some that it does not know of. */
   abandonLeases(): void {
     this.#lease.abandon();
   }
 
-  /** Claims now: deliveries may wait that were held before. */
+  /** Claims now: held deliveries may have been released. */
   wake(): void {
     this.#claimer.wake();
   }
@@ -273,12 +273,12 @@ export class DeliveryEngine {
     return this.#drainUntilMs !== undefined;
   }
 
-  /** Starts no further attempt: the first step of a stop, while requests are still being answered. */
+  /** Starts no further attempts. This is the first step of a stop, while requests are still being served. */
   pause(): void {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Gives back what is queued, lets what is under way finish, and settles it. */
+  /** Gives queued deliveries back, lets attempts under way finish, and settles them. */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;

@@ -3,7 +3,7 @@ import { type HealthReport, joinReports, reportWith } from '../domain/health.js'
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { limits } from './limits.js';
 
-/** Gathers what attempts say about webhooks until it is written with their outcomes. */
+/** Collects health reports until they are written together with outcomes. */
 export class HealthBook {
   readonly #reports = new Map<string, HealthReport>();
   /** When each webhook was last reported, and with which status. */
@@ -19,8 +19,9 @@ export class HealthBook {
   }
 
   /**
-   * Takes the reports to write with so many outcomes. With few, all of them, so that a webhook shows an attempt as soon
-   * as the list of its deliveries does. With many, a webhook whose status has not changed is reported once a second.
+   * Takes the reports to write with a batch of this size. With a small batch it takes all of them, so that a webhook
+   * shows an attempt as soon as its delivery list does. With a large batch, a webhook whose status has not changed is
+   * reported once a second.
    */
   take(outcomes: number, nowMs: number): readonly HealthReport[] {
     const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {
@@ -36,11 +37,11 @@ export class HealthBook {
       this.#reports.delete(id);
       this.#reported.set(id, { atMs: nowMs, status });
     }
-    // Every node locks them in the same order, so that two cannot wait for each other.
+    // Every node locks webhooks in the same order, so that no two nodes deadlock.
     return taken.sort((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
   }
 
-  /** Takes back reports that could not be written. */
+  /** Puts back reports that could not be written. */
   putBack(reports: readonly HealthReport[]): void {
     for (const report of reports) {
       const later = this.#reports.get(report.webhook_id);

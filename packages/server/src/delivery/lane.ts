@@ -4,26 +4,26 @@ import { Pace } from './pace.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
- * What waits for a webhook in the database, as far as this node knows:
- * - `none`: nothing
- * - `some`: something, and new deliveries may pass it
- * - `much`: more than this node had room for, so new deliveries queue up behind it
+ * How many deliveries of a webhook wait in the database, as far as this node knows:
+ * - `none`: none
+ * - `some`: a few, which new deliveries may overtake
+ * - `much`: more than this node had room for, so new deliveries queue behind them
  */
 type Waiting = 'none' | 'some' | 'much';
 
-/** One webhook's deliveries in this node's memory, and what the node knows of the webhook. */
+/** One webhook's deliveries in this node's memory, and what the node knows about the webhook. */
 export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   track: Track = newTrack;
   readonly pace = new Pace();
   readonly #fresh = new Denque<LeasedDelivery>();
-  /** They take turns with the fresh ones, however many those are. */
+  /** Retries and fresh deliveries take turns, so retries make progress however many are fresh. */
   readonly #retries = new Denque<LeasedDelivery>();
   #isRetrysTurn = true;
   #bytes = 0;
   #waiting: Waiting = 'none';
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #notedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(organizationId: string, webhookId: string) {
     this.organizationId = organizationId;
@@ -60,7 +60,7 @@ export class Lane {
     return delivery;
   }
 
-  /** Takes out all but `kept` deliveries, the newest first. */
+  /** Removes and returns all but `kept` deliveries, the newest first. */
   takeBehind(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);
     const taken = this.#fresh.splice(freshKept, this.#fresh.length) ?? [];
@@ -72,12 +72,12 @@ export class Lane {
   /** Notes that deliveries wait in the database. */
   expect(waiting: 'some' | 'much', nowMs: number): void {
     if (this.#waiting !== 'much') this.#waiting = waiting;
-    this.#toldAtMs = nowMs;
+    this.#notedAtMs = nowMs;
   }
 
-  /** Notes that a claim which began then left nothing. What was told of since still waits. */
+  /** Notes that a claim that began then left nothing. Deliveries reported since then still wait. */
   expectNone(claimedAtMs: number): void {
-    if (this.#waiting !== 'none') this.#waiting = this.#toldAtMs < claimedAtMs ? 'none' : 'some';
+    if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }
 }
 

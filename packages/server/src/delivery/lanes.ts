@@ -17,7 +17,7 @@ import {
   underWayOf,
 } from './policy.js';
 
-/** A delivery whose turn it is. */
+/** The next delivery to attempt. */
 export interface Turn {
   lane: Lane;
   delivery: LeasedDelivery;
@@ -25,18 +25,18 @@ export interface Turn {
 }
 
 export interface AfterEnd {
-  /** How long the request's place in the window rests. */
+  /** How long the request keeps its place in the window after a failure. */
   restMs: number;
-  /** What the webhook has too much of here, now that its condition may have changed. */
+  /** Deliveries that no longer fit, because the webhook's condition may have changed. */
   surplus: readonly LeasedDelivery[];
-  /** The database has deliveries for the webhook, and there is room for them. */
+  /** Whether deliveries for the webhook wait in the database and there is room for them. */
   wantsMore: boolean;
 }
 
-/** What a node holds in memory, by webhook. Organizations take turns, and within one its webhooks. */
+/** The deliveries in a node's memory, by webhook. Organizations take turns, and so do the webhooks of each. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that may have something to start, by organization, in the order of their turns. */
+  /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
   /** Lanes whose webhook was sent as much as its rate limit allows, and those of them that nobody waits for yet. */
   readonly #paused = new Set<Lane>();
@@ -60,21 +60,21 @@ export class Lanes {
     return queued;
   }
 
-  /** Returns the webhooks that have deliveries here, queued or under way. */
+  /** Returns the webhooks with deliveries in memory, queued or under way. */
   *inUse(): Iterable<{ organization_id: string; id: string }> {
     for (const { queued, track, organizationId, webhookId } of this.#lanes.values()) {
       if (queued > 0 || track.underWay > 0) yield { organization_id: organizationId, id: webhookId };
     }
   }
 
-  /** Returns how much a recording may hand to this node. */
+  /** Returns the room for deliveries that a recording can hand to this node. */
   roomToRecord(node: number): Room {
     return this.#room(node, limits.laneQueuedNew, this.#free / 4, ({ waiting, queued }, { inMemory }) =>
       waiting === 'much' ? 0 : Math.floor(inMemory * limits.recordedShare) - queued,
     );
   }
 
-  /** Returns how much a claim may lease to this node: `part` of what fits. */
+  /** Returns the room for deliveries that a claim can lease to this node: `part` of what fits. */
   roomToClaim(node: number, part: number): Room {
     const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
     const total = Math.min(limits.claimDeliveries, free) * part;
@@ -93,7 +93,7 @@ export class Lanes {
     const isCrowded = this.#load.unprovenBytes >= limits.unprovenBytes;
     const webhooks = new Map<string, number>();
     for (const lane of this.#lanes.values()) {
-      // Most lanes are idle, and what goes for a webhook that nobody knows goes for them.
+      // Most lanes are idle. They get the same room as an unknown webhook, so they need not be listed.
       if (lane.isIdle && !isCrowded) continue;
       webhooks.set(lane.webhookId, Math.max(0, roomOf(lane, this.#allow(lane, nowMs))));
     }
@@ -112,7 +112,7 @@ export class Lanes {
     return hasRoom;
   }
 
-  /** Notes what a claim that began then left in the database. Returns whether another one is worthwhile now. */
+  /** Notes what a claim that began then left in the database. Returns whether to claim again now. */
   claimed({ more }: Claimed, asked: Room, beganMs: number): boolean {
     const nowMs = this.#now();
     let again = false;
@@ -132,7 +132,7 @@ export class Lanes {
     return lane.waiting !== 'none' && this.#allow(lane, this.#now()).ask > 0;
   }
 
-  /** Queues deliveries, and returns those there is no room for. */
+  /** Queues deliveries, and returns those that do not fit. */
   add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
     const touched = new Set<Lane>();
     for (const delivery of deliveries) {
@@ -148,7 +148,10 @@ export class Lanes {
     return surplus;
   }
 
-  /** A webhook that does not respond keeps little here. Of one that does, a little too much is no reason to write. */
+  /**
+   * Takes deliveries of a webhook that does not respond out of memory. For one that does, a small excess is not worth
+   * a write.
+   */
   #takeExcess(lane: Lane): LeasedDelivery[] {
     if (isProven(lane.track)) return [];
     const { inMemory } = this.#allow(lane, this.#now());
@@ -159,7 +162,7 @@ export class Lanes {
     return excess;
   }
 
-  /** Takes the next delivery to attempt: the next organization's next webhook that may start one. */
+  /** Takes the next delivery to attempt, from the next organization's next webhook that may start one. */
   next(): Turn | undefined {
     const nowMs = this.#now();
     this.#load.stalled = this.#stalled(nowMs);
@@ -171,14 +174,14 @@ export class Lanes {
         }
         const condition = conditionOf(lane.track, nowMs);
         if (underWayOf(condition, lane.track.window, this.#load) <= lane.track.underWay) {
-          // One that may have no more until one of its own ends is offered again then.
+          // A full window: the lane is offered again when one of its requests ends.
           if (lane.track.underWay >= lane.track.window) lanes.delete(lane);
           continue;
         }
         const turn = this.#start(lane, condition, nowMs);
         if (lane.queued === 0 || lanes.size > 1) lanes.delete(lane);
         if (!turn) continue;
-        // To the back, behind the others, if there are any.
+        // Move the lane and its organization behind the others.
         if (lane.queued > 0) lanes.add(lane);
         if (lanes.size === 0 || this.#ready.size > 1) this.#ready.delete(organizationId);
         if (lanes.size > 0) this.#ready.set(organizationId, lanes);
@@ -239,7 +242,7 @@ export class Lanes {
     });
     const isFailing = conditionOf(lane.track, nowMs) === 'failing';
     const restMs = isFailing ? this.#allow(lane, nowMs).restMs : 0;
-    // The request is over, but its place in the window is not free yet.
+    // The request has ended, but keeps its place in the window for a while.
     if (restMs > 0) lane.track = { ...lane.track, underWay: lane.track.underWay + 1 };
     else this.#offer(lane);
     const surplus = this.#takeExcess(lane);
@@ -253,7 +256,7 @@ export class Lanes {
     this.#offer(lane);
   }
 
-  /** Empties the queues and returns what was in them. What is under way goes on. */
+  /** Empties the queues and returns their deliveries. Requests under way continue. */
   clear(): LeasedDelivery[] {
     this.#ready.clear();
     this.#paused.clear();
@@ -265,7 +268,7 @@ export class Lanes {
     return allow(condition, lane.track, lane, this.#load, lane.pace.limit);
   }
 
-  /** Only counted when it matters: it takes a look at every lane. */
+  /** Counts the requests of stalled webhooks, but only when all slots are taken: it scans every lane. */
   #stalled(nowMs: number): number {
     if (this.#load.underWay < limits.slots) return 0;
     let stalled = 0;
@@ -289,7 +292,7 @@ export class Lanes {
     else this.#ready.set(lane.organizationId, new Set([lane]));
   }
 
-  /** Changes a lane and keeps the load in step. */
+  /** Changes a lane and updates the load. */
   #change<T>(lane: Lane, change: () => T): T {
     this.#count(lane, -1);
     const result = change();

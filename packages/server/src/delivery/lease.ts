@@ -5,20 +5,21 @@ import { registerNode, releaseLeases, renewNode, retireNodes } from '../storage/
 import { limits } from './limits.js';
 
 /**
+ * A change of the lease:
  * - `renewed`: attempts may start again
- * - `released`: what dead nodes held waits in the database
- * - `lost`: this node was taken for dead or gave up its name; what it held belongs to others
+ * - `released`: deliveries of dead nodes wait in the database again
+ * - `lost`: this node counts as dead or abandoned its id; its deliveries belong to other nodes
  */
 export type LeaseChange = 'renewed' | 'released' | 'lost';
 
 export interface LeaseOptions {
   database: Database;
   logger: Logger;
-  /** How long an attempt may take. */
+  /** The longest time an attempt can take. */
   attemptMs: number;
 }
 
-/** This process's place among the nodes: what it holds is its own only while it keeps saying so. */
+/** Keeps this process registered as a node. Its leases are valid only while it renews them. */
 export class NodeLease {
   readonly #options: LeaseOptions;
   readonly #onChange: (change: LeaseChange) => void;
@@ -31,7 +32,7 @@ export class NodeLease {
     this.#onChange = onChange;
   }
 
-  /** `alone`: nobody else can run on this database, so every registered node is dead. */
+  /** `alone` means that no other node can run on this database, so every registered node is dead. */
   async start(alone: boolean): Promise<void> {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
@@ -42,19 +43,19 @@ export class NodeLease {
     return this.#id;
   }
 
-  /** Whether a whole attempt still fits into the lease. */
+  /** Returns whether a whole attempt still fits into the lease. */
   get coversAttempt(): boolean {
     return this.#id !== undefined && performance.now() + this.#options.attemptMs < this.#goodUntilMs;
   }
 
   /**
-   * Gives up whatever is leased to this node and continues under another name. What is under way can still be settled:
-   * the old name lapses only when that is over.
+   * Gives up all leases of this node and continues with a new id. Attempts under way can still be settled: the old id
+   * expires only after they end.
    */
   abandon(): void {
     if (this.#id === undefined) return;
     this.#options.logger.warn(
-      'deliveries may be leased to this node without its knowledge; it takes a new name',
+      'this node may have leases that it does not know of; it continues with a new id',
     );
     this.#lose();
   }
@@ -70,7 +71,7 @@ export class NodeLease {
     const askedMs = performance.now();
     const id = this.#id;
     if (id !== undefined && !(await renewNode(database, id, leaseMs)) && id === this.#id) {
-      logger.warn('this node was taken for dead; other nodes attempt what it held');
+      logger.warn('this node was declared dead; other nodes attempt its deliveries');
       this.#lose();
     }
     this.#id ??= await registerNode(database, leaseMs);
@@ -80,7 +81,7 @@ export class NodeLease {
     if (released > 0) this.#onChange('released');
   }
 
-  /** Releases everything at once. */
+  /** Releases all leases at once. */
   async stop(): Promise<void> {
     await this.#repeating?.stop();
     if (this.#id === undefined) return;

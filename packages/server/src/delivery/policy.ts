@@ -1,7 +1,7 @@
 import { limits } from './limits.js';
 
 /**
- * How a webhook does, as one node sees it. Exactly one of these at a time:
+ * How the receiver of a webhook currently responds, as one node sees it:
  * - `new`: has not responded with success yet
  * - `healthy`: responds
  * - `slow`: responds, but takes more than a second
@@ -12,19 +12,19 @@ export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as co
 export type Condition = (typeof conditions)[number];
 
 /**
- * What a node has seen of a webhook. A value: each event makes a new one. Whole numbers, and written out field by field:
- * it is made twice for every attempt, and fractions and spreading cost 10 µs of it.
+ * What a node has seen of a webhook. It is immutable. It has only integers and is written out field by field: two are
+ * made for every attempt, and fractions and spreading cost 10 µs of it.
  */
 export interface Track {
   readonly successes: number;
   readonly failuresInARow: number;
-  /** The moving average of the time an attempt takes, and the lowest it was, in microseconds. */
+  /** The moving average of the time an attempt takes, and its lowest value, in microseconds. */
   readonly responseUs: number;
   readonly bestUs: number;
-  /** How many requests it could have under way. */
+  /** How many requests the webhook may have under way. */
   readonly window: number;
   readonly underWay: number;
-  /** Since when nothing that is under way has ended. */
+  /** Since when no request has ended. */
   readonly silentSinceMs: number;
 }
 
@@ -38,30 +38,30 @@ export const newTrack: Track = {
   silentSinceMs: 0,
 };
 
-/** What one node does at the moment. */
+/** The current load of a node. */
 export interface Load {
-  /** Requests under way, and how many of them are of webhooks that were not healthy when they began. */
+  /** Requests under way, and how many of them belong to webhooks that were not healthy when they started. */
   underWay: number;
   unproven: number;
   /** Requests under way of webhooks that are stalled now. */
   stalled: number;
-  /** Deliveries in memory of webhooks that respond, and the payloads of these and of all others. */
+  /** Deliveries in memory of webhooks that respond, and the size of their payloads and of all others. */
   queued: number;
   queuedBytes: number;
   unprovenBytes: number;
-  /** Webhooks that are failing and have deliveries in memory. */
+  /** Failing webhooks with deliveries in memory. */
   failing: number;
 }
 
-/** What a webhook may have. */
+/** What a webhook is allowed at the moment. */
 export interface Allowance {
   /** Requests under way. */
   underWay: number;
   /** Deliveries in memory. */
   inMemory: number;
-  /** How long each of its requests rests after it failed. */
+  /** How long a failed request keeps its place in the window. */
   restMs: number;
-  /** Deliveries to ask the database for. */
+  /** Deliveries to claim. */
   ask: number;
 }
 
@@ -72,7 +72,7 @@ export function conditionOf(track: Track, nowMs: number): Condition {
   return track.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
-/** Returns whether a webhook has responded lately: it shares the large part of the memory. */
+/** Returns whether a webhook has responded lately. Such webhooks share the larger part of the memory. */
 export function isProven({ successes, failuresInARow }: Track): boolean {
   return successes > 0 && failuresInARow < limits.failuresToFail;
 }
@@ -83,10 +83,10 @@ export function started(track: Track, nowMs: number): Track {
   return { successes, failuresInARow, responseUs, bestUs, window, underWay: underWay + 1, silentSinceMs };
 }
 
-/** What an attempt says about its webhook. */
+/** The result of an attempt, as far as the policy needs it. */
 export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
 
-/** `isWaiting`: more deliveries of the webhook wait for their turn. */
+/** Returns the track after an attempt ended. `isWaiting` means that more deliveries of the webhook are queued. */
 export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
   let { successes, failuresInARow, responseUs, bestUs, window } = track;
   if (attempt.kind !== 'not attempted') {
@@ -97,7 +97,7 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
     successes += 1;
     failuresInARow = 0;
     if (successes % window === 0) {
-      // A receiver may have become slower for good, which shows while it has no more than usual.
+      // A receiver may have become slower for good. That only shows at the usual window.
       if (window === limits.windowUsual) bestUs = Math.round(bestUs + (responseUs - bestUs) / 32);
       window = nextWindow(window, responseUs, bestUs, isWaiting);
     }
@@ -118,8 +118,8 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
 }
 
 /**
- * Returns the window after a round of successes: twice as many. Past the usual window only while deliveries wait for it
- * and the receiver takes its time without slowing down: then its latency asks for more requests, not its load.
+ * Returns the window after a round of successes. It doubles up to the usual window. It grows further only while
+ * deliveries wait and the receiver takes long without slowing down: then latency limits it, not load.
  */
 function nextWindow(window: number, responseUs: number, bestUs: number, isWaiting: boolean): number {
   if (window < limits.windowUsual) return window * 2;
@@ -176,7 +176,7 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
     case 'healthy':
     case 'slow': {
       if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
-      // Half of what others leave: however many webhooks want more than they can send, some of it stays free.
+      // Half of what the others leave: however many webhooks want more, some room stays free.
       const others = load.queued - held.queued;
       const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
       return Math.max(limits.queuedLittle, Math.min(limits.laneQueued, half));
@@ -192,8 +192,8 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
 }
 
 /**
- * The longer the more often it has failed in a row, and the more webhooks fail: together they get some 600 attempts a
- * second at most, at the cost of nobody who responds.
+ * Returns how long a failed request keeps its place. It grows with the failures in a row and with the number of
+ * failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose nothing.
  */
 function restMsOf({ failuresInARow }: Track, { failing }: Load): number {
   const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.failuresToRestLonger);

@@ -10,22 +10,22 @@ import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhoo
 import { HealthBook } from './health.js';
 import { limits } from './limits.js';
 
-/** One outcome to write, and what is recorded with it in the same transaction. */
+/** One outcome to write, and what to record in the same transaction. */
 export interface Entry {
-  /** The node under whose lease the attempt was made. */
+  /** The node that held the lease of the attempt. */
   node: number;
   settlement: Settlement;
   event?: OwnEvent;
-  /** The receiver responded 410: its webhook is disabled with this. */
+  /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey;
-  /** How often the database refused it together with others. */
+  /** How often the database refused it as part of a batch. */
   refusals?: number;
 }
 
-/** What followed from outcomes that are written. */
+/** The effects of written outcomes. */
 export interface Written {
   disabled: readonly WebhookKey[];
-  /** The service's own events. */
+  /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
 }
 
@@ -37,21 +37,21 @@ export interface SettlerOptions {
   onWritten: (written: Written) => void;
 }
 
-/** Writes outcomes in batches: one statement and one commit for everything that ended in the last moment. */
+/** Writes outcomes in batches: one statement and one commit for all that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthBook();
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
-  /** Under whose lease the latest attempt was made. */
+  /** The node that held the lease of the latest attempt. */
   #node = 0;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
   }
 
-  /** So much is not written yet that nothing more should be sent: after a crash it would be sent again. */
+  /** Returns whether so many outcomes are unwritten that sending should stop: a crash would send them again. */
   get isBehind(): boolean {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
@@ -62,7 +62,7 @@ export class Settler {
     this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
-  /** Resolves once everything added so far is written, or was tried once after `deadlineMs`. */
+  /** Resolves when everything added so far is written, or was tried once after `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
     while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
       clearTimeout(this.#timer);
@@ -87,8 +87,8 @@ export class Settler {
     this.#flushing = this.#write(batch, reports).then(
       () => this.#flushed(limits.gatherMs),
       (error: Error) => {
-        // Nothing is lost: it is tried again, and should the lease end first, others attempt it again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; trying again');
+        // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
+        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -104,7 +104,10 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /** Takes what goes together: of one node; what disables a webhook, or was refused with others twice, goes alone. */
+  /**
+   * Takes the next batch, of one node. An entry that disables a webhook, or was refused twice in a batch, is written
+   * alone.
+   */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];
@@ -113,7 +116,10 @@ export class Settler {
     return this.#entries.splice(0, Math.min(end < 0 ? this.#entries.length : end, limits.settleOutcomes));
   }
 
-  /** To the front; but an entry that is refused even alone goes to the back, as others may fare better. */
+  /**
+   * Puts a batch back at the front. An entry that is refused even alone goes to the back, so that others can be
+   * written.
+   */
   #putBack(batch: readonly Entry[], isLost: boolean): void {
     if (!isLost) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
     if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
@@ -142,7 +148,7 @@ export class Settler {
     batch: readonly Entry[],
     write: () => ReturnType<typeof settle>,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
-    // Before its health is written: that is the order in which everybody locks a webhook.
+    // Lock before writing health: every transaction locks webhooks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
     const { written, failing } = await write();
@@ -161,7 +167,7 @@ export class Settler {
     return { disabled, recorded, failing };
   }
 
-  /** Disables a webhook that has done nothing but fail for days. */
+  /** Disables a webhook that has only failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
     if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
@@ -172,10 +178,7 @@ export class Settler {
       });
       if (recorded) onWritten({ disabled: [webhook], recorded });
     } catch (error) {
-      logger.warn(
-        { reason: (error as Error).message },
-        'a webhook that only fails could not be disabled yet',
-      );
+      logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }
   }
 }

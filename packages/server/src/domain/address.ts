@@ -3,10 +3,10 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A block of addresses: its first address and the length of its prefix. */
+/** A block of addresses: its first address and the length of its prefix in bits. */
 export type Cidr = [first: Address, prefixBits: number];
 
-/** `allowed` is what the operator lists, public or not; `public` is what anyone may be sent to. */
+/** `allowed`: on the operator's list, public or not. `public`: open to every webhook. `blocked`: everything else. */
 export type Verdict = 'public' | 'allowed' | 'blocked';
 
 export interface AddressPolicy {
@@ -18,10 +18,9 @@ export type ParsedCidrs = { ok: true; value: Cidr[] } | { ok: false; detail: str
 
 const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
 
-// What IANA's two special-purpose registries list, with what lies outside them but is no receiver either.
-// Blocks the registries call globally reachable (AS112, AMT, the anycast services in 192.0.0.0/24 and
-// 2001::/23) are here too: they are protocol infrastructure. The first match gives the name, so the narrow
-// blocks stand before the wide ones.
+// The blocks of IANA's two special-purpose registries, and a few others that cannot be receivers. Blocks that the
+// registries call globally reachable (AS112, AMT, the anycast services in 192.0.0.0/24 and 2001::/23) are included:
+// they are protocol infrastructure. The first match gives the name, so narrow blocks come before wide ones.
 const SPECIAL: Record<string, Cidr[]> = {
   unspecified: blocks('0.0.0.0/32', '::/128'),
   'this network': blocks('0.0.0.0/8'),
@@ -40,7 +39,7 @@ const SPECIAL: Record<string, Cidr[]> = {
   multicast: blocks('224.0.0.0/4', 'ff00::/8'),
   broadcast: blocks('255.255.255.255/32'),
   reserved: blocks('240.0.0.0/4'),
-  // Azure answers its virtual machines on this address, which is registered like any public one.
+  // Azure serves its virtual machines on this address, although it is registered as public.
   'cloud metadata': blocks('168.63.129.16/32'),
   'IPv4-mapped': blocks('::ffff:0:0/96'),
   'IPv4-translated': blocks('::ffff:0:0:0/96'),
@@ -60,9 +59,9 @@ const SPECIAL: Record<string, Cidr[]> = {
 const GLOBAL_UNICAST: Cidr = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Reads addresses as a socket does: dotted decimal or IPv6, nothing else. ipaddr.js alone would also take
- * 0x7f.1 and 0177.0.0.1, and reads ::127.0.0.1 as ::ffff:127.0.0.1, hence the URL parser's hexadecimal form.
- * Zone ids only exist on local links and are never read.
+ * Parses an address as a socket does: dotted decimal or IPv6, nothing else. ipaddr.js alone would also accept 0x7f.1
+ * and 0177.0.0.1, and would read ::127.0.0.1 as ::ffff:127.0.0.1; the URL parser's hexadecimal form avoids that.
+ * Addresses with a zone id are refused: they only exist on local links.
  */
 function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return ipaddr.IPv4.parse(text);
@@ -77,7 +76,7 @@ function specialName(address: Address): string | undefined {
   return undefined;
 }
 
-/** Every IPv4 address that a tunnel or translator could take out of this IPv6 address. */
+/** Returns every IPv4 address that a tunnel or translator could extract from this IPv6 address. */
 function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
   const ipv4At = (start: number, mask = 0x00) =>
@@ -90,14 +89,14 @@ function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
     case 'NAT64':
       return [ipv4At(12)];
     case 'local NAT64':
-      // Where the IPv4 sits is the choice of whoever runs the translator, so it counts as 0.0.0.0.
+      // The operator of the translator chooses where the IPv4 address is, so it counts as 0.0.0.0.
       return [ipaddr.IPv4.parse('0.0.0.0')];
     case '6to4':
       return [ipv4At(2)];
     case 'Teredo':
       return [ipv4At(4), ipv4At(12, 0xff)];
     default: {
-      // ISATAP marks its interface identifiers instead of having a prefix of its own.
+      // ISATAP has no prefix; it marks its interface identifiers.
       const marker = address.parts[5] === 0x5efe && (address.parts[4]! & ~0x0200) === 0;
       return marker ? [ipv4At(12)] : [];
     }
@@ -111,8 +110,8 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   function judgeAddress(address: Address): Verdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
-      // The operating system itself connects to the IPv4 of a mapped address, so listing that is enough.
-      // Tunnels and translators must be listed as IPv6, and even then do not lead to a blocked IPv4.
+      // The operating system connects to the IPv4 address in a mapped address, so listing that is enough. Tunnels and
+      // translators must be listed as IPv6, and even then must not lead to a blocked IPv4 address.
       if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
       if (embedded.includes('blocked')) return 'blocked';
     }
@@ -129,16 +128,16 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   };
 }
 
-/** What a hostname of a WHATWG `URL` shows before DNS is asked; `unknown` where only DNS can tell. */
+/** Judges the hostname of a WHATWG `URL` without DNS. Returns `unknown` if only DNS can decide. */
 export function judgeUrlHost(hostname: string, policy: AddressPolicy): Verdict | 'unknown' {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIPv4(literal) || isIPv6(literal)) return policy.judge(literal);
   if (!/(^|\.)localhost\.?$/.test(hostname)) return 'unknown';
-  // Which of the two a machine answers is its own affair: the connection is refused if that one is not listed.
+  // `localhost` may resolve to either one. The connection is refused if that one is not listed.
   return ['127.0.0.1', '::1'].some((ip) => policy.judge(ip) === 'allowed') ? 'allowed' : 'blocked';
 }
 
-/** Why a blocked address is blocked, for people: `loopback`, `private`, … */
+/** Returns why an address is blocked, in words: `loopback`, `private`, … */
 export function describeAddress(ip: string): string {
   const address = readAddress(ip);
   if (address === undefined) return 'not a plain IP address';
@@ -164,7 +163,7 @@ function parseCidr(entry: string): Cidr | string {
   if (address === undefined || bits > bitsMax) {
     return `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
   }
-  // A slip like 10.0.0.5/8 would open far more than its author read; better to ask which was meant.
+  // 10.0.0.5/8 would allow far more than its author probably meant, so refuse it and ask.
   const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
   const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
   if (network !== address.toString()) {

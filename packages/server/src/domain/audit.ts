@@ -1,26 +1,26 @@
 import type { Reference } from './event.js';
 
-/** One write by an actor, as it is handed to the audit log. Never holds a secret. */
+/** A change made by an actor, ready for the audit log. It never contains a secret. */
 export interface NewAuditEntry {
   organization_id: string;
   workspace_id: string | null;
   actor: Reference;
-  /** Named like events: `webhook.created`, `token.revoked`, `service_line.activated`. */
+  /** Uses the same form as event types: `webhook.created`, `token.revoked`, `service_line.activated`. */
   action: string;
   target: Reference;
-  /** Null where no request stands behind it, as on the command line. */
+  /** Null if the change did not come from a request, as on the command line. */
   request_id: string | null;
   source_address: string | null;
   changes: Changes;
 }
 
-/** Each field that was set, with what it was before: null where there was nothing. */
+/** Each changed field with its old and new value. `from` is null if there was no value. */
 export type Changes = Readonly<Record<string, { from: unknown; to: unknown }>>;
 
-/** Who writes, and through which request: what an entry needs beside what was done. */
+/** Who made a change, and through which request. */
 export type AuditOrigin = Pick<NewAuditEntry, 'actor' | 'request_id' | 'source_address'>;
 
-/** An entry as it is stored. What changed is JSON text. */
+/** An audit log entry as it is stored. `changes` is JSON text. */
 export interface StoredAuditEntry {
   /** `AUD-*` */
   id: string;
@@ -40,8 +40,8 @@ export interface StoredAuditEntry {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What differs between two states, field by field. Nothing before is a creation, nothing after a removal;
- * a field that one of them lacks counts as null there.
+ * Returns the fields that differ. Leave out `before` for a creation and `after` for a deletion. A missing field
+ * counts as null.
  */
 export function changesBetween(before: Fields | undefined, after: Fields | undefined): Changes {
   const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
@@ -53,17 +53,17 @@ export function changesBetween(before: Fields | undefined, after: Fields | undef
   return changes;
 }
 
-/** The oldest time an entry may have to be read: exactly 12 calendar months old still counts. */
+/** Returns the oldest time that can still be read, inclusive: 12 calendar months ago. */
 export function oldestAuditMs(nowMs: number): number {
   const date = new Date(nowMs);
   const day = date.getUTCDate();
   date.setUTCFullYear(date.getUTCFullYear() - 1);
-  // A year before 29 February is its last day, not the first of March.
+  // One year before 29 February is 28 February, not 1 March.
   if (date.getUTCDate() !== day) date.setUTCDate(0);
   return date.getTime();
 }
 
-/** The entry of the API as JSON. */
+/** Returns the entry as the JSON of the API. */
 export function auditEntryJson(entry: StoredAuditEntry): string {
   const head = JSON.stringify({
     id: entry.id,

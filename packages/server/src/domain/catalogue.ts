@@ -5,9 +5,9 @@ import type { NewEvent } from './event.js';
 export interface EventType {
   readonly type: string;
   readonly description: string;
-  /** The version that first recorded the type; `local` for one that this installation added. */
+  /** The version that introduced the type, or `local` if this installation added it. */
   readonly since: string;
-  /** Kinds of actor to expect; others are not refused. */
+  /** The usual kinds of actor. Other kinds are accepted, too. */
   readonly actors: readonly string[];
   /** The kind of resource the event is about. */
   readonly subject: string;
@@ -26,8 +26,8 @@ function entry<Schema extends TSchema>(fields: Entry<Schema>): Entry<Schema> {
 }
 
 /**
- * The payloads nobody has fixed. Producers outside record what they know, so nothing is required; what
- * they do give has the type told here.
+ * Describes a payload whose fields are not fixed: external producers record what they know. No field is required, but
+ * a field that is present must have the type given here.
  */
 function open<Fields extends TProperties>(fields: Fields) {
   return Type.Partial(Type.Object(fields));
@@ -64,8 +64,8 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The envelope carries neither subject nor actor, only the payload. So the payloads that are ours to shape
- * begin with the subject's own `id`, as that of `incident.opened` does.
+ * The body of a webhook request contains the payload, but neither subject nor actor. Payloads that we designed therefore start
+ * with the `id` of the subject, like that of `incident.opened`.
  */
 const table = {
   'service_line.activated': entry({
@@ -754,13 +754,13 @@ interface TypedEvent<T extends string, Payload> {
   readonly created_at: string;
 }
 
-/** An event of a known type; of several types, a union that narrows on `type`. */
+/** An event of a known type. For several types, a union that narrows on `type`. */
 export type EventOf<T extends EventTypeName> = { [Name in T]: TypedEvent<Name, PayloadOf<Name>> }[T];
 
-/** The types that producers record; the service records `webhook.*` itself. */
+/** The types that producers can record. The service records `webhook.*` itself. */
 type ProducedTypeName = Exclude<EventTypeName, `webhook.${string}`>;
 
-/** What a producer says of an event of these types. Payloads may have fields beyond those of the catalogue. */
+/** An event of these types, as a producer records it. Payloads may have fields that the catalogue does not list. */
 export type NewEventOf<T extends ProducedTypeName> = {
   [Name in T]: NewEvent & { type: Name; payload: PayloadOf<Name> };
 }[T];
@@ -775,22 +775,22 @@ export interface FurtherEventType {
 
 export interface Catalogue {
   get(type: string): EventType | undefined;
-  /** In the order of the interface's table, further types after. */
+  /** Returns the built-in types in the order of the table, then the added types. */
   list(): readonly EventType[];
-  /** The first segments of all types, each once. */
+  /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
-  /** The known type that was probably meant, or undefined where nothing comes near. */
+  /** Returns the known type that was probably meant, or undefined if no name is similar. */
   nearest(name: string): string | undefined;
 }
 
-/** A further type that cannot be taken into the catalogue. */
+/** Reports an added type that the catalogue cannot accept. */
 export class CatalogueError extends Error {
   override readonly name = 'CatalogueError';
 }
 
 const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 
-/** Throws a `CatalogueError` for a further type that is misnamed or takes a name that is not free. */
+/** Throws a `CatalogueError` if an added type has an invalid name or one that is already taken. */
 export function createCatalogue(further: readonly FurtherEventType[] = []): Catalogue {
   const types = new Map<string, EventType>(
     Object.entries(table).map(([type, fields]) => [type, { type, ...fields }]),
@@ -818,12 +818,12 @@ function domainOf(type: string): string {
 function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): void {
   if (!typeName.test(type)) {
     throw new CatalogueError(
-      `event type ${JSON.stringify(type)} is not a name: two or three segments of a-z, 0-9 and _, each ` +
-        'beginning with a letter, with dots between them',
+      `event type ${JSON.stringify(type)} is not a valid name: expected two or three segments of a-z, ` +
+        '0-9 and _, separated by dots, each starting with a letter',
     );
   }
   if (type.startsWith('webhook.')) {
-    throw new CatalogueError(`event type "${type}" cannot be added: webhook.* is the service's own domain`);
+    throw new CatalogueError(`event type "${type}" cannot be added: webhook.* is reserved for the service`);
   }
   if (taken.has(type)) {
     throw new CatalogueError(`event type "${type}" cannot be added: the catalogue already has it`);
@@ -831,13 +831,13 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
 }
 
 /**
- * Near means that three quarters of the longer name agree. That forgives misspellings and a missing
- * segment (`agent.completed`); at two thirds `incident.closed` was answered with `incident.opened`, the
- * domain alone being near enough. Lengths that differ by more than the bound cannot be within it, so a
- * name of any length is cheap.
+ * Returns the name that needs the fewest edits, if at most a quarter of the longer name changes. That covers
+ * misspellings and a missing segment (`agent.completed`). With a third, `incident.closed` suggested `incident.opened`
+ * because the domain alone was similar enough. Names whose lengths differ by more than the bound are skipped, so long
+ * names are cheap.
  */
 function nearestOf(types: Iterable<string>, name: string): string | undefined {
-  // Nothing that long is a misspelling, and the distance costs with the length.
+  // A longer name is no misspelling, and the cost of the distance grows with the length.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;

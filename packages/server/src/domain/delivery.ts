@@ -1,4 +1,4 @@
-/** Why an attempt brought no status. */
+/** Why an attempt got no status. */
 export const attemptErrors = [
   'dns',
   'connect',
@@ -10,7 +10,7 @@ export const attemptErrors = [
 ] as const;
 export type AttemptError = (typeof attemptErrors)[number];
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export type Outcome =
   | {
       kind: 'answered';
@@ -46,15 +46,15 @@ export interface FailureDetail {
 }
 
 /**
- * No attempt was made after all, and none counts: what was to be sent is no longer to be sent like this
- * (`recalled`), or this machine could not open a connection (`out_of_resources`: no file descriptor or memory is left).
+ * No attempt was made, and none counts: the webhook changed before the first byte (`recalled`), or this machine could
+ * not open a connection (`out_of_resources`: no file descriptor or memory is left).
  */
 export interface Withheld {
   kind: 'withheld';
   reason: 'recalled' | 'out_of_resources';
 }
 
-/** What follows from it. */
+/** What follows from an attempt. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'retry'; waitMs: number }

@@ -1,6 +1,6 @@
 import { isoText } from './instant.js';
 
-/** What a receiver gets, but for the payload. */
+/** The envelope without its payload. */
 export interface EnvelopeHead {
   id: string;
   type: string;
@@ -10,11 +10,11 @@ export interface EnvelopeHead {
 }
 
 /**
- * The body of a webhook request. Made from the stored event alone, so it is the same bytes on every
- * attempt; `payload` is JSON text and passes through untouched.
+ * Returns the body of a webhook request. It depends only on the stored event, so every attempt sends the same bytes.
+ * `payload` is JSON text and stays unchanged.
  */
 export function envelopeText(head: EnvelopeHead, payload: string, test = false): string {
-  // Ids of events and names of types have nothing to escape; the others are given by users.
+  // Event ids and types need no escaping. Users choose the other values.
   return (
     `{"id":"${head.id}","type":"${head.type}","created_at":"${isoText(head.created_at)}",` +
     `"organization_id":${JSON.stringify(head.organization_id)},` +

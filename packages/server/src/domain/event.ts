@@ -5,7 +5,7 @@ export interface Reference {
   id: string;
 }
 
-/** What a producer says of an event; the service adds its id and time. */
+/** An event as a producer records it. The service adds the id and the time. */
 export interface NewEvent {
   type: string;
   organization_id: string;
@@ -16,7 +16,7 @@ export interface NewEvent {
   idempotency_key?: string;
 }
 
-/** An event as it is stored. The payload is JSON text, byte for byte as it was recorded. */
+/** An event as it is stored. The payload is JSON text, byte for byte as recorded. */
 export interface StoredEvent {
   id: string;
   type: string;
@@ -35,7 +35,7 @@ export function oldestReadableMs(nowMs: number, retentionMs: number): number {
   return nowMs - retentionMs;
 }
 
-/** The Event of the API as JSON. Written by hand so that the payload's text passes through untouched. */
+/** Returns the event as the JSON of the API. Built by hand so that the payload text stays unchanged. */
 export function eventJson(event: StoredEvent): string {
   const head = JSON.stringify({
     id: event.id,
@@ -51,7 +51,7 @@ export function eventJson(event: StoredEvent): string {
 const idStart = '{"id":"'.length;
 const timeLength = '2026-11-15T09:30:00.000Z'.length;
 
-/** Returns where an event stands in the stream, from its JSON: that begins with the id and ends with the time. */
+/** Returns an event's position in the stream from its JSON, which starts with the id and ends with the time. */
 export function eventJsonPosition(json: string): Position {
   const timeEnd = json.length - '"}'.length;
   return {

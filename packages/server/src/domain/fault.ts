@@ -6,22 +6,22 @@ export interface Fault {
   /** JSON pointer (RFC 6901) inside the value. */
   readonly pointer: string;
   readonly code: string;
-  /** Never repeats the value itself: it may be a secret. */
+  /** Never includes the value itself, which may be a secret. */
   readonly detail: string;
 }
 
-/** What Ajv and Fastify both report for a keyword that fails. */
+/** An error for a failed keyword, as both Ajv and Fastify report it. */
 interface KeywordError {
   readonly keyword: string;
   readonly instancePath: string;
   readonly schemaPath: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly message?: string | undefined;
-  /** Only with Ajv's `verbose`; with it, the detail of an unknown field lists the known ones. */
+  /** Present only with Ajv's `verbose`. The detail of an unknown field then lists the known ones. */
   readonly parentSchema?: unknown;
 }
 
-/** An error and, if it stands for others, the errors of the branches it tried. */
+/** An error, with the errors of the branches if it combines several. */
 interface Finding {
   readonly error: KeywordError;
   readonly tried: readonly Finding[];
@@ -29,7 +29,7 @@ interface Finding {
 
 const trying = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames']);
 
-/** Returns every fault once, in Ajv's order. `value` is the whole value that was validated. */
+/** Returns the faults without duplicates, in Ajv's order. `value` is the whole validated value. */
 export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined, value: unknown): Fault[] {
   const faults = nest(errors ?? []).flatMap((finding) => faultsOf(finding, value));
   const outOfChoice = new Set(
@@ -37,18 +37,21 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
   );
   const seen = new Set<string>();
   return faults.filter(({ pointer, code, detail }) => {
-    // A closed choice already says what is accepted, so its type is not worth a second fault.
+    // The fault for the choice already lists the accepted values, so a second fault for the type adds nothing.
     if (code === 'wrong_type' && outOfChoice.has(pointer)) return false;
     const key = JSON.stringify([pointer, code, detail]);
     return !seen.has(key) && seen.add(key);
   });
 }
 
-/** Ajv reports the errors of the branches directly before the error of `anyOf` itself, inner ones first. */
+/**
+ * Groups errors by branch: Ajv reports the errors of the branches right before the error of `anyOf`, inner ones
+ * first.
+ */
 function nest(errors: readonly KeywordError[]): Finding[] {
   const findings: Finding[] = [];
   for (const error of errors) {
-    // `if` only repeats that `then` or `else` failed, which is reported beside it.
+    // `if` only repeats that `then` or `else` failed, which is a separate error.
     if (error.keyword === 'if') continue;
     let start = findings.length;
     if (trying.has(error.keyword)) {
@@ -75,8 +78,8 @@ function faultsOf(finding: Finding, root: unknown): Fault[] {
 }
 
 /**
- * A value that is of no branch's kind gets one fault that names all kinds. Otherwise it was meant for a
- * branch of its kind, and the faults of the one it comes nearest to are the useful ones.
+ * Returns one fault that names all accepted types if the value has none of them. Otherwise returns the faults of the
+ * closest branch of the value's type.
  */
 function faultsOfBranches({ error, tried }: Finding, root: unknown): Fault[] {
   const { instancePath, schemaPath } = error;

@@ -1,6 +1,6 @@
 import { isDelivered, type Outcome } from './delivery.js';
 
-/** What a run of attempts says about a webhook. */
+/** The results of a run of attempts for one webhook. */
 export interface HealthReport {
   organization_id: string;
   webhook_id: string;
@@ -12,7 +12,7 @@ export interface HealthReport {
   last_failure_at: Date | null;
 }
 
-/** Returns the report with one more attempt in it. */
+/** Returns the report with one more attempt added. */
 export function reportWith(
   report: HealthReport | undefined,
   webhook: { organization_id: string; webhook_id: string },
@@ -21,7 +21,7 @@ export function reportWith(
 ): HealthReport {
   const { organization_id, webhook_id } = webhook;
   const isFine = isDelivered(outcome);
-  // An attempt that hung ends after others that began later.
+  // An attempt that hung may end after later attempts.
   const isLatest = !report || at >= report.last_at;
   return {
     organization_id,
@@ -34,7 +34,7 @@ export function reportWith(
   };
 }
 
-/** Returns an earlier report and a later one as one. */
+/** Merges an earlier report with a later one. */
 export function joinReports(earlier: HealthReport, later: HealthReport): HealthReport {
   const { last_at, last_status } = earlier.last_at > later.last_at ? earlier : later;
   if (later.succeeded) return { ...later, last_at, last_status };

@@ -5,9 +5,9 @@ const dateTime =
   /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * Epoch milliseconds of an RFC 3339 date or date-time, or undefined. A plain date is a day in UTC: its
- * first millisecond as the start of a range, its last as the end. A time without `Z` or an offset is
- * nobody's time and is refused.
+ * Parses an RFC 3339 date or date-time into epoch milliseconds, or returns undefined. A date is a day in UTC: its
+ * first millisecond if it starts a range, its last if it ends one. A time without `Z` or an offset is ambiguous and
+ * refused.
  */
 export function parseInstantMs(text: string, edge: 'start' | 'end'): number | undefined {
   const day = dateOnly.exec(text);
@@ -19,12 +19,12 @@ export function parseInstantMs(text: string, edge: 'start' | 'end'): number | un
   if (!dateTime.test(text) || dayStartMs(text.slice(0, 10)) === undefined) return undefined;
   const ms = Date.parse(text.toUpperCase());
   if (Number.isNaN(ms)) return undefined;
-  // What begins within a millisecond leaves that one out; what ends within it takes it in.
+  // A start within a millisecond excludes that millisecond; an end within it includes it.
   const isFiner = /\.\d{3}\d*[1-9]/.test(text);
   return edge === 'start' && isFiner ? ms + 1 : ms;
 }
 
-/** Date.parse rolls 30 February over into March; comparing the text with what it became does not. */
+/** Date.parse turns 30 February into 2 March, so compare the result with the text. */
 function dayStartMs(date: string): number | undefined {
   const ms = Date.parse(`${date}T00:00:00.000Z`);
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== date) return undefined;
@@ -33,7 +33,7 @@ function dayStartMs(date: string): number | undefined {
 
 let last = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
 
-/** As `toISOString`, which takes a microsecond; events of one batch share their time, so the last is kept. */
+/** Works like `toISOString`, which takes 1 µs. The events of a batch share their time, so the last text is cached. */
 export function isoText(at: Date): string {
   const ms = at.getTime();
   if (ms !== last.ms) last = { ms, text: at.toISOString() };

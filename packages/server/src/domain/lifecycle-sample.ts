@@ -13,10 +13,10 @@ import {
 } from './resource.js';
 import { creationSchema, moveSchema } from './resource-schema.js';
 
-/** A request as an example, and what the service answers to it. */
+/** An example request and the response to it. */
 export interface LifecycleSample {
   readonly request: Readonly<Record<string, unknown>>;
-  readonly answer: { readonly data: unknown; readonly event?: unknown };
+  readonly response: { readonly data: unknown; readonly event?: unknown };
 }
 
 type Request = Readonly<Record<string, unknown>> & { readonly actor: Reference };
@@ -39,7 +39,7 @@ export function creationSample(lifecycle: Lifecycle): LifecycleSample {
   return sampleOf(lifecycle, undefined, lifecycle.creation.event, created(lifecycle));
 }
 
-/** A move from the first status that allows it, of a resource that the samples before have led there. */
+/** Returns the sample of a move, starting from the first status that allows it. */
 export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample {
   const { takes, event } = lifecycle.moves[name]!;
   let { after } = created(lifecycle);
@@ -47,16 +47,16 @@ export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample 
   return sampleOf(lifecycle, name, event, moved(lifecycle, name, after));
 }
 
-/** The moves that lead from the creation to a status; the fewest there are. */
+/** Returns the shortest sequence of moves from the creation to a status. */
 export function wayTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
-  // What is added while it is looked through is looked at, too.
+  // A Map also iterates over entries that are added meanwhile, so this is a breadth-first search.
   for (const [reached, way] of ways) {
     for (const { move, from, to } of transitionsOf(lifecycle))
       if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);
   }
   const way = ways.get(status);
-  if (!way) throw new Error(`no way leads to ${status}`);
+  if (!way) throw new Error(`no moves lead to ${status}`);
   return way;
 }
 
@@ -94,19 +94,19 @@ function sampleOf(
   { request, before, after }: Step,
 ): LifecycleSample {
   const data = resourceBody(lifecycle, after);
-  if (event === undefined) return { request, answer: { data } };
+  if (event === undefined) return { request, response: { data } };
   const happening: Happening = { event, request, before, after };
   const payload = payloadOf(lifecycle, move === undefined ? undefined : lifecycle.moves[move], happening);
-  const told = eventJson({
+  const json = eventJson({
     ...{ id: `EVT-${sampleUlid}`, type: event, created_at: new Date(after.updated_ms) },
     ...{ organization_id: after.organization_id, workspace_id: after.workspace_id },
     ...{ actor_type: request.actor.type, actor_id: request.actor.id },
     ...{ subject_type: lifecycle.kind, subject_id: after.id, payload: JSON.stringify(payload) },
   });
-  return { request, answer: { data, event: JSON.parse(told) } };
+  return { request, response: { data, event: JSON.parse(json) } };
 }
 
-/** A request with everything that it may hold and of which there is an example. */
+/** Returns a request with every field that has an example. */
 function exampleOf({ properties }: TObject): Request {
   const fields = Object.entries(properties)
     .map(([name, field]) => [name, (field as { examples?: readonly unknown[] }).examples?.[0]] as const)

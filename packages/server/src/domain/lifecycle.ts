@@ -2,12 +2,12 @@ import type { TSchema } from 'typebox';
 import type { EventTypeName } from './catalogue.js';
 import type { Reference } from './event.js';
 
-/** A kind of resource that has a status, and all that can happen to it. */
+/** A kind of resource with a status, and its moves. */
 export interface Lifecycle {
-  /** As in the subject of its events. */
+  /** The `type` of the subject in its events. */
   readonly kind: string;
   readonly prefix: string;
-  /** What describes the resource, in the order it is shown. */
+  /** The fields that describe the resource, in display order. */
   readonly attributes: Readonly<Record<string, Attribute>>;
   readonly creation: { readonly to: string; readonly event?: EventTypeName };
   readonly moves: Readonly<Record<string, Move>>;
@@ -15,33 +15,33 @@ export interface Lifecycle {
 
 export type Attribute = AttributeOrigin & {
   readonly required?: true;
-  /** What it is where a creation leaves it out; null where there is nothing to say. */
+  /** The value if a creation leaves it out. Without a fallback it is null. */
   readonly fallback?: Fallback;
-  /** Nobody sets it: each move whose event has this field counts it up. */
+  /** Read-only: each move whose event has this field increments it. */
   readonly counts?: string;
 };
 
-/** A field of that event type's payload, under the same name, or one that no event tells of. */
+/** A field with the same name in the payload of that event type, or one that no event has. */
 type AttributeOrigin = { readonly of: EventTypeName } | { readonly schema: TSchema };
 
 export interface Move {
-  /** For the API reference, if the name of the move does not say it. */
+  /** For the API reference, if the name of the move does not explain itself. */
   readonly summary?: string;
-  /** Where it leads from each status that allows it. */
+  /** The new status for each status that allows the move. */
   readonly takes: Readonly<Record<string, string>>;
   readonly event: EventTypeName;
   /** Fields that a request must have. */
   readonly needs?: readonly string[];
-  /** Fields that only the event tells, though the resource has attributes of the same name. */
+  /** Fields that only go into the event, although the resource has attributes with the same names. */
   readonly tells?: readonly string[];
-  /** Fields of the payload that are filled in where the request leaves them out. */
+  /** Fields of the payload that are filled in if the request leaves them out. */
   readonly fills?: Readonly<Record<string, Fill>>;
 }
 
-/** A fixed value, or the actor where it is of that kind. */
+/** A fixed value, or the id of the actor if it is of that kind. */
 type Fallback = { readonly value: string | number } | { readonly actor: string };
 
-/** Also the time of the move, and the milliseconds since the status began that it leaves. */
+/** In addition: the time of the move, or the milliseconds that the resource spent in its previous status. */
 type Fill = Fallback | 'now' | 'elapsed';
 
 export function fallbackFor(fallback: Fallback, actor: Reference): string | number | undefined {
@@ -49,7 +49,7 @@ export function fallbackFor(fallback: Fallback, actor: Reference): string | numb
   return actor.type === fallback.actor ? actor.id : undefined;
 }
 
-/** `sinceMs`: since when it had the status that it leaves. */
+/** Returns the value for a field. `sinceMs` is when the resource entered the status that it leaves. */
 export function filled(
   fill: Fill,
   actor: Reference,
@@ -60,7 +60,7 @@ export function filled(
   return fill === 'elapsed' ? atMs - sinceMs : fallbackFor(fill, actor);
 }
 
-/** One line of the table of moves: a creation comes from no status. */
+/** One row of the table of moves. A creation has no `from`. */
 export interface Transition {
   readonly move: string;
   readonly from: string | null;
@@ -78,17 +78,17 @@ export function transitionsOf({ creation, moves }: Lifecycle): readonly Transiti
   ];
 }
 
-/** Every status there is, in the order of the table. */
+/** Returns every status, in the order of the table. */
 export function statusesOf(lifecycle: Lifecycle): readonly string[] {
   return [...new Set(transitionsOf(lifecycle).map(({ to }) => to))];
 }
 
-/** The moves that a status allows. */
+/** Returns the moves that a status allows. */
 export function possibleMoves({ moves }: Lifecycle, status: string): readonly string[] {
   return Object.keys(moves).filter((move) => Object.hasOwn(moves[move]!.takes, status));
 }
 
-/** Why a move was refused, and what to do instead. */
+/** Explains why a move was refused and what is allowed instead. */
 export function refusalOf(what: string, status: string, move: string, possible: readonly string[]): string {
   const instead = possible.length > 0 ? `Allowed moves: ${possible.join(', ')}` : 'No move is allowed';
   return `${what} is ${status}, which does not allow '${move}'. ${instead}.`;

@@ -6,9 +6,8 @@ const name = (example: string) => ({
 });
 
 /**
- * The resources whose events the catalogue lists, by their name in paths: what they are, and every move there
- * is. Code, SQL, diagrams, OpenAPI and tests are made from this table. What an event and its fields are is
- * told by the catalogue alone.
+ * The resources with a lifecycle, by their names in paths. Code, SQL, diagrams, OpenAPI and tests are made from this
+ * table. The catalogue describes the events and their fields.
  */
 export const lifecycles = {
   'service-lines': {

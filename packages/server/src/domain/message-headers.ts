@@ -16,15 +16,13 @@ export type SeenMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Mess
 /** A response that is not compressed can be stored as text. */
 export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
 
-/** Returns the headers that tell what a request is about: names and values in turn. */
-export function aboutHeaders({ subject, actor, delivery }: SeenMessage): string[] {
-  const headers: string[] = [];
+/** Adds the headers that name the subject, the actor and the delivery: names and values in turn. */
+export function addAboutHeaders(headers: string[], { subject, actor, delivery }: SeenMessage): void {
   if (subject) headers.push('X-Service-Subject', referenceText(subject));
   if (actor) headers.push('X-Service-Actor', referenceText(actor));
   if (delivery) {
     headers.push('X-Service-Delivery', delivery.id, 'X-Service-Attempt', String(delivery.attempt));
   }
-  return headers;
 }
 
 const visible = /^[!-~]+$/;
@@ -52,7 +50,8 @@ export function shownHeaders(
   if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
   const own = new Set(ownNames.map((name) => name.toLowerCase()));
   const headers: Record<string, string | null> = {};
-  const flat = [...fixedHeaders, ...named, ...aboutHeaders(message)];
+  const flat = [...fixedHeaders, ...named];
+  addAboutHeaders(flat, message);
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!;
     if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;

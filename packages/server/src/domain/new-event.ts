@@ -16,7 +16,7 @@ const reference = (description: string, example: { type: string; id: string }) =
     { additionalProperties: false, description, examples: [example] },
   );
 
-/** The event that a producer sends. */
+/** The event as a producer sends it. */
 export const NewEventSchema = Type.Object(
   {
     type: Type.String({
@@ -61,7 +61,7 @@ const faultsMax = 100;
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
-/** Returns a check of a whole batch. The pointer of each fault starts with the index of the event. */
+/** Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. */
 export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
   const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
   const hasShape = ajv.compile(NewEventSchema);
@@ -75,7 +75,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
       if (typeFault) faults.push(typeFault);
-      // A schema may follow the nesting without end, so what is too deep is not shown to it.
+      // A recursive schema could follow the nesting without end, so it never sees a payload that is too deep.
       else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }

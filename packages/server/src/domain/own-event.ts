@@ -1,7 +1,7 @@
 import type { NewEvent } from './event.js';
 import type { DisabledReason, VerificationFailure } from './webhook.js';
 
-/** The service's own events are about a webhook and carry its organization and workspace. */
+/** The webhook that an event of the service itself is about. */
 interface About {
   id: string;
   organization_id: string;
@@ -36,15 +36,15 @@ export interface GivenUp {
 }
 
 /**
- * The delivery of an event about webhooks may fail like any other, and that is recorded too; but this
- * record goes to nobody, or two webhooks that always fail would tell each other for ever.
+ * Returns the event for a delivery that was given up. If the delivered event was itself about a webhook, the new
+ * event is recorded but not delivered: otherwise two failing webhooks would report each other's failures forever.
  */
 export function deliveryFailed(webhook: About, givenUp: GivenUp): OwnEvent {
   const event = own('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
-/** Without the receiver's own words: those are for whoever manages the webhook. */
+/** Leaves out the response of the receiver: only people who manage the webhook may see it. */
 export function verificationFailed(webhook: About, failure: VerificationFailure): OwnEvent {
   const { reason, http_status, duration_ms } = failure;
   return own('webhook.verification_failed', webhook, {

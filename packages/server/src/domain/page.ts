@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 export type Order = 'asc' | 'desc';
 
-/** A place between two rows: after (or, descending, before) everything at or up to this time and id. */
+/** A position between two rows: after (descending: before) every row up to this time and id. */
 export interface Position {
   atMs: number;
   id: string;
@@ -12,9 +12,9 @@ const version = 1;
 const digestLength = 9;
 
 /**
- * A cursor: a position, and a digest over it and what the list was asked for. It holds nothing secret and
- * grants nothing, so it is not keyed and never expires; the digest catches one that was mangled, made up,
- * or brought along to another question.
+ * Encodes a position, with a digest of the position and the query of the list. A cursor is neither secret nor grants
+ * access, so it is not signed and never expires. The digest detects a cursor that is damaged, invented or from
+ * another query.
  */
 export function encodeCursor(position: Position, binding: string): string {
   const head = Buffer.alloc(7);
@@ -24,7 +24,7 @@ export function encodeCursor(position: Position, binding: string): string {
   return Buffer.concat([digest(body, binding), body]).toString('base64url');
 }
 
-/** The position of a cursor that was made for this binding, or undefined. */
+/** Returns the position of a cursor that was made for this binding, or undefined. */
 export function decodeCursor(cursor: string, binding: string): Position | undefined {
   if (!/^[A-Za-z0-9_-]{20,200}$/.test(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
@@ -32,11 +32,11 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
   const id = body.subarray(7).toString('latin1');
-  // Anybody can compute the digest: what comes out must be harmless to the database, NUL being the worst.
+  // Anyone can compute the digest, so the result must be harmless to the database. NUL would be the worst.
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 
-/** One text for what a list was asked for: names and values in a fixed order, absent ones left out. */
+/** Returns one text for the query of a list: names and values in a fixed order, without absent ones. */
 export function bindingOf(resource: string, filters: Record<string, string | number | undefined>): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

@@ -5,7 +5,7 @@ export const textPattern = {
   /** What PostgreSQL can hold. */
   storable: '^[^\\u0000\\ud800-\\udfff]*$',
   plain: '^[^\\u0000-\\u001f\\u007f]*$',
-  /** Half a surrogate pair has no UTF-8 bytes: a key made of it would not be what its author gave. */
+  /** An unpaired surrogate has no UTF-8 form, so the key would differ from what the user entered. */
   signing: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
 } as const;
 
@@ -22,7 +22,7 @@ const words: Readonly<Record<string, string>> = {
   '^p\\d$': 'one of p0 to p9',
 };
 
-/** Returns what a pattern accepts, in words, or undefined if it has none. */
+/** Returns what a pattern accepts, in words, or undefined if there is no description. */
 export function patternInWords(pattern: string): string | undefined {
   const prefix = /^\^([A-Z]+-)\.?$/.exec(pattern)?.[1];
   if (prefix !== undefined) return `an ID that starts with ${prefix}`;

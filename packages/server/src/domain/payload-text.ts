@@ -8,8 +8,8 @@ const closeBrace = 0x7d;
 const space = 0x20;
 
 /**
- * The text of each event's payload, exactly as it was sent. `text` is valid JSON, of one event or of an array
- * of them; where a key is given twice the last counts, as when it is parsed.
+ * Returns the text of each event's payload, exactly as sent. `text` is valid JSON: one event or an array of events.
+ * If a key appears twice, the last one counts, as it does for JSON.parse.
  */
 export function payloadTexts(text: string): string[] {
   const payloads: string[] = [];
@@ -26,7 +26,7 @@ export function payloadTexts(text: string): string[] {
   return payloads;
 }
 
-/** Reads the event that begins at `at`, and answers where it ends. */
+/** Reads the event that starts at `at` and returns where it ends. */
 function readEvent(text: string, at: number, payloads: string[]): number {
   let payload = '';
   let next = afterSpace(text, at + 1);

@@ -3,19 +3,19 @@ import addFormats from 'ajv-formats';
 import type { Catalogue, EventType } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
 
-/** All that is wrong with the payload of an event of that type; empty where nothing is. */
+/** Returns every fault in the payload of an event of that type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
 /**
- * Schemas are compiled when first needed, once each. One that cannot be compiled, which only a further
- * type can have, throws then: whoever adds types validates their samples at the start.
+ * Compiles each schema once, when it is first needed. Compiling throws if the schema of an added type is not valid,
+ * so validate the samples of added types at startup.
  */
 export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
   const ajv = new Ajv2020({
     allErrors: true,
-    // Unknown keywords and formats are refused, being typos that would check nothing. The other strict
-    // rules forbid sound schemas that people do write for their own types.
+    // Refuse unknown keywords and formats: they are typos that would check nothing. The other strict rules reject
+    // valid schemas that people write for their own types.
     strict: true,
     strictTypes: false,
     strictTuples: false,
@@ -42,7 +42,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   };
 }
 
-/** Every payload is an object, whether or not the schema of a further type says so. */
+/** Every payload must be an object, even if the schema of an added type does not say so. */
 const notAnObject = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } };
 
 function isObject(value: unknown): boolean {

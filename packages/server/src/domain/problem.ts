@@ -1,6 +1,6 @@
 /**
- * Every code that an error response can have, with its meaning and what to do. The API reference and docs/errors.md
- * are made from this table.
+ * Every code of an error response, with its meaning and what to do. The API reference and docs/errors.md are
+ * generated from this table.
  */
 export const problems = {
   malformed_json: {
@@ -154,24 +154,24 @@ export const problems = {
     status: 503,
     title: 'Service unavailable',
     advice:
-      'The database is out of reach, the node is starting or stopping, or it has more to record than it can ' +
-      'hold. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: repeat ' +
-      'it with the same idempotency key.',
+      'The database is unreachable, the node is starting or stopping, or too many events are waiting to be ' +
+      'recorded. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: ' +
+      'repeat it with the same idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
 export type ProblemCode = keyof typeof problems;
 
-/** One error in a request: in a query parameter, by its name, or in the body, by its JSON pointer. */
+/** One error in a request: in a query parameter (by name) or in the body (by JSON pointer). */
 export type InputFault = ({ parameter: string } | { pointer: string }) & { code: string; detail: string };
 
-/** Thrown anywhere behind a listener, and returned in one place as `application/problem+json`. */
+/** An error response. Throw it anywhere in a request; the listener sends it as `application/problem+json`. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly code: ProblemCode;
   readonly faults: readonly InputFault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** For `move_not_allowed`: the moves that are allowed. */
+  /** The allowed moves, for `move_not_allowed`. */
   readonly possibleMoves: readonly string[] | undefined;
 
   constructor(

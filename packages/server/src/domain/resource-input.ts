@@ -9,19 +9,21 @@ export type InputChecker = (input: unknown) => readonly Fault[];
 const ajv = new Ajv2020({ allErrors: true, strict: false, strictNumbers: true, verbose: true });
 addFormats.default(ajv);
 
-/** Finds all that is wrong with a request. The schema is compiled when first needed: there are many of them. */
+/**
+ * Returns a checker that finds every fault in a request. It compiles the schema on first use, because there are many.
+ */
 export function createInputChecker(schema: TObject): InputChecker {
   let isValid: ValidateFunction | undefined;
   return (input) => {
     isValid ??= ajv.compile(schema);
-    // A missing body is an empty one: what is required is then named field by field.
+    // A missing body counts as an empty object, so that each required field is reported.
     const given = input ?? {};
     const faults = isValid(given) ? [] : faultsFromAjv(isValid.errors, given);
     return [...faults, ...unstorableFaults(given), ...inexactFaults(given)];
   };
 }
 
-/** Integers that lost digits when they were read. Stored so, they would be wrong without anybody noticing. */
+/** Finds integers that lost digits when they were parsed. Stored, they would be wrong without anyone noticing. */
 function inexactFaults(input: unknown): readonly Fault[] {
   if (typeof input !== 'object' || input === null) return [];
   return Object.entries(input)

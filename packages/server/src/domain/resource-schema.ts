@@ -7,7 +7,7 @@ const catalogue = createCatalogue();
 const { organization_id, workspace_id, actor } = NewEventSchema.properties;
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
-/** The fields of an event type's payload, in the order they are recorded, each with its sample. */
+/** Returns the fields of an event type's payload in their recorded order, each with its sample. */
 export function payloadFields(type: EventTypeName): Readonly<Record<string, TSchema>> {
   const { schema, sample } = catalogue.get(type)!;
   const { properties } = schema as TObject;
@@ -25,7 +25,7 @@ function attributeSchema(name: string, attribute: Attribute): TSchema {
   return 'schema' in attribute ? attribute.schema : payloadFields(attribute.of)[name]!;
 }
 
-/** The body of a creation. */
+/** Returns the schema of a creation request. */
 export function creationSchema({ attributes }: Lifecycle): TObject {
   const given = Object.entries(attributes).filter(([, { counts }]) => counts === undefined);
   const fields = given.map(([name, attribute]) => {
@@ -39,16 +39,16 @@ export function creationSchema({ attributes }: Lifecycle): TObject {
 }
 
 /**
- * The body of a move: what its event tells, but for what is known already. Of what changes, the event has the
- * new value as `new_severity` and the request as `severity`.
+ * Returns the schema of a move request: the fields of its event, except those that are already known. For a changed
+ * attribute, the event has `new_severity` and the request has `severity`.
  */
 export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
   const fields: Record<string, TSchema> = {};
-  for (const [told, schema] of Object.entries(payloadFields(move.event))) {
-    const field = requestField(lifecycle, told);
+  for (const [payloadField, schema] of Object.entries(payloadFields(move.event))) {
+    const field = requestField(lifecycle, payloadField);
     if (field === undefined) continue;
     const attribute = lifecycle.attributes[field];
-    // Where an attribute may be null, the move's own event knows better whether it may be here.
+    // If an attribute is nullable, the schema of the move's event decides whether null is allowed here.
     const own = attribute && attributeSchema(field, attribute);
     const { examples } = schema as { examples?: readonly unknown[] };
     const accepted = own && !isNullable(own) ? { ...own, examples } : schema;
@@ -57,14 +57,15 @@ export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
   return Type.Object({ actor, ...fields }, { additionalProperties: false });
 }
 
-/** What a request calls the field of a payload; undefined where nobody can give it. */
-function requestField({ attributes }: Lifecycle, told: string): string | undefined {
-  if (['id', 'status', 'new_status'].includes(told) || told.startsWith('previous_')) return undefined;
-  if (Object.values(attributes).some(({ counts }) => counts === told)) return undefined;
-  return told.replace(/^new_/, '');
+/** Returns the name that a request uses for a field of the payload, or undefined if a request cannot set it. */
+function requestField({ attributes }: Lifecycle, payloadField: string): string | undefined {
+  if (['id', 'status', 'new_status'].includes(payloadField) || payloadField.startsWith('previous_'))
+    return undefined;
+  if (Object.values(attributes).some(({ counts }) => counts === payloadField)) return undefined;
+  return payloadField.replace(/^new_/, '');
 }
 
-/** The resource as it is shown. */
+/** Returns the schema of the resource in responses. */
 export function resourceSchema(lifecycle: Lifecycle): TObject {
   const { kind, prefix, attributes } = lifecycle;
   const shown = Object.entries(attributes).map(([name, attribute]) => {
@@ -96,7 +97,7 @@ export function resourceSchema(lifecycle: Lifecycle): TObject {
   );
 }
 
-/** `service_line` as `ServiceLine` */
+/** Turns `service_line` into `ServiceLine`. */
 export function titleOf(kind: string): string {
   return kind.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

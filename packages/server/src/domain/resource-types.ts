@@ -16,7 +16,7 @@ type Field<Type extends EventTypeName, Key> = Key extends keyof PayloadOf<Type>
   ? Exclude<PayloadOf<Type>[Key], undefined>
   : never;
 
-/** The type of an attribute, by the catalogue or by the table's own schema. */
+/** The type of an attribute, from the catalogue or from the schema in the table. */
 type Value<Attribute, Key> = Attribute extends { of: infer Type extends EventTypeName }
   ? Field<Type, Key>
   : Attribute extends { schema: infer Schema extends TSchema }
@@ -36,7 +36,7 @@ type StatusOf<Name extends ResourceName> =
         : never;
     }[keyof Moves<Name>];
 
-/** A resource as it is shown. */
+/** A resource as responses contain it. */
 export type Resource<Name extends ResourceName> = Flat<
   {
     readonly id: string;
@@ -53,7 +53,7 @@ export type Resource<Name extends ResourceName> = Flat<
   }
 >;
 
-/** What it takes to create one. */
+/** The body of a creation request. */
 export type ResourceCreation<Name extends ResourceName> = Flat<
   {
     organization_id: string;
@@ -73,7 +73,7 @@ type EventOfMove<Name extends ResourceName, Move extends MoveName<Name>> = Moves
   ? Type
   : never;
 
-/** What a request calls the field of a payload: see `moveSchema`. */
+/** The name that a request uses for a field of the payload; see `moveSchema`. */
 type RequestField<Name extends ResourceName, Key> = Key extends
   | 'id'
   | 'status'
@@ -96,7 +96,7 @@ type Needed<Name extends ResourceName, Move extends MoveName<Name>> = Moves<Name
   ? Need
   : never;
 
-/** What it takes to make a move. */
+/** The body of a move request. */
 export type ResourceMove<Name extends ResourceName, Move extends MoveName<Name>> = Flat<
   { actor: Reference } & Pick<
     MoveFields<Name, EventOfMove<Name, Move>>,
@@ -105,7 +105,7 @@ export type ResourceMove<Name extends ResourceName, Move extends MoveName<Name>>
     Partial<Omit<MoveFields<Name, EventOfMove<Name, Move>>, Needed<Name, Move> & string>>
 >;
 
-/** The event of a creation; undefined where none tells of it. */
+/** The event of a creation, or undefined if a creation records none. */
 export type CreationEvent<Name extends ResourceName> = Table[Name]['creation'] extends {
   event: infer Type extends EventTypeName;
 }

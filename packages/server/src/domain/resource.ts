@@ -17,7 +17,7 @@ export interface StoredResource {
   updated_ms: number;
 }
 
-/** The resource as the API shows it. */
+/** Returns the resource as the API shows it. */
 export function resourceBody({ attributes }: Lifecycle, stored: StoredResource): Record<string, unknown> {
   const { id, kind: type, organization_id, workspace_id, status } = stored;
   const shown = Object.keys(attributes).map((name) => [name, stored.attributes[name] ?? null]);
@@ -31,7 +31,7 @@ export function resourceBody({ attributes }: Lifecycle, stored: StoredResource):
 
 type Request = Readonly<Record<string, unknown>> & { readonly actor: Reference };
 
-/** The attributes that a creation sets: those that were given, and what stands for the others. */
+/** Returns the attributes that a creation sets: the given ones, and fallbacks for the others. */
 export function attributesOf({ attributes }: Lifecycle, request: Request): Record<string, unknown> {
   const set: Record<string, unknown> = {};
   for (const [name, { fallback }] of Object.entries(attributes)) {
@@ -41,7 +41,7 @@ export function attributesOf({ attributes }: Lifecycle, request: Request): Recor
   return set;
 }
 
-/** The attributes that a move sets. */
+/** Returns the attributes that a move sets. */
 export function attributesSetBy(
   { attributes }: Lifecycle,
   { tells = [] }: Move,
@@ -53,21 +53,21 @@ export function attributesSetBy(
   return Object.fromEntries(given);
 }
 
-/** The attribute that a move counts up. */
+/** Returns the attribute that a move increments. */
 export function counterOf({ attributes }: Lifecycle, { event }: Move): string | undefined {
-  const told = payloadFields(event);
-  return Object.keys(attributes).find((name) => Object.hasOwn(told, attributes[name]!.counts ?? ''));
+  const fields = payloadFields(event);
+  return Object.keys(attributes).find((name) => Object.hasOwn(fields, attributes[name]!.counts ?? ''));
 }
 
 export interface Happening {
   event: EventTypeName;
   request: Request;
-  /** Undefined where it was created just now. */
+  /** Undefined for a creation. */
   before: StoredResource | undefined;
   after: StoredResource;
 }
 
-/** The payload of the event, its fields in the order of the catalogue. What nobody knows is left out. */
+/** Returns the payload of the event, with fields in the order of the catalogue. Unknown values are left out. */
 export function payloadOf(lifecycle: Lifecycle, move: Move | undefined, happening: Happening) {
   const payload: Record<string, unknown> = {};
   for (const [field, schema] of Object.entries(payloadFields(happening.event))) {
@@ -100,7 +100,7 @@ function current({ status, attributes }: StoredResource, name: string): unknown 
   return name === 'status' ? status : (attributes[name] ?? null);
 }
 
-/** What is different, for the audit log. */
+/** Returns the differences for the audit log. */
 export function changesBetween(
   { attributes }: Lifecycle,
   before: StoredResource | undefined,

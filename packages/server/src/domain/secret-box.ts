@@ -6,7 +6,7 @@ const keyIdLength = 4;
 const ivLength = 12;
 const tagLength = 16;
 
-/** No key fits. The operator has to bring back the one that does, or rotate the webhook's secret. */
+/** Reports that no key fits. The operator must restore the key or rotate the webhook's secret. */
 export class SecretNotOpened extends Error {
   override name = 'SecretNotOpened';
 
@@ -16,8 +16,8 @@ export class SecretNotOpened extends Error {
 }
 
 /**
- * Encrypts secrets at rest. The first key encrypts, all decrypt, so keys can be rotated without downtime.
- * What a secret belongs to is bound in as associated data: moved to another row it does not open.
+ * Encrypts secrets at rest. The first key encrypts and all keys decrypt, so keys can be rotated without downtime. The
+ * owner is bound as associated data, so a secret that is copied to another row does not open.
  */
 export class SecretBox {
   readonly #keys: readonly { id: Buffer; key: Buffer }[];
@@ -30,7 +30,7 @@ export class SecretBox {
     }));
   }
 
-  /** How everything begins that is sealed now: the version and the first key's name. */
+  /** Returns the first bytes of everything that is sealed now: the version and the id of the first key. */
   get mark(): Buffer {
     return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
   }
@@ -43,7 +43,7 @@ export class SecretBox {
     return Buffer.concat([this.mark, iv, encrypt.getAuthTag(), text]);
   }
 
-  /** Throws where no key fits or the box was tampered with. */
+  /** Throws if no key fits or if the data was changed. */
   open(sealed: Buffer, owner: string): string {
     const keyId = sealed.subarray(1, 1 + keyIdLength);
     const known = this.#keys.find(({ id }) => id.equals(keyId));

@@ -1,14 +1,14 @@
 import type { Fault } from './fault.js';
 
-/** PostgreSQL's JSON parser recurses; far below what would exhaust its stack, far above real payloads. */
+/** PostgreSQL's JSON parser recurses. This is far below what would exhaust its stack and far above real payloads. */
 const depthMax = 100;
 
-/** What PostgreSQL's json cannot hold: NUL, halves of surrogate pairs, and very deep nesting. */
+/** Finds what PostgreSQL's json cannot store: NUL, unpaired surrogates, and very deep nesting. */
 export function unstorableFaults(value: unknown): readonly Fault[] {
   return isStorableValue(value, 0) ? [] : findUnstorable(value, '', 0, []);
 }
 
-/** Whether there is nothing to find, without the cost of saying where. */
+/** Returns whether there are no faults, without the cost of locating them. */
 function isStorableValue(value: unknown, depth: number): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;
@@ -38,8 +38,8 @@ function findUnstorable(value: unknown, pointer: string, depth: number, found: F
 }
 
 /**
- * Whether JSON text spells something with escapes that its value does not show: of a key that is given twice
- * only the last value is there, while the text that is stored holds both.
+ * Returns whether the escapes in a JSON text hide a fault that the parsed value does not show. If a key appears
+ * twice, the value has only the last one, but the stored text has both.
  */
 export function hidesUnstorable(json: string): boolean {
   if (!json.includes('\\u')) return false;
@@ -47,7 +47,7 @@ export function hidesUnstorable(json: string): boolean {
   for (const { 0: spelling, 1: digits, index } of json.matchAll(/\\(?:u([0-9a-fA-F]{4})|.)/g)) {
     const code = digits === undefined ? -1 : Number.parseInt(digits, 16);
     const isSecondHalf = code >= 0xdc00 && code <= 0xdfff;
-    // A first half wants its second right behind it, and a second half comes nowhere else.
+    // A high surrogate must be followed directly by a low one, and a low one must not occur anywhere else.
     if (code === 0 || (openUntil >= 0 ? !isSecondHalf || index !== openUntil : isSecondHalf)) return true;
     openUntil = code >= 0xd800 && code <= 0xdbff ? index + spelling.length : -1;
   }

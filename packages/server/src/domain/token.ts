@@ -13,7 +13,7 @@ export const lifetimeMsMax = 36_500 * dayMs;
 export const sessionLifetimeMs = 3_600_000;
 export const sessionLifetimeMsMax = dayMs;
 
-/** An access token as it is known here: everything but the token itself. */
+/** An access token without its text, which is not stored. */
 export interface Token {
   id: string;
   organization_id: string;
@@ -52,7 +52,7 @@ export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs:
   };
 }
 
-/** A fresh token: 32 random bytes behind a prefix that secret scanners and people recognise. */
+/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognise. */
 export function newTokenText(): string {
   return `pht_${randomBytes(32).toString('base64url')}`;
 }

@@ -18,8 +18,8 @@ export type CheckedWebhookUrl = { ok: true; value: string } | { ok: false; fault
 const URL_LENGTH_MAX = 2048;
 const HOST_LENGTH_MAX = 253;
 
-// The URL parser drops tabs, line breaks and soft hyphens, and takes a backslash for a slash, without a word:
-// what is stored would not be what its author sees.
+// The URL parser silently drops tabs, line breaks and soft hyphens and turns a backslash into a slash, so the stored
+// URL would differ from what its author sees.
 const MISREAD = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}\\]/u;
 
 const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => ({
@@ -28,9 +28,9 @@ const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => (
 });
 
 /**
- * Checks what the URL alone can show; names are checked again, by their addresses, at every connection.
- * The parser would also take `https:host` and `https:///host`, and lets an empty user info or fragment
- * vanish, so those are looked for in the text as given.
+ * Checks a URL without DNS; every connection checks the addresses of a name again. The parser also accepts
+ * `https:host` and `https:///host` and drops an empty user info or fragment, so this looks for them in the original
+ * text.
  */
 export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
   const tooLong = `The URL is longer than ${URL_LENGTH_MAX} characters, counted after percent-encoding.`;
@@ -82,8 +82,8 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
         'The operator of this service can allow other addresses (POSTHORN_EGRESS_ALLOW).',
     );
   }
-  // Which addresses a name has is only known at the connection, which refuses plain http to any address that
-  // is not listed. Without a list that is every address, so it can be said now.
+  // The addresses of a name are known only when connecting, and plain http is refused to any address that is not
+  // listed. Without a list that is every address, so refuse it now.
   const mayBeListed = verdict === 'allowed' || (verdict === 'unknown' && !policy.allowsNothing);
   if (url.protocol === 'http:' && !mayBeListed) {
     return fail(

@@ -23,7 +23,7 @@ export interface Webhook extends SealedHeaders {
   created_at: Date;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
-  /** Of the latest verification, where that failed. */
+  /** Of the latest verification, if it failed. */
   verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;
   previous_secret: Buffer | null;
@@ -31,12 +31,12 @@ export interface Webhook extends SealedHeaders {
   revision: number;
 }
 
-/** Why a verification did not succeed. */
+/** Why a verification failed. */
 export interface VerificationFailure {
   reason: string;
   http_status: number | null;
   duration_ms: number;
-  /** The beginning of the response body, as text. */
+  /** The first part of the response body, as text. */
   response: string | null;
   /** Absent if the verification was made before it was kept. */
   evidence?: Evidence;
@@ -44,21 +44,21 @@ export interface VerificationFailure {
 
 export const testsPerMinuteMax = 10;
 
-/** Waits before the automatic verifications that follow a failed one. */
+/** The waits before automatic verifications that follow a failed one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
-/** How long a webhook may do nothing but fail, and how far apart the first and the last failure must be. */
+/** A webhook is disabled after failing for so long, if the first and last failure are at least so far apart. */
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
-/** Returns whether a webhook is given up on whose failures reach from one time to the other without a success. */
+/** Returns whether a webhook that had only failures between these times must be disabled. */
 export function isGivenUp(sinceMs: number, lastMs: number, nowMs: number): boolean {
   return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
 
 export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };
 
-/** A subscription in its one form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
+/** Returns a subscription in its canonical form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
 export function normaliseEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
   const named = [...new Set(typeof given === 'string' ? [given] : given)];
   if (typeof given === 'string' && given !== '*') {

@@ -48,7 +48,7 @@ export interface PublicApiOptions {
   courier: Courier;
   console: ConsoleOptions;
   rateLimits: RateLimits;
-  /** What the reference tells receivers about retries. */
+  /** What the reference says about retries. */
   deliveryRules: DeliveryRules;
   /** How long events and deliveries can be read. */
   retentionMs: number;
@@ -79,7 +79,7 @@ const publicTags = (kept: string): readonly Tag[] => [
   webhooksSectionTag,
 ];
 
-/** Creates the public API, which integrators use. */
+/** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, courier, database, now, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);

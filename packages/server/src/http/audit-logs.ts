@@ -84,7 +84,7 @@ const AuditEntrySchema = Type.Object(
   { title: 'AuditEntry', additionalProperties: false },
 );
 
-/** `GET /v1/audit-logs` */
+/** Adds `GET /v1/audit-logs`. */
 export function auditLogRoutes(app: FastifyInstance, database: Database, now: () => number): void {
   app.get<{ Querystring: AuditQuery }>(
     '/v1/audit-logs',
@@ -125,7 +125,9 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
   return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
-/** The token's own organization and workspace count as asked for, whether or not they are named. */
+/**
+ * Binds a cursor to the filters and to the token's organization and workspace, so that it works for no other tenant.
+ */
 function bindingFor(query: AuditQuery, request: FastifyRequest): string {
   const { actor_id, action, target_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);

@@ -7,7 +7,7 @@ import type { RateLimiter } from './rate-limit.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a request to this route needs; a route without scopes is open to everyone. */
+    /** The scopes that a request needs. A route without scopes is open to everyone. */
     scopes?: readonly Scope[];
   }
   interface FastifyRequest {
@@ -16,11 +16,11 @@ declare module 'fastify' {
   }
 }
 
-/** A revocation must be honoured within 2 s everywhere, so nothing is remembered for longer than half. */
+/** A revocation must take effect within 2 s everywhere, so nothing is cached for longer than half of that. */
 const rememberMs = 1_000;
 const rememberedMax = 10_000;
 
-/** Finds tokens, at most once a second each, and notes when they were last used. */
+/** Looks up tokens, at most once per second each, and notes when they were last used. */
 export class TokenDirectory {
   readonly #database: Database;
   readonly #now: () => number;
@@ -47,7 +47,7 @@ export class TokenDirectory {
     const known = this.#remembered.get(key);
     if (known && known.untilMs > nowMs) return known.token;
     const token = findToken(this.#database, hash);
-    // Only tokens that exist are worth the memory; whoever guesses must not be able to fill it.
+    // Unknown tokens are not cached, so that guessing cannot fill the memory.
     this.#remembered.set(key, { untilMs: nowMs + rememberMs, token });
     if (this.#remembered.size > rememberedMax) this.#forgetOldest();
     try {
@@ -65,7 +65,7 @@ export class TokenDirectory {
     if (!oldest.done) this.#remembered.delete(oldest.value);
   }
 
-  /** Writes the last-used times gathered since the last call, in one statement. */
+  /** Writes the last-used times collected since the last call, in one statement. */
   async flush(): Promise<void> {
     const lastUsed = this.#lastUsed;
     this.#lastUsed = new Map();
@@ -73,7 +73,7 @@ export class TokenDirectory {
   }
 }
 
-/** In this order: token 401, rate 429, scope 403. All before a byte of the body is read. */
+/** Checks the token (401), the rate limit (429) and the scope (403), in this order and before reading the body. */
 export function installAuth(app: FastifyInstance, tokens: TokenDirectory, limiter: RateLimiter): void {
   app.decorateRequest('token', null as unknown as Token);
   app.addHook('onRequest', async (request, reply) => {

@@ -18,8 +18,8 @@ import { attemptLog, deliveryBody } from './delivery-body.js';
 import {
   DeliveryDetailSchema,
   type DeliveryParams,
-  DeliverySchema,
   deliveryParams,
+  WaitingDeliverySchema,
 } from './delivery-schemas.js';
 import { sentRequest } from './sent-request.js';
 import { webhookEntry } from './webhook-audit.js';
@@ -31,7 +31,7 @@ export interface DeliveryRoutesOptions {
   /** What deliveries are sent with, as `User-Agent`. */
   userAgent: string;
   now: () => number;
-  /** When the oldest delivery that can be read was created. */
+  /** The oldest time that can be read. */
   oldestMs: () => number;
 }
 
@@ -85,7 +85,7 @@ export function deliveryRoutes(
           'for an attempt, makes that attempt now and creates no second delivery; the response is that delivery.',
         params: deliveryParams,
         body: NoBody,
-        response: { 202: Type.Object({ data: DeliverySchema }) },
+        response: { 202: Type.Object({ data: WaitingDeliverySchema }) },
       },
     },
     async (request, reply) => {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { cursorParameter, diagnosisFields, limitParameter, nonEmpty, timeRange } from './schemas.js';
+import { cursorParameter, limitParameter, nonEmpty, timeRange } from './schemas.js';
 import { webhookParams } from './webhook-schemas.js';
 
 export const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
@@ -54,25 +54,55 @@ const deliveryFields = {
 };
 export const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' });
 
-export const ResponseHeadersSchema = Type.Object(
+const { delivered_at: _, ...waitingFields } = deliveryFields;
+const beforeFirst = { examples: [null] };
+/** A delivery that waits for an attempt. */
+export const WaitingDeliverySchema = Type.Object(
   {
-    'content-type': Type.Optional(Type.String({ description: '`Content-Type`.' })),
-    location: Type.Optional(Type.String({ description: '`Location`.' })),
-    'retry-after': Type.Optional(Type.String({ description: '`Retry-After`.' })),
-    server: Type.Optional(Type.String({ description: '`Server`.' })),
+    ...waitingFields,
+    status: Type.Enum(['pending', 'failed'], {
+      examples: ['pending'],
+      description: '`pending` before the first attempt, `failed` between attempts.',
+    }),
+    final: Type.Boolean({ description: 'Always false: an attempt follows.', examples: [false] }),
+    http_status: { ...deliveryFields.http_status, ...beforeFirst },
+    duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
+    attempts: { ...deliveryFields.attempts, examples: [0] },
+    next_attempt_at: instant('Time of the next attempt.'),
   },
-  {
-    description: 'These headers of the response, if the receiver sent them.',
-    examples: [{ 'content-type': 'text/plain' }],
-  },
+  { title: 'Delivery' },
 );
+
+const responseHeaders = {
+  'content-type': Type.Optional(Type.String({ description: '`Content-Type`.' })),
+  location: Type.Optional(Type.String({ description: '`Location`.' })),
+  'retry-after': Type.Optional(Type.String({ description: '`Retry-After`.' })),
+  server: Type.Optional(Type.String({ description: '`Server`.' })),
+};
+export const ResponseHeadersSchema = Type.Object(responseHeaders, {
+  description: 'These headers of the response, if the receiver sent them.',
+  examples: [{}],
+});
 
 export const RequestSchema = Type.Object(
   {
     url: Type.String({ description: 'URL.', examples: ['https://example.com/webhooks'] }),
     headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
       description: 'Headers, without signatures. The values of the headers that the webhook adds are null.',
-      examples: [{ 'Content-Type': 'application/json' }],
+      examples: [
+        {
+          'Content-Type': 'application/json',
+          'Accept-Encoding': 'identity',
+          'User-Agent': 'Posthorn/0.1.0',
+          'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+          'webhook-timestamp': '1794735000',
+          'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+          'X-Service-Actor': 'user/USR-ada',
+          'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
+          'X-Service-Attempt': '1',
+          Authorization: null,
+        },
+      ],
     }),
     body: nullable(Type.String(), {
       description: 'Body. Null if the token lacks `events:read`, or if the event no longer exists.',
@@ -95,18 +125,17 @@ const AttemptSchema = Type.Object({
     description: 'First 1 KiB of the response body, as text.',
     examples: ['ok'],
   }),
-  error_detail: Type.Optional({
-    ...diagnosisFields.error_detail,
-    description: 'Only for failed attempts: what happened, in a sentence.',
-  }),
-  remedy: Type.Optional({
-    ...diagnosisFields.remedy,
-    description: 'Only for failed attempts: what to do about it, in a sentence.',
-  }),
-  response_headers: Type.Optional({
-    ...ResponseHeadersSchema,
-    description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
-  }),
+  error_detail: Type.Optional(
+    Type.String({ description: 'Only for failed attempts: what happened, in a sentence.' }),
+  ),
+  remedy: Type.Optional(
+    Type.String({ description: 'Only for failed attempts: what to do about it, in a sentence.' }),
+  ),
+  response_headers: Type.Optional(
+    Type.Object(responseHeaders, {
+      description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
+    }),
+  ),
 });
 
 export const DeliveryDetailSchema = Type.Object(

@@ -28,15 +28,15 @@ export interface TailOptions {
   /** Returns the oldest time that an event may have to be read. */
   oldestMs: () => number;
   recorded: Notifier;
-  /** Whether the request's token may still be used; asked about once a second. */
+  /** Returns whether the token of the request is still valid; called once a second. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
 }
 
-/** `GET /v1/events/tail`: the stream as it happens, by Server-Sent Events. */
+/** Adds `GET /v1/events/tail`: new events as Server-Sent Events. */
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new Map<string, number>();
-  // Tails of one organization that wake together share one look at how far its stream is settled.
+  // Tails of one organization that wake together share one read of its horizon.
   const horizons = new Map<string, JoinedCall<number>>();
   function horizonOf(organizationId: string): JoinedCall<number> {
     const known = horizons.get(organizationId);
@@ -139,7 +139,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
   }
 }
 
-/** Where `Last-Event-ID` says that the reader already is; undefined where it says nothing readable. */
+/** Returns the position from `Last-Event-ID`, or undefined if there is no valid one. */
 function lastSeen(request: FastifyRequest): Position | undefined {
   const id = String(request.headers['last-event-id'] ?? '');
   const atMs = idTimeMs('EVT', id);
@@ -152,7 +152,7 @@ function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
   return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
-/** A payload may have been recorded with line breaks between its tokens, which would end the message. */
+/** A payload may contain line breaks between JSON tokens. They would end the message, so replace them. */
 function message(event: StoredEvent): string {
   return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
 }

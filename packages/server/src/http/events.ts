@@ -130,7 +130,7 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
   return [...rangeFaults(query), ...cursorFaults(query.cursor, () => bindingFor(query, request))];
 }
 
-/** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
+/** Binds a cursor to the filters and to the token's workspace, so that another token cannot use it to see more. */
 function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);

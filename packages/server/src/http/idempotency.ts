@@ -2,26 +2,31 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { inputProblem, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { keepAnswer, type RequestKey, releaseRequestKey, takeRequestKey } from '../storage/request-keys.js';
+import {
+  type RequestKey,
+  releaseRequestKey,
+  storeResponse,
+  takeRequestKey,
+} from '../storage/request-keys.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `Idempotency-Key` is honoured here. */
+    /** Whether this route accepts `Idempotency-Key`. */
     idempotent?: boolean;
   }
   interface FastifyRequest {
-    /** The key this request holds, until its answer is kept or it failed. */
+    /** The key that this request holds until its response is stored or it fails. */
     heldKey: RequestKey | undefined;
   }
 }
 
 const keyPattern = /^[!-~]{1,255}$/;
-/** A request still unanswered after this long died with its process. */
+/** A request without a response after this time died with its process. */
 const abandonedMs = 60_000;
 
 /**
- * A POST repeated with its `Idempotency-Key` is answered as the first time, for 24 h. Only successes are
- * kept, without the secret they may have shown.
+ * Repeats the first response if a POST is retried with its `Idempotency-Key` within 24 h. Stores only successful
+ * responses, without secrets.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
   app.decorateRequest('heldKey', undefined);
@@ -86,7 +91,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
     request.heldKey = undefined;
     if (reply.statusCode >= 200 && reply.statusCode <= 299 && typeof payload === 'string') {
       const location = reply.getHeader('Location');
-      await keepAnswer(database, key, {
+      await storeResponse(database, key, {
         status: reply.statusCode,
         body: withoutSecret(payload),
         location: location === undefined ? null : String(location),

@@ -11,7 +11,7 @@ interface RangeQuery {
   to?: unknown;
 }
 
-/** The range of a query whose faults `rangeFaults` has already refused. */
+/** Returns the time range of a query that `rangeFaults` accepted. */
 export function rangeOf(query: RangeQuery): TimeRange {
   return { fromMs: edge(query.from, 'start'), toMs: edge(query.to, 'end') };
 }

@@ -13,7 +13,7 @@ interface Window {
   used: number;
 }
 
-/** Counts requests of each token in windows of a minute that begin with the first request. */
+/** Counts the requests of each token in windows of one minute that start with the first request. */
 export class RateLimiter {
   readonly #limits: RateLimits;
   readonly #now: () => number;
@@ -24,7 +24,7 @@ export class RateLimiter {
     this.#now = now;
   }
 
-  /** Counts one request and sets the standard headers; answers the problem where it is one too many. */
+  /** Counts one request and sets the standard headers. Returns a problem if the limit is exceeded. */
   count(tokenId: string, method: string, header: (name: string, value: string) => void): Problem | undefined {
     const policy = method === 'GET' || method === 'HEAD' ? 'reads' : 'writes';
     const quota = this.#limits[policy];
@@ -54,7 +54,7 @@ export class RateLimiter {
     return fresh;
   }
 
-  /** Insertion order is the order of ends, so the first one still open ends the sweep. */
+  /** Windows are inserted in the order in which they end, so stop at the first that is still open. */
   #dropEnded(nowMs: number): void {
     for (const [key, window] of this.#windows) {
       if (window.endsMs > nowMs) return;

@@ -5,7 +5,7 @@ import { table } from '../web/markdown.js';
 import { verifySnippets } from './verify-snippets.js';
 import { deliveryHeaders, envelopeExample } from './webhooks-section.js';
 
-/** How this service delivers, as it is configured. */
+/** How this service is configured to deliver. */
 export interface DeliveryRules {
   retryScheduleMs: readonly number[];
   timeoutMs: number;

@@ -103,7 +103,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         created_at: new Date(now()),
       };
       const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
-        // Of two requests at once the second counts what the first has started.
+        // The lock makes concurrent requests count the replays of each other.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();

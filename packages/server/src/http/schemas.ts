@@ -3,11 +3,11 @@ import Type from 'typebox';
 export { EventSchema } from '../web/event-schema.js';
 export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
 
-/** Of any length: an unknown value is not an error, it finds nothing. */
+/** Any length: an unknown value is not an error, it just matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
-/** The filters that events share between the list and the tail. */
+/** The filters that the list and the tail of events share. */
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,

@@ -12,14 +12,21 @@ import {
   usualInterval,
 } from '../domain/stats.js';
 import type { Database } from '../storage/database.js';
-import { type CountsQuery, readDeliveryCounts } from '../storage/delivery-counts.js';
-import { readEventCounts, readFrequentTypes } from '../storage/event-counts.js';
+import { readDeliveryCounts, type Step } from '../storage/delivery-counts.js';
+import { type EventStep, readEventCounts, readFrequentTypes } from '../storage/event-counts.js';
 import { readWebhook } from '../storage/webhooks.js';
 import { rangeFaults, rangeOf } from './range.js';
 import { nonEmpty, timeRange } from './schemas.js';
 import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
+
+/** The counts that an interval is made of. */
+const stepsOf = {
+  minute: { deliveries: 1, events: 1 },
+  hour: { deliveries: 60, events: 60 },
+  day: { deliveries: 60, events: 1440 },
+} as const satisfies Record<Interval, { deliveries: Step; events: EventStep }>;
 
 const StatsQuery = Type.Object(
   {
@@ -125,14 +132,15 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       const { fromMs, toMs } = rangeWithin(query, now());
       const interval = query.interval ?? usualInterval(toMs - fromMs);
       const span = spanOf(interval, fromMs, toMs);
-      const counts = countsQuery(tenancy.organization_id, interval, span);
+      const counts = { organization_id: tenancy.organization_id, ...span };
+      const steps = stepsOf[interval];
       const scope = await scopeOf(database, tenancy, query.webhook_id);
       const hasEvents = query.webhook_id === undefined && token.scopes.includes('events:read');
       const inScope = { ...counts, scope: tenancy.workspace_id ?? '' };
       const [deliveries, events, types] = await Promise.all([
-        scope === undefined ? [] : readDeliveryCounts(database, { ...counts, scope }),
-        hasEvents ? readEventCounts(database, inScope, interval) : undefined,
-        hasEvents ? readFrequentTypes(database, inScope, typesMax) : null,
+        scope === undefined ? [] : readDeliveryCounts(database, { ...counts, scope }, steps.deliveries),
+        hasEvents ? readEventCounts(database, inScope, steps.events) : undefined,
+        hasEvents ? readFrequentTypes(database, inScope, steps.events, typesMax) : null,
       ]);
       reply.header('Cache-Control', 'no-store');
       return {
@@ -144,14 +152,6 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       };
     },
   );
-}
-
-function countsQuery(
-  organization_id: string,
-  interval: Interval,
-  span: { fromMs: number; toMs: number },
-): Omit<CountsQuery, 'scope'> {
-  return { organization_id, step: interval === 'minute' ? 1 : 60, ...span };
 }
 
 /** Returns whose deliveries to count; undefined for a webhook that the token does not see. */

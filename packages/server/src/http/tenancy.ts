@@ -3,11 +3,11 @@ import type { Token } from '../domain/token.js';
 
 export interface Tenancy {
   organization_id: string;
-  /** The one workspace this request may see, or undefined for the whole organization. */
+  /** The only workspace that this request may see, or undefined for the whole organization. */
   workspace_id: string | undefined;
 }
 
-/** What a request may touch: never more than its token holds, and no more than it asked for. */
+/** Returns what a request may access: what it asked for, within the limits of its token. */
 export function tenancyOf(
   token: Token,
   asked: { organization_id?: string | undefined; workspace_id?: string | null | undefined },

@@ -1,6 +1,6 @@
 /**
- * Programs that verify a request, for readers who have only the API reference. They need no package. Tests run
- * them against real requests.
+ * Programs that verify a request, without any package, for readers who have only the API reference. Tests run them
+ * against real requests.
  */
 export const verifySnippets = {
   typescript: `import { createHmac, timingSafeEqual } from 'node:crypto';

@@ -12,7 +12,7 @@ type WebhookAction =
   | 'webhook.redelivered'
   | 'webhook.replayed';
 
-/** The entry for what a request did to a webhook. The address is the one that the listener sees. */
+/** Returns the audit log entry for what a request did to a webhook. The address is the one that the listener sees. */
 export function webhookEntry(
   request: FastifyRequest,
   webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>,

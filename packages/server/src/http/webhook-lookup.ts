@@ -5,7 +5,7 @@ import type { Webhook } from '../domain/webhook.js';
 import type { Queryable } from '../storage/database.js';
 import { readWebhook, type VisibleWebhookKey } from '../storage/webhooks.js';
 
-/** The key of the webhook in the path, within what the request's token may see. */
+/** Returns the key of the webhook in the path, limited to what the token may see. */
 export function webhookKey(request: FastifyRequest): VisibleWebhookKey {
   const { webhook_id: id } = request.params as { webhook_id: string };
   return {

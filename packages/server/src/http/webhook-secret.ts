@@ -37,7 +37,7 @@ export interface SecretRouteOptions {
   now: () => number;
 }
 
-/** `POST /v1/webhooks/{id}/rotate-secret` */
+/** Adds `POST /v1/webhooks/{id}/rotate-secret`. */
 export function webhookSecretRoute(
   app: FastifyInstance,
   { database, secrets, courier, now }: SecretRouteOptions,

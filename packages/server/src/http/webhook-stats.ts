@@ -57,7 +57,7 @@ const StatsSchema = Type.Object(
   { title: 'WebhookStats' },
 );
 
-/** `GET /v1/webhooks/{id}/stats`: how a webhook is doing, for the last 48 hours. */
+/** Adds `GET /v1/webhooks/{id}/stats`, with statistics for the last 48 hours. */
 export function webhookStatsRoute(app: FastifyInstance, database: Database, now: () => number): void {
   const counter = new DeliveryCounter(database);
   app.get(

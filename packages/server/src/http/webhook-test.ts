@@ -76,7 +76,7 @@ export interface TestRouteOptions {
   now: () => number;
 }
 
-/** `POST /v1/webhooks/{id}/test` */
+/** Adds `POST /v1/webhooks/{id}/test`. */
 export function webhookTestRoute(
   app: FastifyInstance,
   { database, catalogue, courier, now }: TestRouteOptions,

@@ -19,7 +19,7 @@ export interface VerifyOptions {
   now: () => number;
 }
 
-/** `POST /v1/webhooks/{id}/verify` */
+/** Adds `POST /v1/webhooks/{id}/verify`. */
 export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions): void {
   const { database, courier } = options;
 
@@ -60,7 +60,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
     },
   );
 
-  /** The webhook was changed while it was verified, so what came of that no longer counts. */
+  /** Handles a webhook that changed while it was being verified: the result no longer counts. */
   async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
@@ -70,7 +70,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
   }
 }
 
-/** Verifies the webhook as it will be, then writes what came of it with the change and the entry for it. */
+/** Verifies the webhook as it will be, then writes the result together with the change and its audit log entry. */
 export async function verifyAndSettle(
   { database, courier, now }: VerifyOptions,
   webhook: Webhook,

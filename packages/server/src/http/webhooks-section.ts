@@ -6,7 +6,7 @@ const header = (name: string, description: string, more: { required?: false; exa
   ...{ name, in: 'header', required: true, description, schema: { type: 'string' }, ...more },
 });
 
-/** The headers of every delivery; also those of docs/receive-webhooks.md. */
+/** The headers of every webhook request. docs/receive-webhooks.md lists the same. */
 export const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
   header(
@@ -97,12 +97,12 @@ function envelope(type: string, schema: object) {
   });
 }
 
-/** Returns where the schema of `data` is in the document. Type names need no escaping. */
+/** Returns the JSON pointer of the schema of `data` in the document. Type names need no escaping. */
 function dataOf(type: string): string {
   return `#/webhooks/${type}/post/requestBody/content/application~1json/schema/properties/data`;
 }
 
-/** Returns the schema with its references to itself adjusted to its place in the document. */
+/** Returns the schema with its internal references adjusted to its location in the document. */
 function placed(schema: unknown, place: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => placed(item, place));
   if (typeof schema !== 'object' || schema === null) return schema;

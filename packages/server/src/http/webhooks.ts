@@ -199,7 +199,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.headers !== undefined && headersOf(webhook, body.headers)),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
-      // There may be so much that it is still ending.
+      // There may be so many that they are still being ended.
       if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');

@@ -14,7 +14,7 @@ import { deletePortalSessions } from '../storage/tokens.js';
 const everyMs = 600_000;
 const heldAtOnce = 1_000;
 
-/** What has to be done now and then so that the store stays in shape, by one node at a time. */
+/** Runs periodic maintenance of the database, on one node at a time. */
 export class Maintenance {
   readonly #database: Database;
   readonly #logger: Logger;
@@ -35,7 +35,7 @@ export class Maintenance {
     this.#repeating = new Repeating(everyMs, () => this.run(), this.#logger);
   }
 
-  /** Every part of it, unless another node is at it. */
+  /** Runs all parts unless another node is running them. */
   async run(): Promise<void> {
     await this.#try('the lock', () => withMaintenanceLock(this.#database, () => this.#runParts(this.#now())));
   }
@@ -56,18 +56,19 @@ export class Maintenance {
     await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
   }
 
-  /** What fails does not keep the rest from being done. */
+  /** Logs a failure, so that the other parts still run. */
   async #try(part: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance will be tried again');
+      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance failed and will be retried');
     }
   }
 
   async #drop(parent: Partitioned, keepFromMs: number, nowMs: number): Promise<void> {
     const dropped = await dropPartitions(this.#database, parent, new Date(keepFromMs), new Date(nowMs));
-    if (dropped.length > 0) this.#logger.info({ partitions: dropped }, 'dropped what is no longer kept');
+    if (dropped.length > 0)
+      this.#logger.info({ partitions: dropped }, 'dropped partitions past their retention');
   }
 
   async stop(): Promise<void> {

@@ -6,11 +6,11 @@ import { advanceReplay, nextReplay } from '../storage/replays.js';
 const everyMs = 500;
 const usualPage = 500;
 
-/** Advances the running replays step by step, each in its turn. */
+/** Advances the running replays step by step, in turns. */
 export class Replays {
   readonly #database: Database;
   readonly #repeating: Repeating;
-  /** How many events of a replay one step looks at, if not as many as usual. */
+  /** The page size of a replay, if it differs from the usual one. */
   readonly #pages = new Map<string, number>();
   #stopping = false;
 
@@ -24,7 +24,7 @@ export class Replays {
       const replay = await nextReplay(this.#database);
       if (!replay) return;
       const page = this.#pages.get(replay.id) ?? usualPage;
-      // A page that is too much, because its events are large, is smaller at the replay's next turn.
+      // If the page turns out too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
       const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));
       if (advanced?.status === 'running') this.#pages.set(replay.id, page);

@@ -7,8 +7,8 @@ import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../stora
 const pageSize = 100;
 
 /**
- * Encrypts with the first key what was encrypted with another one, so that the other can be removed from
- * POSTHORN_SECRET_KEY. What no key opens stays as it is.
+ * Encrypts webhook secrets with the first key if they use another one, so that the other can be removed from
+ * POSTHORN_SECRET_KEY. Secrets that no key opens stay unchanged.
  */
 export async function rotateSecrets(database: Database, secrets: SecretBox, logger: Logger): Promise<void> {
   let after = { organization_id: '', id: '' };
@@ -28,7 +28,7 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
   if (unreadable > 0)
     logger.error(
       { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not hold: add it, or rotate them with the grace 0s',
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with the grace 0s',
     );
 }
 

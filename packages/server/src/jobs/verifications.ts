@@ -20,7 +20,7 @@ export interface VerificationsOptions {
 const everyMs = 2_000;
 const atOnce = 20;
 
-/** Verifies unverified webhooks again when the schedule says so. */
+/** Verifies unverified webhooks again, on schedule. */
 export class Verifications {
   readonly #options: VerificationsOptions;
   readonly #repeating: Repeating;

@@ -21,7 +21,7 @@ const Recorded = Type.Object({
   ),
 });
 
-/** Adds `POST /platform/events`: one event, an array, or NDJSON, recorded all together or not at all. */
+/** Adds `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
 export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, check: EventChecker): void {
   app.addContentTypeParser<Buffer>(
     'application/x-ndjson',
@@ -44,7 +44,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
   app.post(
     '/platform/events',
     {
-      // Ids hardly shrink, and the producer is on the same network.
+      // Ids hardly compress, and producers are on the same network.
       compress: false,
       schema: {
         operationId: 'recordEvents',
@@ -53,13 +53,13 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
         description:
           'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. Returns the ' +
           'IDs in the same order, once all events are stored durably. If one event is not valid, none is recorded.',
-        // Described, not checked here: an event or an array would give two sets of faults for every mistake.
+        // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
         body: Type.Unsafe({ anyOf: [NewEventSchema, Type.Array(NewEventSchema, { maxItems: eventsMax })] }),
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },
-      // Before the body is read: what will be refused should cost nothing.
+      // Before reading the body, so that a refused request costs nothing.
       onRequest: (_request, _reply, done) => {
         recorder.refuseIfFull();
         done();
@@ -87,7 +87,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
   );
 }
 
-/** Neither ids nor times have anything to escape. */
+/** Ids and times need no escaping. */
 function recordedJson(recorded: readonly RecordedEvent[]): string {
   const data = recorded.map(({ id, created_at }) => `{"id":"${id}","created_at":"${isoText(created_at)}"}`);
   return `{"data":[${data.join(',')}]}`;
@@ -110,7 +110,7 @@ function refuseCount(count: number): void {
   throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
 }
 
-/** What PostgreSQL alone can see: a nesting that is hidden by a second value of the same key. */
+/** Handles faults that only PostgreSQL can see, such as deep nesting hidden by a duplicate key. */
 function refuseUnstorable(error: unknown): never {
   const isOfInput = /^(22|54)/.test((error as { code?: string }).code ?? '');
   if (isOfInput) refuseHidden();

@@ -30,7 +30,7 @@ import {
 } from './lifecycle.js';
 import { Mover, type MoverOptions } from './mover.js';
 
-/** One tag for each resource, with its table of moves. */
+/** One tag per resource, with its table of moves. */
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
 /** Adds the routes that create, move and read each resource of the table. */
@@ -59,7 +59,7 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
         summary: `Create ${article(noun)}`,
         description: `The first status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
         body: { ...body, examples: [sample.request] },
-        response: { 201: answerSchema(lifecycle, undefined, event, sample.answer) },
+        response: { 201: responseSchema(lifecycle, undefined, event, sample.response) },
       },
     },
     async (request, reply) => {
@@ -67,7 +67,7 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
         create(client, lifecycle, request.body, setting),
       );
       reply.status(201).header('Location', `/platform/${path}/${done.resource.id}`);
-      return answer(reply, lifecycle, done);
+      return respond(reply, lifecycle, done);
     },
   );
 }
@@ -98,7 +98,7 @@ function moveRoute(
         description: moveDescription(move),
         params: paramsOf(lifecycle),
         body: { ...body, examples: [sample.request] },
-        response: { 200: answerSchema(lifecycle, name, move.event, sample.answer) },
+        response: { 200: responseSchema(lifecycle, name, move.event, sample.response) },
       },
     },
     async (request, reply) => {
@@ -108,7 +108,7 @@ function moveRoute(
       );
       if (moved.outcome === 'unknown') throw noSuch(lifecycle);
       if (moved.outcome === 'refused') throw notAllowed(lifecycle, name, moved);
-      return answer(reply, lifecycle, moved);
+      return respond(reply, lifecycle, moved);
     },
   );
 }
@@ -125,7 +125,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
         response: {
           200: Type.Object(
             { data: resourceSchema(lifecycle) },
-            { examples: [{ data: creationSample(lifecycle).answer.data }] },
+            { examples: [{ data: creationSample(lifecycle).response.data }] },
           ),
         },
       },
@@ -138,14 +138,14 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Written by hand, as for reading, so that the payload is the text that was recorded. */
-function answer(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded }: Done): FastifyReply {
+/** Builds the JSON by hand so that the payload text stays as recorded. */
+function respond(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded }: Done): FastifyReply {
   const data = JSON.stringify(resourceBody(lifecycle, resource));
   const event = recorded ? `,"event":${eventJson(recorded.event)}` : '';
   return reply.type('application/json; charset=utf-8').send(`{"data":${data}${event}}`);
 }
 
-function answerSchema(
+function responseSchema(
   lifecycle: Lifecycle,
   move: string | undefined,
   event: EventTypeName | undefined,
@@ -160,7 +160,7 @@ function answerSchema(
 function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type: EventTypeName): TSchema {
   const { properties, ...rest } = EventSchema;
   const fields = Object.entries(payloadFields(type))
-    // Before a creation there was nothing to tell of.
+    // A creation has no previous values.
     .filter(([name]) => move !== undefined || !name.startsWith('previous_'))
     .map(([name, field]) => [name, Type.Optional(field)]);
   return Type.Object(
@@ -215,7 +215,7 @@ function listed(statuses: readonly string[], separator = ', '): string {
   return [...new Set(statuses)].map((status) => `\`${status}\``).join(separator);
 }
 
-/** `service_line` as `Service lines` */
+/** Turns `service_line` into `Service lines`. */
 function tagName(lifecycle: Lifecycle): string {
   const noun = nounOf(lifecycle);
   const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;

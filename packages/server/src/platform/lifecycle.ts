@@ -18,7 +18,7 @@ import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.j
 import { createResource, moveResource } from '../storage/resources.js';
 import type { Room } from '../storage/room.js';
 
-/** The body of a creation or a move, checked. */
+/** The validated body of a creation or a move. */
 export type LifecycleRequest = Readonly<Record<string, unknown>> & { readonly actor: Reference };
 
 export type CreationRequest = LifecycleRequest & {
@@ -26,12 +26,12 @@ export type CreationRequest = LifecycleRequest & {
   readonly workspace_id?: string | null;
 };
 
-/** Where a request comes from, and where the deliveries of its event go. */
+/** Where a request comes from, and the room for deliveries of its event. */
 export interface Setting extends Omit<AuditOrigin, 'actor'> {
   room?: Room;
 }
 
-/** What came of a creation or a move; a creation may be one that no event tells of. */
+/** The result of a creation or a move. Some creations record no event. */
 export interface Done {
   outcome: 'done';
   resource: StoredResource;
@@ -45,7 +45,7 @@ export type MoveOutcome =
 
 const validatePayload = createPayloadValidator(createCatalogue());
 
-/** Creates a resource in the transaction of `client`, with its event and its entry in the audit log. */
+/** Creates a resource in the transaction of `client`, with its event and audit log entry. */
 export async function create(
   client: Queryable,
   lifecycle: Lifecycle,
@@ -62,7 +62,7 @@ export async function create(
   return record(client, { lifecycle, move: undefined, type, request, before: undefined, resource }, setting);
 }
 
-/** Makes a move in the transaction of `client`. Whoever asks for it at the same time waits for that to end. */
+/** Makes a move in the transaction of `client`. Concurrent moves of the resource wait until the transaction ends. */
 export async function makeMove(
   client: Queryable,
   lifecycle: Lifecycle,
@@ -99,7 +99,7 @@ async function record(client: Queryable, happened: Happened, setting: Setting): 
   const { lifecycle, type, request, before, resource } = happened;
   const { room, ...origin } = setting;
   const recorded = type && (await recordEvent(client, type, happened, room));
-  // Last, as it holds the organization's chain until the transaction ends.
+  // Last, because it locks the organization's chain until the transaction ends.
   await writeAudit(client, [
     {
       ...{ organization_id: resource.organization_id, workspace_id: resource.workspace_id },
@@ -121,7 +121,7 @@ async function recordEvent(
   const payload = payloadOf(lifecycle, move, { event: type, request, before, after: resource });
   const faults = validatePayload(type, payload);
   if (faults.length > 0) {
-    // The request was checked, so this is a mistake in the table of moves.
+    // The request was validated, so this is a mistake in the table of moves.
     throw new Error(`${type}: ${faults.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ')}`);
   }
   const { organization_id, workspace_id } = resource;
@@ -129,7 +129,7 @@ async function recordEvent(
   const happening = batchOf([{ type, organization_id, workspace_id, actor, subject, payload }]);
   const batch = await recordBatch(client, happening, room);
   const { id } = batch.events[0]!;
-  // Somebody else's driver may read times its own way; the id has it too.
+  // The caller's driver may parse times differently, so take the time from the id.
   const created_at = new Date(idTimeMs('EVT', id)!);
   const event: StoredEvent = {
     ...{ id, type, organization_id, workspace_id, created_at },

@@ -1,4 +1,4 @@
-import { Turns } from '../signals/turns.js';
+import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -7,35 +7,38 @@ import type { MoveOutcome, Setting } from './lifecycle.js';
 export interface MoverOptions {
   database: Database;
   room: () => Room;
-  /** Called with what was recorded once it is committed. */
+  /** Called with the recorded batch after its commit. */
   onRecorded: (batch: RecordedBatch) => void;
 }
 
-/** More would take the connections that recording and delivering need; those of one organization wait anyway. */
+/**
+ * More would take connections that recording and delivering need, and those of one organization wait for each other
+ * anyway.
+ */
 const transactionsMax = 4;
-/** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
+/** After a longer wait for a lost database there would be no time to respond within 5 s. */
 const waitMsMax = 2_000;
-/** PostgreSQL ends one of two transactions that wait for each other. Nothing is left of it, so it can go again. */
+/** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
 const triesMax = 3;
 
-/** Runs creations and moves, each in a transaction of its own, a few at a time. */
+/** Runs creations and moves, each in its own transaction, a few at a time. */
 export class Mover {
   readonly #options: MoverOptions;
-  readonly #turns = new Turns(transactionsMax);
+  readonly #semaphore = new Semaphore(transactionsMax);
 
   constructor(options: MoverOptions) {
     this.#options = options;
   }
 
-  /** What was recorded is handed over once it is committed. */
+  /** Runs `work` in a transaction and hands over the recorded batch after the commit. */
   async run<Outcome extends MoveOutcome>(
     origin: Omit<Setting, 'room'>,
     work: (client: Queryable, setting: Setting) => Promise<Outcome>,
   ): Promise<Outcome> {
     const { database, room, onRecorded } = this.#options;
     const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));
-    const outcome = await this.#turns.take(() => this.#repeated(transact));
+    const outcome = await this.#semaphore.run(() => this.#repeated(transact));
     if (outcome.outcome === 'done' && outcome.recorded) onRecorded(outcome.recorded.batch);
     return outcome;
   }
@@ -45,7 +48,7 @@ export class Mover {
       try {
         return await transact();
       } catch (error) {
-        if (isUnreachable(error)) this.#turns.sendAway(error, waitMsMax);
+        if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
         if (!isDeadlock || tries === triesMax) throw error;
       }

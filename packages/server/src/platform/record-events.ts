@@ -5,7 +5,7 @@ import { createEventChecker, type EventChecker } from '../domain/new-event.js';
 import { createPayloadValidator } from '../domain/payload.js';
 import { type RecordedEvent, recordEvents as record, type TransactionClient } from '../storage/recording.js';
 
-/** Events that the catalogue refuses. Nothing was recorded, and the caller's transaction was not touched. */
+/** Reports events that the catalogue refuses. Nothing was recorded, and the caller's transaction is untouched. */
 export class InvalidEvents extends Error {
   override name = 'InvalidEvents';
   readonly faults: readonly Fault[];
@@ -17,16 +17,15 @@ export class InvalidEvents extends Error {
 }
 
 export interface RecordEventsOptions {
-  /** Types beyond the built-in ones, as in the file that `POSTHORN_CATALOGUE` names. */
+  /** Types beyond the built-in ones, as in the file of `POSTHORN_CATALOGUE`. */
   further?: readonly FurtherEventType[];
 }
 
 let builtIn: EventChecker | undefined;
 
 /**
- * Records events inside the caller's own `pg` transaction: they are there if it commits and never were if
- * it rolls back. Answers the id and time of each, in order; throws InvalidEvents where the catalogue
- * refuses one.
+ * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the id and time of each
+ * event, in order. Throws `InvalidEvents` if the catalogue refuses one.
  */
 export async function recordEvents(
   client: TransactionClient,

@@ -13,7 +13,7 @@ interface Waiting {
   batch: NewBatch;
   characters: number;
   bytes: number;
-  /** It brings an idempotency key, which another transaction may hold until it ends. */
+  /** Whether it has an idempotency key, which another transaction may hold until it ends. */
   keyed: boolean;
   sinceMs: number;
   resolve: (recorded: readonly RecordedEvent[]) => void;
@@ -21,29 +21,29 @@ interface Waiting {
 }
 
 const transactionsMax = 2;
-/** A further transaction goes beside the first with at least so many events, or where one has waited so long. */
+/** A second transaction starts if at least this many events wait, or if one has waited this long. */
 const besideMin = 250;
 const besideMs = 25;
-/** Requests with keys go alone, and beside the others: nobody has to wait for somebody else's key. */
+/** Requests with keys have their own transactions, so that no request waits for the key of another. */
 const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /**
- * What all requests that are not recorded yet may take in memory. Beside the 64 MiB that deliveries may take it keeps the
- * process below 250 MB. It is enough for 7,000 requests of one event each: more than can be recorded before they have
- * waited too long. It is also enough for three bodies of 8 MiB.
+ * The memory for all requests that are not recorded yet. With the 64 MiB for deliveries, it keeps the process below
+ * 250 MB. It is enough for 7,000 requests of one event, which is more than can be recorded before they time out, or
+ * for three bodies of 8 MiB.
  */
 const heldBytesMax = 64 * 1024 * 1024;
-/** Measured: the request and its response; an event's fields; a payload in its request's text, and parsed. */
+/** Measured: a request with its response, the fields of an event, and a payload as text and parsed. */
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
-/** Whoever waits longer behind a database that is lost could not be told so within 5 s. */
+/** After a longer wait for a lost database there would be no time to respond within 5 s. */
 const waitMsMax = 2_000;
 
 /**
- * Group commit: what arrives while a transaction is on its way goes into the next one together. A lone
- * request is not delayed; under load hundreds of requests share one commit.
+ * Commits in groups: requests that arrive during a transaction share the next one. A single request is not delayed;
+ * under load, hundreds of requests share one commit.
  */
 export class Recorder {
   readonly #database: Database;
@@ -58,12 +58,12 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  /** Throws a problem if so much waits already that `bytes` more would be too much. One request always fits. */
+  /** Throws a problem if `bytes` more would exceed the limit. A single request always fits. */
   refuseIfFull(bytes = bytesPerRequest): void {
     if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
     throw new Problem(
       'unavailable',
-      'As many events wait to be recorded as this node can hold; nothing was recorded. Try again.',
+      'Too many events are waiting to be recorded on this node. Nothing was recorded. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }
@@ -90,7 +90,7 @@ export class Recorder {
       });
     }
     if (line.isEmpty || line.running >= line.transactionsMax) return;
-    // Whatever holds the first one up, nobody waits behind it for long.
+    // Even if the first transaction is held up, others do not wait for long.
     line.timer ??= setTimeout(() => {
       line.timer = undefined;
       this.#run(line);
@@ -109,11 +109,11 @@ export class Recorder {
         from = to;
       }
     } catch (error) {
-      // One request that PostgreSQL refuses must not take the others down with it.
+      // A request that PostgreSQL refuses must not fail the others.
       if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], line);
       } else {
-        // A fault of ours, behind the commit: what is leased to us would wait for us until we end.
+        // A bug after the commit: deliveries leased to this node would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         this.#release(refused);
@@ -127,7 +127,7 @@ export class Recorder {
   }
 }
 
-/** By the database, so nothing came of it. */
+/** Returns whether the database refused the statement, so that nothing was written. */
 function isRefused(error: unknown): boolean {
   return !isUnreachable(error) && /^[0-9A-Z]{5}$/.test((error as { code?: string }).code ?? '');
 }
@@ -140,7 +140,7 @@ function together(group: readonly Waiting[]): NewBatch {
   };
 }
 
-/** Requests that wait to be committed, and how many transactions may be at it. */
+/** Requests that wait to be committed, and how many transactions may run for them. */
 class Line {
   readonly transactionsMax: number;
   readonly #besideMin: number;
@@ -158,7 +158,7 @@ class Line {
     return this.#waiting.length === 0;
   }
 
-  /** Few events go together with those that come next: a transaction for each handful costs all of them more. */
+  /** A few events wait for more to arrive, because a transaction for each handful costs more in total. */
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;

@@ -20,7 +20,7 @@ import type { TransactionClient } from '../storage/recording.js';
 import { readResource as read } from '../storage/resources.js';
 import { type CreationRequest, create, type Done, type LifecycleRequest, makeMove } from './lifecycle.js';
 
-/** A creation or a move with a fault in what was given. The caller's transaction was not touched. */
+/** Reports an invalid creation or move. The caller's transaction is untouched. */
 export class InvalidResource extends Error {
   override name = 'InvalidResource';
   readonly faults: readonly Fault[];
@@ -31,12 +31,12 @@ export class InvalidResource extends Error {
   }
 }
 
-/** A resource that is not there, in the database as the transaction sees it. */
+/** Reports a resource that does not exist, as far as the transaction sees. */
 export class ResourceNotFound extends Error {
   override name = 'ResourceNotFound';
 }
 
-/** A move that the resource's status does not allow. Nothing was written. */
+/** Reports a move that the status of the resource does not allow. Nothing was written. */
 export class MoveNotAllowed extends Error {
   override name = 'MoveNotAllowed';
   readonly status: string;
@@ -49,12 +49,12 @@ export class MoveNotAllowed extends Error {
   }
 }
 
-// No request stands behind them, and no node: whichever hears of the deliveries sends them.
+// There is no request and no node: any node that is notified sends the deliveries.
 const setting = { request_id: null, source_address: null };
 
 /**
- * Creates a resource inside the caller's own `pg` transaction, with the event that tells of it, if one does, and
- * its entry in the audit log: they are there if it commits and never were if it rolls back.
+ * Creates a resource in the caller's `pg` transaction, with its audit log entry and, if there is one, its event. They
+ * exist only if the transaction commits.
  */
 export async function createResource<Name extends ResourceName>(
   client: TransactionClient,
@@ -64,12 +64,12 @@ export async function createResource<Name extends ResourceName>(
   const lifecycle = lifecycleOf(name);
   refuseFaults(name, undefined, creation);
   const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, setting);
-  return told(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
+  return resultOf(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
 }
 
 /**
- * Makes a move inside the caller's own `pg` transaction, as above. Throws `MoveNotAllowed` where the status does
- * not allow it; the transaction can go on then.
+ * Makes a move in the caller's `pg` transaction, with its event and audit log entry. Throws `MoveNotAllowed` if the
+ * status does not allow it; the transaction can continue.
  */
 export async function moveResource<Name extends ResourceName, Move extends MoveName<Name>>(
   client: TransactionClient,
@@ -86,10 +86,10 @@ export async function moveResource<Name extends ResourceName, Move extends MoveN
   if (moved.outcome === 'refused') {
     throw new MoveNotAllowed(id, move, moved.resource.status, moved.possibleMoves);
   }
-  return told(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
+  return resultOf(lifecycle, moved) as { data: Resource<Name>; event: MoveEvent<Name, Move> };
 }
 
-/** Reads a resource as the caller's transaction sees it. */
+/** Reads a resource, as the caller's transaction sees it. */
 export async function readResource<Name extends ResourceName>(
   client: TransactionClient,
   name: Name,
@@ -101,13 +101,16 @@ export async function readResource<Name extends ResourceName>(
   return resourceBody(lifecycle, resource) as Resource<Name>;
 }
 
-/** The types leave no other names; where nobody checked them, the mistake is told here. */
+/** Checks the names at run time, for callers without types. */
 function lifecycleOf(name: string, move?: string): Lifecycle {
   const known: Readonly<Record<string, Lifecycle>> = lifecycles;
   const lifecycle = Object.hasOwn(known, name) ? known[name] : undefined;
-  if (!lifecycle) throw new TypeError(`no resource is called '${name}'; there are ${Object.keys(known)}`);
+  if (!lifecycle)
+    throw new TypeError(`unknown resource '${name}'; known resources: ${Object.keys(known).join(', ')}`);
   if (move !== undefined && !Object.hasOwn(lifecycle.moves, move)) {
-    throw new TypeError(`${name} have no move '${move}'; there are ${Object.keys(lifecycle.moves)}`);
+    throw new TypeError(
+      `${name} have no move '${move}'; known moves: ${Object.keys(lifecycle.moves).join(', ')}`,
+    );
   }
   return lifecycle;
 }
@@ -130,14 +133,17 @@ function notFound(name: string, id: string): ResourceNotFound {
   return new ResourceNotFound(`there is no ${id} among the ${name}`);
 }
 
-function told(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
+function resultOf(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
   return {
     data: resourceBody(lifecycle, resource),
     event: recorded && JSON.parse(eventJson(recorded.event)),
   };
 }
 
-/** Somebody else's client as the storage uses one. Statements are not named: they are not ours to prepare there. */
+/**
+ * Adapts the caller's client to our storage. Statements have no names, so that they are not prepared on that
+ * connection.
+ */
 function queryable(client: TransactionClient): Queryable {
   return {
     query: async <Row extends object>({ text, values = [] }: { text: string; values?: unknown[] }) => {

@@ -6,13 +6,13 @@ import { ContinueFilter } from './continue-filter.js';
 
 /** A request on its way through undici. */
 export interface ConnectionRequest extends Dispatcher.DispatchOptions {
-  /** The connection that took the request: undici does not tell its handlers. */
+  /** The connection that took the request. undici does not pass it to handlers. */
   connection?: Connection;
 }
 
 /**
- * One connection to an origin. When its socket is gone, the next request opens another one. Beside what
- * undici's client does, a connection knows what became of the latest request on its socket.
+ * One connection to an origin. When its socket is closed, the next request opens another one. Unlike undici's client,
+ * it knows what happened to the latest request on its socket.
  */
 export class Connection extends Client {
   #socket: Socket | undefined;
@@ -50,20 +50,20 @@ export class Connection extends Client {
     this.#filter.open();
   }
 
-  /** Whether the latest request went out on a socket that had served others, and not one byte came back. */
+  /** Returns whether the latest request was sent on a reused socket and got not a single byte back. */
   get wasStale(): boolean {
     return this.#requests > 1 && !this.#hasHeard;
   }
 
   /**
-   * Whether the receiver asked for a client certificate and then never sent a byte. TLS 1.3 refuses a client
-   * after the handshake, and the reset that follows can overtake the alert that says so.
+   * Returns whether the receiver asked for a client certificate and then never sent a byte. TLS 1.3 refuses a client
+   * after the handshake, and the reset that follows can overtake the alert.
    */
   get wasRefused(): boolean {
     return this.#wantsCertificate && this.#requests === 1 && !this.#hasHeard;
   }
 
-  /** The error that broke the socket. What undici reports can be a later one: the end after a TLS alert. */
+  /** The error that broke the socket. undici may report a later one, such as the end after a TLS alert. */
   get firstError(): Error | undefined {
     return this.#firstError;
   }
@@ -94,9 +94,9 @@ export class Connection extends Client {
   }
 }
 
-/** A client learns the algorithms that it shares with the server only from a request for its certificate. */
+/** A client learns the shared signature algorithms only from a certificate request. */
 function wantsCertificate(socket: TLSSocket): boolean {
-  // Null once the socket is destroyed, whatever its type says.
+  // Null after the socket is destroyed, despite its type.
   const shared: string[] | null = socket.getSharedSigalgs();
   return shared !== null && shared.length > 0;
 }

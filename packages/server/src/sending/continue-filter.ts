@@ -8,17 +8,17 @@ const statusAt = 9;
 const statusEnd = statusAt + 3;
 
 /**
- * Turns `100 Continue` into `102 Processing` in the bytes that come before a response. undici gives up a
- * connection at a 100 that it did not ask for, and skips a 102. Some receivers and proxies send a 100 all the
- * same. One digit changes in place, so nothing is held back and every split of the bytes is as good as another.
+ * Turns `100 Continue` into `102 Processing` in the bytes before a response. undici closes a connection on an
+ * unexpected 100 but skips a 102, and some receivers and proxies send a 100. One digit changes in place, so nothing
+ * is buffered and the bytes may be split anywhere.
  */
 export class ContinueFilter {
-  /** False as soon as the status turns out to be final: from then on the bytes are none of our business. */
+  /** False once the status is final: the bytes after it are not examined. */
   #isOpen = false;
-  /** Bytes seen of the current head, up to the end of its status. */
+  /** Bytes of the current head seen so far, up to the end of its status. */
   #seen = 0;
   #status = 0;
-  /** How many bytes of the blank line that ends a head have come in a row. */
+  /** How many bytes of the blank line that ends a head have been seen in a row. */
   #blank = 0;
 
   /** Expects the response to a new request. */

@@ -5,18 +5,18 @@ import type { Matched } from '../storage/recording.js';
 import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webhooks.js';
 import { type Target, targetOf } from './target.js';
 
-/** What a node knows of a webhook: where to send, or why nothing may be sent. */
+/** What a node knows about a webhook: where to send, or why nothing may be sent. */
 export type Standing =
   | { kind: 'active'; target: Target }
   /** Idle: not active. Sealed: its secret was encrypted with a key that this node does not have. */
   | { kind: 'idle' | 'sealed'; target: undefined };
 
 export interface DirectoryAges {
-  /** How long what is known of a webhook may be acted on. */
+  /** How long an entry may be used. */
   trustMs: number;
-  /** From which age a webhook in use is read again. */
+  /** The age at which an entry in use is read again. */
   refreshMs: number;
-  /** After how long without use it is forgotten. */
+  /** How long an unused entry is kept. */
   forgetMs: number;
 }
 
@@ -29,8 +29,8 @@ interface Entry {
 }
 
 /**
- * The webhooks this node sends to, as they were at most a second ago. A request that deletes or disables one responds
- * only after that second, so that no node sends anything afterwards.
+ * The webhooks that this node sends to, at most a second old. A request that deletes or disables a webhook waits for
+ * that second before it responds, so that no node sends anything afterwards.
  */
 export class WebhookDirectory {
   readonly #database: Database;
@@ -38,7 +38,7 @@ export class WebhookDirectory {
   readonly #ages: DirectoryAges;
   readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
-  /** Forgotten since the last read began, which may have seen them as they were before. */
+  /** Webhooks forgotten since the last read began, which may have read their old state. */
   readonly #forgotten = new Set<string>();
   readonly #reading = new JoinedCall(() => this.#read());
   #wanted = new Map<string, string>();
@@ -55,7 +55,7 @@ export class WebhookDirectory {
     this.#onSealed = onSealed;
   }
 
-  /** Returns the standing if it is fresh enough to act on. */
+  /** Returns the entry of a webhook if it is fresh enough to use. */
   peek(webhookId: string): Standing | undefined {
     const entry = this.#entries.get(webhookId);
     const nowMs = performance.now();
@@ -64,7 +64,7 @@ export class WebhookDirectory {
     return entry.standing;
   }
 
-  /** Reads those webhooks again that will soon be too old to act on, in one statement. */
+  /** Reads webhooks that will soon be too old to use again, in one statement. */
   async refresh(webhooks: Iterable<WebhookKey>): Promise<void> {
     const nowMs = performance.now();
     const old: Promise<void>[] = [];
@@ -75,7 +75,10 @@ export class WebhookDirectory {
     await Promise.all(old);
   }
 
-  /** Notes that a recording saw these webhooks, active and in this revision: what is known of it is that fresh. */
+  /**
+   * Notes that a recording read these webhooks as active in this revision, so known entries are as fresh as that
+   * read.
+   */
   confirm(matched: readonly Matched[], askedAtMs: number): void {
     for (const { webhook_id: id, revision } of matched) {
       const entry = this.#entries.get(id);
@@ -84,7 +87,7 @@ export class WebhookDirectory {
     }
   }
 
-  /** Returns undefined if the read took so long that its result cannot be acted on. */
+  /** Returns undefined if reading took too long for its result to be used. */
   async get(organizationId: string, webhookId: string): Promise<Standing | undefined> {
     const fresh = this.peek(webhookId);
     if (fresh) return fresh;
@@ -92,13 +95,13 @@ export class WebhookDirectory {
     return this.peek(webhookId);
   }
 
-  /** Forgets a webhook here and now: the next use reads it again. */
+  /** Forgets a webhook in this process: the next use reads it again. */
   forget(webhookId: string): void {
     this.#entries.delete(webhookId);
     this.#forgotten.add(webhookId);
   }
 
-  /** Resolves with a read that began after this call; all calls until it begins share it. */
+  /** Resolves after a read that began after this call. Calls before it begins share it. */
   async #want(organizationId: string, webhookId: string): Promise<void> {
     this.#wanted.set(webhookId, organizationId);
     await this.#reading.call();
@@ -122,7 +125,7 @@ export class WebhookDirectory {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
-    // A sealed secret may be encrypted again at any time, without any other change.
+    // A sealed secret can be encrypted again at any time without another change.
     const stands = known?.revision === revision && known.standing.kind !== 'sealed';
     const standing = stands ? known.standing : this.#standingOf(webhook, known?.standing.kind === 'sealed');
     this.#entries.set(id, { organizationId, standing, revision, readAtMs, usedAtMs });

@@ -58,7 +58,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Controller, httpStatus: number, headers: RawHeaders): void {
     if (httpStatus < 200) {
-      // Hints without end would keep us reading, at the cost of everybody else. Below 100 is no status at all.
+      // Endless informational responses would keep us reading. A number below 100 is not a status.
       this.#hints += 1;
       if (this.#hints > hintsMax || httpStatus < 100) this.#end('protocol');
       return;
@@ -89,8 +89,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#ended) return;
     const { connection } = this.#request;
     if (connection?.wasStale && !this.#sentAgain) {
-      // The receiver closed an idle socket while our request was on its way. That socket is gone, so the same
-      // connection now opens a fresh one; another idle connection could be just as dead.
+      // The receiver closed an idle socket while our request was on its way. The same connection now opens a new
+      // socket; another idle connection could be closed as well.
       this.#sentAgain = true;
       connection.dispatch(this.#request, this);
       return;
@@ -110,7 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('withheld'));
   }
 
-  /** Ends with the status that came, or else with `error`. */
+  /** Ends with the status if there is one, or else with `error`. */
   #end(error: AttemptError, detail?: FailureDetail): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -127,7 +127,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
             retryAfterMs: this.#retryAfterMs,
           },
     );
-    // An exchange that is not complete takes its connection with it.
+    // Aborting an incomplete exchange closes its connection.
     this.#controller?.abort(new Error('done with'));
   }
 
@@ -136,7 +136,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Returns bytes of any kind as text that PostgreSQL can hold; a character cut in half at the end is left out. */
+/** Returns bytes as text that PostgreSQL can store, without a truncated character at the end. */
 function storableText(bytes: Buffer): string {
   return bytes
     .toString('utf8')

@@ -1,7 +1,7 @@
 import type { AttemptError, FailureDetail } from '../domain/delivery.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
-/** Nothing that a receiver could be blamed for. */
+/** Errors of this machine, not of the receiver. */
 const outOfResourcesCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',
@@ -21,12 +21,12 @@ const tlsCode =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERROR_IN_C|UNSUITABLE_|UNSPECIFIED)/;
 const protocolCode = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|UND_ERR_RESPONSE|UND_ERR_INFO)/;
 
-/** Whether this machine has no file or memory left for another connection. */
+/** Returns whether this machine has no file descriptor or memory left for another connection. */
 export function isOutOfResources(error: Error): boolean {
   return outOfResourcesCodes.has(codeOf(error));
 }
 
-/** Says why there was no status, in the words of the API. */
+/** Returns why there was no status, as the API names it. */
 export function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
@@ -35,25 +35,25 @@ export function attemptError(error: Error): AttemptError {
   if (connectCodes.has(code)) return 'connect';
   if (tlsCode.test(code) || /TLS|SSL/.test(error.message)) return 'tls';
   if (protocolCode.test(code) || error.name === 'HTTPParserError') return 'protocol';
-  // How undici puts it when a receiver switches protocols, or continues, without being asked to.
+  // undici's messages if a receiver switches protocols or continues without being asked.
   if (/^bad (upgrade|response)$/.test(error.message)) return 'protocol';
   if (error instanceof AggregateError && error.errors[0] instanceof Error)
     return attemptError(error.errors[0]);
   return 'reset';
 }
 
-/** What Node attaches to errors of TLS, beside the code. */
+/** What Node attaches to TLS errors in addition to the code. */
 interface TlsError extends NodeJS.ErrnoException {
   reason?: string;
   cert?: { subjectaltname?: string; valid_to?: string };
 }
 
-/** Keeps what the network or TLS said, for whoever explains the failure later. */
+/** Returns what the network or TLS reported, to explain the failure later. */
 export function failureDetail(error: Error): FailureDetail {
   const { message, reason, cert } = error as TlsError;
   return {
     code: codeOf(error) || undefined,
-    // The message of OpenSSL carries addresses in memory and lines of source code; its reason is the sentence.
+    // OpenSSL's message contains memory addresses and source lines. Its reason is the readable part.
     message: reason ?? message,
     altNames: cert?.subjectaltname,
     validTo: cert?.valid_to,

@@ -8,11 +8,11 @@ import { createResolver, type ResolveName } from './resolver.js';
 
 export interface GuardOptions {
   policy: AddressPolicy;
-  /** For the name, the connection and the TLS handshake together. */
+  /** For DNS, the connection and the TLS handshake together. */
   timeoutMs: number;
   resolve?: ResolveName | undefined;
   connect?: buildConnector.connector | undefined;
-  /** Rejects where this process can open nothing more. */
+  /** Rejects if this process cannot open another file. */
   openSomething?: (() => Promise<void>) | undefined;
 }
 
@@ -35,13 +35,13 @@ export class NameNotResolvedError extends Error {
 
 const ADDRESSES_TRIED_MAX = 4;
 
-// An address that swallows packets must leave time for the next one within the usual 10 s of an attempt.
+// An address that drops packets must leave time for the next one within the usual 10 s of an attempt.
 const ADDRESS_WAIT_MS_MAX = 2_000;
 
 /**
- * The only way out of the service: a connector for undici that asks DNS once, refuses the whole answer if one
- * address of it may not be reached, and hands the socket an address rather than the name. What a second
- * look-up would say can therefore not matter. TLS still speaks to, and verifies, the name.
+ * The only way out of the service: a connector for undici that asks DNS once, refuses all addresses if one of them is
+ * not allowed, and gives the socket an address instead of the name. A second lookup therefore cannot change the
+ * result. TLS still uses and verifies the name.
  */
 export function createGuardedConnector(options: GuardOptions): buildConnector.connector {
   const { policy, timeoutMs } = options;
@@ -52,14 +52,14 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
   async function dialAll(target: buildConnector.Options): Promise<Socket> {
     const deadline = performance.now() + timeoutMs;
     const addresses = await addressesOf(target.hostname, resolve, timeoutMs).catch(async (error) => {
-      // A resolver that could not open a socket says that the name is not known.
+      // A resolver that cannot open a socket reports an unknown name.
       await openSomething();
       throw error;
     });
     refuseBlocked(target, addresses, policy);
 
     const tried = addresses.slice(0, ADDRESSES_TRIED_MAX);
-    // undici takes the server name from the Host header where one is set; here it is always the URL's host.
+    // undici would use the Host header as the server name if there is one. Always use the host of the URL.
     const servername = isIP(target.hostname) === 0 ? target.hostname.replace(/\.$/, '') : '';
     let failure: unknown;
     for (const [index, hostname] of tried.entries()) {
@@ -76,8 +76,8 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
     throw failure ?? new errors.ConnectTimeoutError(`No time left to connect to ${target.hostname}`);
   }
 
-  // An exception out of undici's callback would be a rejection that nobody handles, and end the process. It
-  // costs that connection instead; whoever waits for it has a timeout.
+  // An exception from undici's callback would be an unhandled rejection and end the process. Give up the connection
+  // instead; the request has a timeout.
   return (target, callback) => {
     dialAll(target)
       .then(
@@ -102,7 +102,7 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
   });
   try {
     const addresses = await Promise.race([resolve(hostname), late]);
-    if (addresses.length === 0) throw new Error('an empty answer');
+    if (addresses.length === 0) throw new Error('it has no address');
     return addresses;
   } catch (cause) {
     throw new NameNotResolvedError(`${hostname} did not resolve: ${(cause as Error).message}`, { cause });
@@ -112,13 +112,13 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
 }
 
 function refuseBlocked(target: buildConnector.Options, addresses: readonly string[], policy: AddressPolicy) {
-  // Anything but https is held to the operator's list: nothing goes unencrypted to a merely public address.
+  // Only listed addresses may be reached without https: nothing goes unencrypted to a public address.
   const passes: Verdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused !== undefined) throw new BlockedAddressError(target, refused, policy.judge(refused));
 }
 
-/** A connection that is made after nobody waits for it any more is closed unused. */
+/** Opens a connection. Closes it if it opens after the timeout. */
 function dial(connect: buildConnector.connector, target: buildConnector.Options, waitMs: number) {
   return new Promise<Socket>((resolve, reject) => {
     let waiting = true;
@@ -158,7 +158,7 @@ function neverConnected(error: unknown): boolean {
   );
 }
 
-// Said outright, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise decide.
+// Explicit, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise apply.
 function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
   return buildConnector({
     timeout: timeoutMs,
@@ -168,7 +168,7 @@ function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
   });
 }
 
-/** Fails only where no further file can be opened. */
+/** Fails only if no more files can be opened. */
 async function openNothing(): Promise<void> {
   try {
     await (await open(devNull)).close();

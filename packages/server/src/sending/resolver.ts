@@ -2,25 +2,25 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Answers every address of a name, or rejects where there is none. */
+/** Returns every address of a name, or rejects if there is none. */
 export type ResolveName = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {
-  /** Name servers and domains to search other than the machine's, for tests. */
+  /** Name servers and search domains to use instead of the machine's, for tests. */
   servers?: readonly string[];
   search?: readonly string[];
 }
 
 const tryMs = 1_500;
 const tries = 2;
-/** How long the machine's name servers and its file of hosts are taken to be the same. */
+/** How long the machine's DNS settings and hosts file are cached. */
 const settingsMs = 30_000;
 const searchedMax = 6;
 
 /**
- * The machine's own names (its file of hosts, and names without a dot) are looked up as every program does
- * it. All others are asked of the name servers directly: the usual way, `getaddrinfo`, holds one of Node's
- * few threads until an answer comes, so that some names whose server stays silent would stop all others.
+ * Resolves names. The machine's own names (its hosts file, and names without a dot) use `getaddrinfo`. All others go
+ * to the name servers directly: `getaddrinfo` occupies one of Node's few threads until it returns, so a few
+ * unresponsive name servers would block all other names.
  */
 export function createResolver(options: ResolverOptions = {}): ResolveName {
   const asked = new Map<string, Promise<readonly string[]>>();
@@ -30,7 +30,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
     const { resolver, hosts, search } = await settings.read();
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return lookUp(hostname);
-    // As it stands first, then within the domains of the machine, as `hook.team.svc` is meant in a cluster.
+    // First the name itself, then within the search domains, as `hook.team.svc` is meant in a cluster.
     const candidates = hostname.endsWith('.')
       ? [name]
       : [name, ...search.map((domain) => `${name}.${domain}`)];
@@ -42,12 +42,12 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
       reason ??= (answers[0] as PromiseRejectedResult).reason as NodeJS.ErrnoException;
       if (!['ENOTFOUND', 'ENODATA'].includes(reason.code ?? '')) break;
     }
-    // There is no name server to ask; whatever else the machine knows of names by, it may know this one.
+    // No name server is reachable. The machine may know the name in another way.
     if (reason?.code === 'ECONNREFUSED') return lookUp(hostname);
     throw reason;
   }
 
-  // Connections that want the same name share one question.
+  // Concurrent lookups of the same name share one query.
   return (hostname) => {
     const pending = asked.get(hostname);
     if (pending !== undefined) return pending;
@@ -68,7 +68,7 @@ interface Known {
   search: readonly string[];
 }
 
-/** Which name servers there are and which names need none, read anew now and then. */
+/** The name servers and the names in the hosts file, read again from time to time. */
 class Settings {
   readonly #options: ResolverOptions;
   #known: Promise<Known> | undefined;
@@ -95,7 +95,7 @@ class Settings {
     return { resolver, hosts, search: search ?? searchedIn(await this.#text('/etc/resolv.conf')) };
   }
 
-  /** What is missing is empty; what could not be read now is read again with the next name. */
+  /** Returns an empty text for a missing file. A file that cannot be read is read again with the next name. */
   #text(path: string): Promise<string> {
     return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') this.#readAtMs = Number.NEGATIVE_INFINITY;
@@ -104,7 +104,7 @@ class Settings {
   }
 }
 
-/** The last line that names domains counts. */
+/** Returns the search domains. The last line counts. */
 function searchedIn(settings: string): readonly string[] {
   const line = settings.split('\n').findLast((text) => /^\s*(search|domain)\s/.test(text)) ?? '';
   const domains = line.trim().split(/\s+/).slice(1);
@@ -119,7 +119,7 @@ function hostsPath(): string {
   return join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts');
 }
 
-/** Each line is an address and its names; a # begins a remark. */
+/** Returns the names in a hosts file: each line is an address and its names, and # starts a comment. */
 function namesIn(hosts: string): ReadonlySet<string> {
   const names = hosts.split('\n').flatMap((line) => line.replace(/#.*/, '').trim().split(/\s+/).slice(1));
   return new Set(names.map((name) => name.toLowerCase()));

@@ -9,23 +9,29 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
+  /** Of the URL, taken apart once: the getters of `URL` make a new string each time. */
+  origin: string;
+  path: string;
   /** What every request carries, with the webhook's own headers: names and values in turn. */
   headers: readonly string[];
   /** Requests per second, at most. */
   rateLimit: number | undefined;
   key: SigningKey;
-  /** The secret before the current one, while its grace lasts. */
+  /** The previous secret, during its grace period. */
   previous: { key: SigningKey; untilMs: number } | undefined;
 }
 
 /** Returns where to send for a webhook, and with which keys. */
 export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   const { previous_secret: previous, previous_secret_until: until } = webhook;
+  const url = new URL(webhook.url);
   return {
     id: webhook.id,
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
-    url: new URL(webhook.url),
+    url,
+    origin: url.origin,
+    path: url.pathname + url.search,
     headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
     rateLimit: webhook.rate_limit ?? undefined,
     key: signingKey(secrets.open(webhook.secret, webhook.id)),
@@ -33,7 +39,7 @@ export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   };
 }
 
-/** Returns undefined for a previous secret that cannot be opened: the current one still signs. */
+/** Returns undefined if the previous secret cannot be opened: the current one still signs. */
 function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
   try {
     return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };

@@ -7,29 +7,30 @@ import { createGuardedConnector, type GuardOptions } from './guard.js';
 
 const poolsMax = 1_000;
 const poolIdleMs = 60_000;
-/** How long an idle connection is used again when its receiver does not say how long it keeps one. */
+/** How long an idle connection is reused if the receiver does not announce a limit. */
 const idleMsUnannounced = 1_000;
-/** How much earlier than announced we let go: our request must arrive before the receiver closes. */
+/** How much earlier than announced we stop reusing it: our request must arrive before the receiver closes. */
 const idleMsMargin = 500;
 
 export interface TransportOptions {
   policy: AddressPolicy;
   timeoutMs: number;
-  /** For tests of the guard: no packet leaves while these are replaced. */
+  /** Replaced in tests of the guard, so that no packet leaves. */
   resolve?: GuardOptions['resolve'];
   connect?: GuardOptions['connect'];
 }
 
 export interface PostOptions {
-  url: URL;
-  /** Names and values in turn. */
+  origin: string;
+  path: string;
+  /** Names and values, alternating. */
   headers: string[];
   body: Buffer;
   timeoutMs: number;
   mayStart: () => boolean;
 }
 
-/** Sends signed requests: one pool of kept-alive connections an origin, no redirects, no proxy. */
+/** Sends signed requests: one pool of keep-alive connections per origin, no redirects, no proxy. */
 export class Transport {
   readonly #connect: ReturnType<typeof createGuardedConnector>;
   readonly #pools = new Map<string, { pool: Pool; usedAtMs: number }>();
@@ -42,17 +43,16 @@ export class Transport {
   }
 
   /**
-   * Sends one POST; never rejects. The status decides, and nothing in the body can change that.
-   * `mayStart` is asked once a connection is open, right before the first byte: finding the name and
-   * connecting may have taken seconds. It is asked again if the request has to be sent again because an idle
-   * connection turned out to be closed.
+   * Sends one POST. Never rejects. Only the status counts, not the body. Calls `mayStart` when a connection is open,
+   * right before the first byte, because DNS and connecting may have taken seconds; and again if the request must be
+   * sent again because an idle connection was closed.
    */
-  post({ url, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
+  post({ origin, path, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
     return new Promise((resolve) => {
-      const request = { path: url.pathname + url.search, method: 'POST' as const, headers, body };
+      const request = { path, method: 'POST' as const, headers, body };
       const exchange = new Exchange(request, timeoutMs, mayStart, resolve);
       try {
-        this.#pool(url.origin).dispatch(request, exchange);
+        this.#pool(origin).dispatch(request, exchange);
       } catch (error) {
         exchange.onResponseError(undefined, error as Error);
       }
@@ -80,7 +80,7 @@ export class Transport {
     return pool;
   }
 
-  /** Closing a pool lets what is under way on it finish. */
+  /** Closes idle pools, or the oldest one. Requests under way finish. */
   #dropIdle(oldest = false): void {
     for (const [origin, { pool, usedAtMs }] of this.#pools) {
       if (!oldest && Date.now() - usedAtMs < poolIdleMs) continue;

@@ -1,6 +1,6 @@
 /**
- * One call for all who ask at the same time. Each gets the answer of a call that began after it asked, so
- * what it learns is never older than its question.
+ * Shares one call among concurrent callers. Each caller gets the result of a call that began after it asked, so the
+ * result is never older than the request for it.
  */
 export class JoinedCall<T> {
   readonly #work: () => Promise<T>;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Does a thing again and again, never twice at once; a failure is logged and the next turn tries anew. */
+/** Repeats a task, one run at a time. A failure is logged, and the next run tries again. */
 export class Repeating {
   readonly #work: () => Promise<unknown>;
   readonly #everyMs: number;
@@ -27,14 +27,11 @@ export class Repeating {
     try {
       await this.#work();
     } catch (error) {
-      this.#logger.warn(
-        { reason: (error as Error).message },
-        'a background task failed and will be tried again',
-      );
+      this.#logger.warn({ reason: (error as Error).message }, 'a background task failed and will be retried');
     }
   }
 
-  /** Resolves once the turn that is under way, if any, has ended. */
+  /** Resolves when the current run, if any, has ended. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;

@@ -1,4 +1,4 @@
-/** Resolves with the work, or after `ms` if that is sooner. */
+/** Resolves when the work is done, or after `ms` if that is sooner. */
 export async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((waited) => {

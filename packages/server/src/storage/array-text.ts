@@ -1,6 +1,6 @@
 /**
- * An array as PostgreSQL reads it, made in one go: the driver's own way takes as long as an attempt's
- * signature. Null where there is nothing in it but nulls; `unnest` beside others makes the same of that.
+ * Returns an array in PostgreSQL's text form, in one pass: the driver's own encoding takes as long as signing an
+ * attempt. Returns null if all values are null; beside other arrays, `unnest` treats both the same.
  */
 export function arrayText<Row>(
   rows: readonly Row[],

@@ -6,7 +6,7 @@ interface End {
   hash: Buffer;
 }
 
-/** Where an organization's chain ends, and how much of its beginning retention has dropped. */
+/** The end of an organization's chain, and how many of its first entries retention has dropped. */
 interface Chain extends End {
   dropped: number;
   dropped_hash: Buffer;
@@ -17,7 +17,7 @@ interface Link {
   id: string;
   created_at: Date;
   hash: Buffer;
-  /** Whether its hash is that of its content behind the entry before it. */
+  /** Whether the hash matches the entry's content and the hash of the previous entry. */
   follows: boolean;
 }
 
@@ -27,15 +27,15 @@ type PageRow = (Link | { position: null }) & { length: number | null; end: Buffe
 export interface ChainFault {
   kind: 'altered' | 'missing' | 'added' | 'unknown end';
   position: number;
-  /** The entry at this position; of one that is missing, the one that was found in its place, if any. */
+  /** The entry at this position. If that entry is missing, the one found in its place, if any. */
   id: string | null;
 }
 
 export interface ChainReport {
   organization_id: string;
-  /** How many entries there are; those that retention dropped do not count. */
+  /** The number of entries, without those that retention dropped. */
   entries: number;
-  /** The place of the last of them in the chain, and its hash in hex. */
+  /** The position of the last entry in the chain, and its hash in hex. */
   position: number;
   head: string;
   fault: ChainFault | undefined;
@@ -43,7 +43,7 @@ export interface ChainReport {
 
 const pageSize = 1_000;
 
-/** Organizations that have a chain or entries, in order, strictly behind `after`. */
+/** Returns organizations that have a chain or entries, in order, after `after`. */
 export async function readAuditedOrganizations(
   database: Queryable,
   after: string,
@@ -70,8 +70,8 @@ export async function readAuditedOrganizations(
 }
 
 /**
- * Walks the chain of an organization from its first entry to its last, whatever is written meanwhile, and
- * computes every hash anew. It stops at the first fault.
+ * Verifies an organization's chain from its first entry to its last and computes every hash again. New entries may be
+ * written meanwhile. Stops at the first fault.
  */
 export async function verifyChain(
   database: Queryable,
@@ -82,7 +82,7 @@ export async function verifyChain(
     const start = await readChain(database, organizationId);
     const report = await walk(database, organizationId, start, onProgress);
     if (!report.fault || !start) return report;
-    // Retention may have dropped what we were about to read; then it has noted so.
+    // Retention may have dropped the entries that we were about to read. If so, the chain says it.
     const now = await readChain(database, organizationId);
     if (now?.dropped === start.dropped) return report;
   }
@@ -145,8 +145,8 @@ async function readChain(database: Queryable, organizationId: string): Promise<C
 }
 
 /**
- * The entries behind `after`, and where the chain ends, both as they are at the same moment: a page that is not
- * full is the last one, and has the end, however much is written meanwhile.
+ * Reads the entries after `after` and the end of the chain in one snapshot. A page that is not full is therefore the
+ * last one and contains the end, even if entries are being written.
  */
 async function readPage(
   database: Queryable,
@@ -170,7 +170,7 @@ async function readPage(
    order by p.created_at, p.id`,
     values: [organizationId, new Date(after.atMs), after.id, hash],
   });
-  // Where there is no entry there is one row all the same, for the end.
+  // Without entries there is still one row, for the end of the chain.
   const { length, end } = rows[0]!;
   const links = rows.filter((row) => row.position !== null);
   return { end: length === null ? undefined : { length, hash: end }, links };

@@ -4,8 +4,8 @@ import type { Database, Queryable } from './database.js';
 import { type Page, type PageFilter, pageOf, pageStatement } from './page.js';
 
 /**
- * Appends entries in the transaction of `client`. Call it last: the chain of each organization concerned is
- * held until that transaction ends.
+ * Appends entries in the transaction of `client`. Call it last: it locks the chain of each organization until the
+ * transaction ends.
  */
 export async function writeAudit(client: Queryable, entries: readonly NewAuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
@@ -26,8 +26,8 @@ const auditTable = {
 export type AuditFilter = PageFilter<(typeof auditTable.equalities)[number]>;
 
 /**
- * One page of an organization's log. Its entries become visible in their order, so a reader of the ascending
- * order that goes on behind the last one it saw misses none.
+ * Reads one page of an organization's audit log. Entries become visible in order, so an ascending reader that
+ * continues after its last entry misses none.
  */
 export async function readAuditPage(
   database: Queryable,
@@ -51,7 +51,7 @@ export function auditPageStatement(
   return pageStatement(auditTable, filter, order, after, limit);
 }
 
-/** The newest entries of all organizations, for the operator: the newest of each, then of these. */
+/** Reads the newest entries of all organizations, for the operator: the newest of each, then the newest of these. */
 export async function readNewestAudit(
   database: Database,
   filter: Omit<AuditFilter, 'organization_id'>,
@@ -85,7 +85,7 @@ export async function readNewestAudit(
       limit + 1,
     ],
   };
-  // There may be very many organizations, and nobody waits for an answer within seconds.
+  // There may be very many organizations, and this does not have to finish within seconds.
   const { rows } = await database.transaction((client) => client.query<StoredAuditEntry>(statement), true);
   return pageOf(rows, limit);
 }

@@ -5,9 +5,9 @@ const cancelRequest = 80_877_102;
 const cancelMsMax = 2_000;
 
 /**
- * Asks the server to end what a connection waits for. Closing the connection does not: PostgreSQL looks
- * at it only when it has something to say, so a statement that waits for a lock would stay, for nobody,
- * and every repetition of it beside it.
+ * Asks the server to cancel the running statement of a connection. Closing the connection is not enough: PostgreSQL
+ * notices it only when it sends something, so a statement that waits for a lock would stay, and so would every retry
+ * of it.
  */
 export function cancelStatement(client: pg.Client): void {
   const { host, port, processID, secretKey } = client as pg.Client & { processID: number; secretKey: number };
@@ -17,7 +17,7 @@ export function cancelStatement(client: pg.Client): void {
   request.writeInt32BE(processID, 8);
   request.writeInt32BE(secretKey, 12);
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-  // It is a courtesy: where the server cannot be reached, there is nothing to be ended.
+  // Best effort: if the server cannot be reached, there is nothing to cancel.
   socket.on('error', () => undefined);
   socket.setTimeout(cancelMsMax, () => socket.destroy());
   socket.end(request);

@@ -4,15 +4,15 @@ import { type Room, roomValues } from './room.js';
 
 export interface ClaimBounds {
   webhooksMax: number;
-  /** For the payloads of all deliveries together. A single one may be larger. */
+  /** For the payloads of all deliveries together. A single payload may be larger. */
   bytesMax: number;
 }
 
 export interface Claimed {
   deliveries: readonly LeasedDelivery[];
-  /** Webhooks that have more waiting now, apart from those the node has no room for. */
+  /** Webhooks that still have deliveries waiting, except those for which the node has no room. */
   more: ReadonlySet<string>;
-  /** When the next retry is due, from now; undefined if none waits. */
+  /** The time until the next retry is due, or undefined if none waits. */
   nextMs: number | undefined;
 }
 
@@ -20,7 +20,7 @@ interface ClaimRow {
   organization_id: string;
   webhook_id: string;
   created_at: Date;
-  /** Null in the last row, which reports on the claim. */
+  /** Null in the last row, which summarizes the claim. */
   delivery_id: string | null;
   attempts: number;
   event_id: string;
@@ -38,7 +38,7 @@ interface ClaimRow {
   next_ms: number | null;
 }
 
-/** Leases waiting deliveries that fit into the room. */
+/** Leases waiting deliveries, as many as there is room for. */
 export async function claim(database: Queryable, room: Room, bounds: ClaimBounds): Promise<Claimed> {
   const { rows } = await database.query<ClaimRow>({
     name: 'claim',

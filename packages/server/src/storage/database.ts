@@ -2,32 +2,32 @@ import pg from 'pg';
 import { cancelStatement } from './cancel.js';
 
 export interface Statement {
-  /** Named statements are prepared once for each connection and keep their plan. */
+  /** A named statement is prepared once per connection and keeps its plan. */
   name?: string;
   text: string;
   values?: unknown[];
-  /** It leases deliveries to this node, which must come to know of it. */
+  /** Set if the statement leases deliveries to this node. If the response is lost, the node must find out. */
   leases?: boolean;
 }
 
-/** Anything a statement can be run on: the pool, or the client of a transaction. */
+/** Anything that runs statements: the pool, or the client of a transaction. */
 export interface Queryable {
   query<Row extends object>(statement: Statement): Promise<{ rows: Row[]; rowCount: number | null }>;
 }
 
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
 
-/** A request waits for the database no longer than both together, so that it can still say 503 in time. */
+/** A request waits for the database no longer than both together, so that it can still respond with 503 in time. */
 const connectMsMax = 2_000;
 const queryMsMax = 2_500;
-/** How the driver says that the latter is over. */
+/** The driver's message when the latter expires. */
 const timedOut = 'Query read timeout';
 
 const jsonOid = 114;
 const bigintOid = 20;
 const timestamptzOid = 1184;
 
-/** The rows of a batch share their time, so the same text is parsed once, not hundreds of times in a row. */
+/** Parses timestamps. The rows of a batch share their time, so the last result is cached. */
 function timeParser(): (text: string) => Date {
   const parse = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date;
   let last = { text: '', date: new Date(0) };
@@ -41,7 +41,7 @@ const parseTime = timeParser();
 
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text') => {
-    // Payloads go out exactly as they came in; parsing would round numbers and reorder keys.
+    // Payloads are returned exactly as recorded; parsing would round numbers and reorder keys.
     if (oid === jsonOid) return (text: string) => text;
     if (oid === bigintOid) return Number;
     if (oid === timestamptzOid) return parseTime;
@@ -51,7 +51,7 @@ const types: pg.CustomTypesConfig = {
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
-  /** Called when the answer to a statement that leases deliveries was lost: it may have been carried out. */
+  /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
   onLeaseInDoubt: () => void = () => undefined;
 
   constructor(target: DatabaseTarget, connectionsMax = 10) {
@@ -64,10 +64,10 @@ export class Database implements Queryable {
       keepAlive: true,
       application_name: 'posthorn',
     });
-    // An idle connection that breaks is replaced on next use; whoever needs one then is told.
+    // An idle connection that breaks is replaced on next use. If that fails, its user gets the error.
     this.#pool.on('error', () => undefined);
-    // One that breaks in use tells its statement; between two statements nobody else would listen, and an
-    // 'error' that nobody listens to ends the process.
+    // A connection that breaks in use fails its statement. Between two statements nothing else listens, and an
+    // unhandled 'error' event would end the process.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
@@ -78,7 +78,7 @@ export class Database implements Queryable {
     );
   }
 
-  /** Runs `work` in one transaction; what it throws rolls everything back. `unhurried`: without a time limit. */
+  /** Runs `work` in one transaction and rolls back if it throws. `unhurried` removes the time limit. */
   async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
     const limit = unhurried ? {} : { query_timeout: queryMsMax };
     let [leases, committing] = [false, false];
@@ -100,7 +100,7 @@ export class Database implements Queryable {
         throw error;
       }
     };
-    // Before that nothing can have come of it: the connection is closed, and the transaction with it.
+    // Before the commit nothing can have been leased: closing the connection rolls the transaction back.
     return this.#use(run, () => leases && committing);
   }
 
@@ -110,7 +110,7 @@ export class Database implements Queryable {
     try {
       return await work(client);
     } catch (error) {
-      // A statement that timed out here still runs there: its connection cannot be given to another.
+      // A statement that timed out here still runs on the server, so its connection cannot be used again.
       broken = isUnreachable(error);
       if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
@@ -136,12 +136,12 @@ const networkCodes = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** Shutting down, starting up, too many connections; and 25006: the primary has become a standby. */
+/** Shutting down, starting up, too many connections, and 25006: the primary has become a standby. */
 const serverCodes = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
 const driverMessages =
   /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
 
-/** Whether an error means that the database is out of reach rather than that the statement is wrong. */
+/** Returns whether an error means that the database is unreachable, not that the statement is wrong. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as NodeJS.ErrnoException).code ?? '';

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Deletes what has waited in the backlog for so long that its events are gone. */
+/** Deletes backlog rows that are so old that their events are gone. */
 export async function deleteOldBacklog(database: Queryable, before: Date): Promise<void> {
   await database.query({
     text: `
@@ -22,8 +22,8 @@ export async function readLongestWaitSeconds(database: Queryable): Promise<numbe
 }
 
 /**
- * Brings what waits for a webhook into line with its status, about `atMost` at a time: held while it is unverified,
- * ended once it is disabled or deleted. Returns how many it changed.
+ * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
+ * is unverified, ends them once it is disabled or deleted. Returns how many it changed.
  */
 export async function alignWaiting(
   database: Queryable,
@@ -37,7 +37,7 @@ export async function alignWaiting(
   return rows[0]!.changed;
 }
 
-/** Lets go of what is held for webhooks that are no longer unverified. Returns how much. */
+/** Releases deliveries that are held for webhooks that are no longer unverified. Returns how many. */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
     name: 'release held',

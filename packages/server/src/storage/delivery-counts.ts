@@ -42,7 +42,6 @@ export async function writeDeliveryCounts(
 export interface CountsQuery {
   organization_id: string;
   scope: string;
-  step: Step;
   fromMs: number;
   /** Exclusive. */
   toMs: number;
@@ -52,6 +51,7 @@ export interface CountsQuery {
 export async function readDeliveryCounts(
   database: Queryable,
   query: CountsQuery,
+  step: Step,
 ): Promise<readonly (DeliveryCounts & { atMs: number })[]> {
   const { rows } = await database.query<Omit<DeliveryCounts, 'latencies'> & { at: Date; latencies: string }>({
     name: 'delivery counts',
@@ -59,7 +59,7 @@ export async function readDeliveryCounts(
   select at, delivered, failed_attempts, given_up, latencies::text as latencies
     from posthorn.delivery_counts
    where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5`,
-    values: [query.organization_id, query.scope, query.step, new Date(query.fromMs), new Date(query.toMs)],
+    values: [query.organization_id, query.scope, step, new Date(query.fromMs), new Date(query.toMs)],
   });
   return rows.map(({ at, latencies, ...counts }) => ({
     ...counts,

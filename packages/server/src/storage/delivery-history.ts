@@ -44,7 +44,7 @@ export interface DeliveryFilter {
   /** Whether no attempt will follow. */
   final?: boolean | undefined;
   event_type?: string | undefined;
-  /** The event, with the time that is in its id. */
+  /** The event id and the time that it contains. */
   event?: { id: string; createdMs: number } | undefined;
   fromMs: number;
   toMs?: number | undefined;
@@ -192,7 +192,7 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   return rows[0];
 }
 
-/** Queues one more delivery of an event, to be claimed by any node; false where the event is gone. */
+/** Queues another delivery of an event, for any node to claim. Returns false if the event is gone. */
 export async function queueRedelivery(
   client: Queryable,
   delivery: {

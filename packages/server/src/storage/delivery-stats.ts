@@ -22,30 +22,30 @@ interface WebhookOf {
 }
 
 const hourMs = 3_600_000;
-/** Durations are told of the latest successes alone: sorting all of a busy webhook's takes seconds. */
+/** Durations cover only the latest successes: sorting all of a busy webhook's takes seconds. */
 const durationsMax = 10_000;
-/** Counted by one statement, which has its time, too. */
+/** How many hours one statement counts, so that it stays within the query timeout. */
 const hoursAtOnce = 4;
 const webhooksMax = 1_000;
-/** Redeliveries and replays are not behind the horizon, but their transactions are short. */
+/** The horizon does not cover redeliveries and replays, but their transactions are short. */
 const redeliveredMs = 60_000;
 
 /**
- * Figures of webhooks' deliveries. A busy webhook has millions of them in two days; so what was counted of an hour is
- * kept once nothing of it can change any more.
+ * Counts the deliveries of webhooks by hour. A busy webhook has millions in two days, so the counts of an hour are
+ * cached once nothing in it can change any more.
  */
 export class DeliveryCounter {
   readonly #database: Database;
-  /** By webhook, the one asked for last at the end; and by the beginning of the hour. */
+  /** By webhook, the most recently used last, then by the start of the hour. */
   readonly #finished = new Map<string, Map<number, Counts>>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** Of deliveries created since then, by the hour. */
+  /** Counts deliveries created since then, by hour. */
   async read(webhook: WebhookOf, since: Date, now: Date): Promise<DeliveryStats> {
-    // First: whatever was recorded before it can be seen by what is read then.
+    // Read the horizon first: the transaction below then sees everything recorded before it.
     const horizonMs = await readHorizonMs(this.#database, webhook.organization_id);
     return this.#database.transaction(async (client) => {
       await client.query({ text: 'set transaction isolation level repeatable read, read only' });
@@ -72,7 +72,7 @@ export class DeliveryCounter {
     const first = sinceMs - (sinceMs % hourMs);
     const known = this.#known(webhook.webhook_id, first);
     const counted = new Map(known);
-    // Of the first hour only the end counts.
+    // Only the end of the first hour counts.
     counted.delete(first);
     const hours = Array.from(
       { length: Math.floor((nowMs - first) / hourMs) + 1 },
@@ -99,7 +99,7 @@ export class DeliveryCounter {
   }
 }
 
-/** Hours that follow one another, a few together: where each such range begins and ends. */
+/** Groups consecutive hours into ranges, each with its start and end. */
 function ranges(hours: readonly number[]): [number, number][] {
   const found: [number, number][] = [];
   for (const hour of hours) {
@@ -113,7 +113,7 @@ function ranges(hours: readonly number[]): [number, number][] {
 interface Undelivered {
   pending: number;
   oldest_undelivered_at: Date | null;
-  /** Hours of which something is still to be delivered. */
+  /** Hours with deliveries that are not final. */
   unfinished: ReadonlySet<number>;
 }
 
@@ -146,7 +146,7 @@ async function readUndelivered(client: Queryable, webhook: WebhookOf, since: Dat
   };
 }
 
-/** How many ended, by the hour. */
+/** Counts final deliveries by hour. */
 async function countEnded(
   client: Queryable,
   webhook: WebhookOf,

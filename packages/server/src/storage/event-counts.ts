@@ -1,6 +1,9 @@
 import type { Database, Queryable } from './database.js';
 import type { CountsQuery } from './delivery-counts.js';
 
+/** The lengths of time that events are counted in, in minutes. */
+export type EventStep = 1 | 60 | 1440;
+
 /** What one statement counts at most, so that a node that was away for long does not hold a transaction for long. */
 const windowHours = 6;
 
@@ -21,24 +24,25 @@ export async function countEvents(database: Database): Promise<void> {
 export async function readEventCounts(
   database: Queryable,
   query: CountsQuery,
-  interval: 'minute' | 'hour' | 'day',
+  step: EventStep,
 ): Promise<ReadonlyMap<number, number>> {
-  const { rows } = await database.query<{ bucket: Date; events: number }>({
+  const { rows } = await database.query<{ at: Date; events: number }>({
     name: 'event counts',
     text: `
-  select date_trunc($6, at, 'UTC') as bucket, sum(events) as events
+  select at, sum(events) as events
     from posthorn.event_counts
    where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5
-   group by 1`,
-    values: [...rangeOf(query), interval],
+   group by at`,
+    values: rangeOf(query, step),
   });
-  return new Map(rows.map(({ bucket, events }) => [bucket.getTime(), events]));
+  return new Map(rows.map(({ at, events }) => [at.getTime(), events]));
 }
 
 /** Reads the most frequent event types, most frequent first. */
 export async function readFrequentTypes(
   database: Queryable,
   query: CountsQuery,
+  step: EventStep,
   most: number,
 ): Promise<readonly { type: string; count: number }[]> {
   const { rows } = await database.query<{ type: string; count: number }>({
@@ -50,11 +54,11 @@ export async function readFrequentTypes(
    group by type
    order by count desc, type
    limit $6`,
-    values: [...rangeOf(query), most],
+    values: [...rangeOf(query, step), most],
   });
   return rows;
 }
 
-function rangeOf({ organization_id, scope, step, fromMs, toMs }: CountsQuery): unknown[] {
+function rangeOf({ organization_id, scope, fromMs, toMs }: CountsQuery, step: EventStep): unknown[] {
   return [organization_id, scope, step, new Date(fromMs), new Date(toMs)];
 }

@@ -7,7 +7,7 @@ import { type Page, pageBy, pageOf } from './page.js';
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
 
-/** Reads one page of events. Ascending, it ends where the stream is settled. */
+/** Reads one page of events. An ascending page ends at the horizon. */
 export function readEventPage(
   database: Database,
   filter: EventFilter,
@@ -21,7 +21,7 @@ export function readEventPage(
   return order === 'desc' ? read(filter) : readSettled(read, filter, after, readHorizon);
 }
 
-/** Reads the same page as JSON texts, ready to be sent. */
+/** Reads the same page as JSON texts, ready to send. */
 export function readEventTextPage(
   database: Database,
   filter: EventFilter,
@@ -36,7 +36,7 @@ export function readEventTextPage(
     : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
 }
 
-/** Reads up to the horizon and no further: what commits late is found behind it, never skipped before it. */
+/** Reads up to the horizon: an event that commits late appears after it, so no reader misses it. */
 async function readSettled<Row>(
   read: (part: EventFilter) => Promise<Page<Row>>,
   filter: EventFilter,
@@ -46,17 +46,17 @@ async function readSettled<Row>(
   const settledMs = (await readHorizon()) - 1;
   const toMs = Math.min(filter.toMs ?? settledMs, settledMs);
   const page = await read({ ...filter, toMs });
-  // A range that ends before 1970 is as good as one that ends with 1970's first millisecond.
+  // Cursors cannot hold negative times. Before 1970 there are no events anyway.
   const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
   return page.hasMore ? page : { ...page, next: later(after, end) };
 }
 
-/** Where the stream is now: a reader that starts here sees whatever is committed from now on. */
+/** Returns the current end of the stream. A reader that starts here sees every event that commits later. */
 export async function presentPosition(database: Database, organizationId: string): Promise<Position> {
   return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
 }
 
-/** A horizon can step back for a moment, when a transaction takes its lock late; a reader must not. */
+/** The horizon can move back briefly when a transaction takes its lock late. A reader must not move back. */
 function later(a: Position | undefined, b: Position): Position {
   if (!a) return b;
   return a.atMs > b.atMs || (a.atMs === b.atMs && a.id > b.id) ? a : b;

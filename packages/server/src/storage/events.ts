@@ -12,7 +12,7 @@ const eventTable = {
 
 export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 
-/** Reads one page, in the order of (`created_at`, `id`), strictly behind `after`. */
+/** Reads one page in the order of (`created_at`, `id`), after `after`. */
 export async function readEvents(
   database: Queryable,
   filter: EventFilter,
@@ -32,7 +32,7 @@ export function eventPageStatement(
   return pageStatement(eventTable, filter, order, after, limit);
 }
 
-/** Reads the same page as texts, each of them what `eventJson` makes of the event. */
+/** Reads the same page as texts, each equal to `eventJson` of the event. */
 export async function readEventTexts(
   database: Queryable,
   filter: EventFilter,
@@ -45,13 +45,13 @@ export async function readEventTexts(
   return rows[0]?.texts?.split(recordSeparator) ?? [];
 }
 
-/** No JSON has this character, so it tells where an event ends. */
+/** JSON cannot contain this character, so it can separate events. */
 const recordSeparator = '\x1e';
 
 /**
- * Lets PostgreSQL write the JSON of a whole page and return it as one value. A row of ten columns costs the server process
- * 10 µs to take apart and to put together again; like this it is 3 µs, and some 6 µs more in the database. Of those there
- * can be many, while the server process has one thread.
+ * Lets PostgreSQL build the JSON of a whole page and return it as one value. Parsing and printing a row of ten
+ * columns takes the server process 10 µs. This way it takes 3 µs, and about 6 µs more in the database, which has many
+ * processes, while the server process has one thread.
  */
 export function eventTextStatement(
   filter: EventFilter,
@@ -71,7 +71,7 @@ export function eventTextStatement(
   return { ...page, name: `${page.name} as text`, text };
 }
 
-/** One event of this organization (and workspace, where one is named), if it is still readable. */
+/** Reads one event of this organization (and workspace, if given) within its retention. */
 export async function readEvent(
   database: Queryable,
   key: {
@@ -101,8 +101,8 @@ export async function readEvent(
 }
 
 /**
- * Returns the time before which an organization's events are settled: no transaction can add another there. Null: the
- * earliest of all organizations.
+ * Returns the horizon of an organization: no transaction can add an event before it. With null, returns the earliest
+ * horizon of all organizations.
  */
 export async function readHorizonMs(database: Queryable, organizationId: string | null): Promise<number> {
   const { rows } = await database.query<{ horizon: Date }>({
@@ -113,7 +113,7 @@ export async function readHorizonMs(database: Queryable, organizationId: string 
   return rows[0]!.horizon.getTime();
 }
 
-/** Forgets producers' idempotency keys that are older than `before`. */
+/** Deletes producers' idempotency keys that are older than `before`. */
 export async function deleteEventKeys(database: Queryable, before: Date): Promise<number> {
   const { rowCount } = await database.query({
     text: 'delete from posthorn.event_keys where created_at < $1',

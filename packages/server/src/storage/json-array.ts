@@ -1,13 +1,12 @@
 const jsonOid = 114;
 
 /**
- * JSON texts as an array in PostgreSQL's binary form, which takes them as they are. As text, every quote in
- * them would have to be escaped.
+ * Encodes JSON texts as an array in PostgreSQL's binary form. In the text form, every quote would have to be escaped.
  */
 export function jsonArray(texts: readonly string[]): Buffer {
   const joined = Buffer.from(texts.join(''));
   const buffer = Buffer.allocUnsafe(20 + 4 * texts.length + joined.length);
-  // One dimension, no nulls, of this type, so many elements, counted from one.
+  // The header: dimensions, has nulls, element type, number of elements, lower bound.
   let at = 0;
   for (const number of [1, 0, jsonOid, texts.length, 1]) at = buffer.writeInt32BE(number, at);
   const isAscii = joined.length === texts.reduce((length, text) => length + text.length, 0);

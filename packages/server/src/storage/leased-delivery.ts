@@ -1,18 +1,18 @@
 import type { Reference } from '../domain/event.js';
 
 /**
- * Deliveries that share one row until each of them is settled and has its own: a node's hand-off from one recording, or
- * a part of the backlog that it claimed.
+ * Deliveries that share one row until each of them is settled and gets its own: a hand-off, or a claimed part of the
+ * backlog.
  */
 export interface OpenGroup {
   head: string;
-  /** Where it is in the backlog; undefined for a hand-off. */
+  /** Its key in the backlog; undefined for a hand-off. */
   part: { organization_id: string; webhook_id: string; created_at: Date; first: number } | undefined;
-  /** How many are not settled yet. */
+  /** How many deliveries are not settled yet. */
   open: number;
 }
 
-/** A delivery in a node's memory, with everything it takes to attempt it. */
+/** A delivery in a node's memory, with everything needed to attempt it. */
 export interface LeasedDelivery {
   organization_id: string;
   webhook_id: string;

@@ -3,8 +3,8 @@ import { lifecycles } from '../domain/lifecycles.js';
 import type { Queryable } from './database.js';
 
 /**
- * Adds the moves that the database does not have yet. None is taken away: while nodes are upgraded one by one,
- * those of another version must keep theirs. Taking one away, or changing where it leads, is a migration.
+ * Adds the moves that the database does not have yet. It removes none: during a rolling upgrade, nodes of another
+ * version still need theirs. To remove or change a move, write a migration.
  */
 export async function addLifecycleMoves(client: Queryable): Promise<void> {
   const moves = Object.values(lifecycles).flatMap((lifecycle) =>

@@ -5,7 +5,7 @@ import type { Database, Queryable } from './database.js';
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
 
-/** The database cannot be used by this version of the program. Nothing in it was changed. */
+/** Reports that this version cannot use the database. The database was not changed. */
 export class IncompatibleDatabase extends Error {
   override name = 'IncompatibleDatabase';
 }
@@ -32,14 +32,14 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     refuseNewer(applied, revision);
     const pending = (await readSchema()).filter(isPending(applied));
     if (pending.length > 0) await apply(client, pending, revision);
-    // Loaded here: the tables behind it take longer to load than most commands take to run.
+    // Imported here because the tables it imports take longer to load than most commands take to run.
     const { addLifecycleMoves } = await import('./lifecycle-moves.js');
     await addLifecycleMoves(client);
     return pending.map(({ name }) => name);
   }, true);
 }
 
-/** A function is applied again when its text changes; anything else is applied once. */
+/** A function is applied again when its text changes. Other files are applied once. */
 function isPending(applied: Applied): (file: SchemaFile) => boolean {
   return ({ name, checksum }) =>
     !applied.checksums.has(name) ||
@@ -49,7 +49,7 @@ function isPending(applied: Applied): (file: SchemaFile) => boolean {
 async function apply(client: Queryable, pending: readonly SchemaFile[], revision: number): Promise<void> {
   await client.query({
     text: `
-  -- Functions may be created before those they call.
+  -- A function may be created before the functions that it calls.
   set local check_function_bodies = off;
   create schema if not exists posthorn;
   create table if not exists posthorn.schema_files (
@@ -70,13 +70,13 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
   }
 }
 
-/** Returns whether the database has this version's schema, or a newer one that this version's nodes can go on with. */
+/** Returns whether the database has this version's schema, or a newer one that this version can still use. */
 export async function isMigrated(database: Database): Promise<boolean> {
   const applied = await readApplied(database);
   return applied.revision >= (await readRevision());
 }
 
-/** Returns the files in the order in which an empty database gets them. */
+/** Returns the files in the order in which they are applied to an empty database. */
 async function readSchema(): Promise<readonly SchemaFile[]> {
   const files: SchemaFile[] = [];
   for (const folder of ['baseline', 'migrations', 'functions']) {
@@ -90,7 +90,7 @@ async function readSchema(): Promise<readonly SchemaFile[]> {
   return files;
 }
 
-/** Grows with every change of the schema that is released. */
+/** Returns the revision, which increases with every released schema change. */
 async function readRevision(): Promise<number> {
   return Number(await readFile(new URL('revision', directory), 'utf8'));
 }
@@ -139,7 +139,7 @@ function refuseNewer(applied: Applied, revision: number): void {
   }
 }
 
-/** Reads the catalogue itself: `to_regclass` may remember what it said before this waited for the lock. */
+/** Queries the system catalogue, because `to_regclass` may return a result cached before the lock was granted. */
 async function hasTable(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query<{ present: boolean }>({
     text: `

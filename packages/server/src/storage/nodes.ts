@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Registers a process that attempts deliveries, alive for `leaseMs`, and returns its id. */
+/** Registers a node that is alive for `leaseMs` and returns its id. */
 export async function registerNode(database: Queryable, leaseMs: number): Promise<number> {
   const { rows } = await database.query<{ id: number }>({
     text: `
@@ -12,7 +12,7 @@ export async function registerNode(database: Queryable, leaseMs: number): Promis
   return rows[0]!.id;
 }
 
-/** Extends a node's life by `leaseMs`. Returns false if it was already taken for dead. */
+/** Extends a node's life by `leaseMs`. Returns false if the node already counts as dead. */
 export async function renewNode(database: Queryable, id: number, leaseMs: number): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'renew node',
@@ -25,7 +25,7 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/** Releases what dead nodes hold, about `atMost` deliveries at a time. Returns how many. */
+/** Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many. */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
     name: 'release leases',
@@ -35,7 +35,7 @@ export async function releaseLeases(database: Queryable, atMost: number): Promis
   return rows[0]!.released;
 }
 
-/** Ends nodes at once: the next release takes what they still hold. */
+/** Marks nodes as dead. The next release takes their deliveries. */
 export async function retireNodes(database: Queryable, ids: readonly number[] | 'all'): Promise<void> {
   await database.query({
     text: `

@@ -4,7 +4,7 @@ import type { DatabaseTarget } from './database.js';
 const againMs = 1_000;
 const connectMsMax = 2_000;
 
-/** Listens for notifications on a connection of its own; where that is not possible it just stays silent. */
+/** Listens for notifications on its own connection. If it cannot connect, there are just no notifications. */
 export class NotificationListener {
   readonly #target: DatabaseTarget;
   readonly #channel: string;
@@ -34,7 +34,7 @@ export class NotificationListener {
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
-      // What was announced while nobody listened.
+      // Something may have been announced before we listened.
       this.#onNotification('');
     } catch {
       await client.end().catch(() => undefined);

@@ -1,14 +1,14 @@
 import type { Order, Position } from '../domain/page.js';
 
-/** A table whose rows are read in pages, in the order of (`created_at`, `id`), for one organization. */
+/** A table whose rows are read in pages for one organization, in the order of (`created_at`, `id`). */
 export interface PagedTable<Column extends string> {
   name: string;
   columns: string;
-  /** What a page can be narrowed to, each with an index of its own. */
+  /** Columns to filter by. Each has its own index. */
   equalities: readonly Column[];
 }
 
-/** What a page is narrowed to. Times are inclusive. */
+/** The filters of a page. Times are inclusive. */
 export type PageFilter<Column extends string> = {
   organization_id: string;
   fromMs: number;
@@ -18,13 +18,13 @@ export type PageFilter<Column extends string> = {
 export interface Page<Row> {
   rows: readonly Row[];
   hasMore: boolean;
-  /** Where to go on; undefined only on an empty descending page. */
+  /** Where the next page starts; undefined only on an empty descending page. */
   next: Position | undefined;
 }
 
 /**
- * One page, strictly behind `after`. Only the given filters appear in the statement: with `$1 is null or …`
- * the planner could not pick the filter's index.
+ * Returns the statement for one page, after `after`. It contains only the given filters: with `$1 is null or …` the
+ * planner could not choose the index of a filter.
  */
 export function pageStatement<Column extends string>(
   table: PagedTable<Column>,
@@ -41,12 +41,12 @@ export function pageStatement<Column extends string>(
   if (after) {
     const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
     const beyond = order === 'asc' ? '>' : '<';
-    // The plain bound on created_at repeats the row comparison in a form that prunes partitions.
+    // The bound on created_at repeats the row comparison in a form that lets PostgreSQL prune partitions.
     conditions.push(`and created_at ${beyond}= ${at} and (created_at, id) ${beyond} (${at}, ${id})`);
   }
-  // A limit that the planner does not know: with the number it sorts a bitmap of all matches wherever it
-  // takes them for few, which after a bulk load is wrong by a factor of thousands. Without it, it counts
-  // on a tenth of them and walks the index of the filter in order.
+  // The subquery hides the limit from the planner. If the planner knew it, it would sort a bitmap of all matches when
+  // it expects few, and after a bulk load its estimate is wrong by a factor of thousands. Without it, it assumes a
+  // tenth of the rows and reads the filter's index in order.
   const text = `
   select ${table.columns}
     from posthorn.${table.name}
@@ -54,13 +54,13 @@ export function pageStatement<Column extends string>(
          ${conditions.join('\n         ')}
    order by created_at ${order}, id ${order}
    limit (select $3::int)`;
-  // PostgreSQL keeps 63 characters of a name; cut off, two statements could have the same.
+  // PostgreSQL truncates names to 63 characters, which could give two statements the same name.
   const filters = given.map((column) => table.equalities.indexOf(column)).join('');
   const range = `${filter.toMs === undefined ? '' : ' to'}${after ? ' after' : ''}`;
   return { name: `${table.name} ${order} ${filters}${range}`, text, values };
 }
 
-/** Returns the page of rows that were read one further than `limit`, to see whether there is more. */
+/** Returns the page for rows that were read with `limit` + 1, to find out whether there are more. */
 export function pageOf<Row extends { created_at: Date; id: string }>(
   rows: readonly Row[],
   limit: number,
@@ -68,7 +68,7 @@ export function pageOf<Row extends { created_at: Date; id: string }>(
   return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit);
 }
 
-/** The same for rows of any form. */
+/** Like `pageOf`, for rows without `created_at` and `id`. */
 export function pageBy<Row>(
   positionOf: (row: Row) => Position,
   rows: readonly Row[],

@@ -15,25 +15,25 @@ export interface Matched {
   webhook_id: string;
   /** The revision of the webhook that the recording saw. */
   revision: number;
-  /** Whether the node had no room for some of them: they wait in the backlog. */
+  /** Whether some of them wait in the backlog because the node had no room. */
   is_left: boolean;
 }
 
 export interface RecordedBatch {
   /** One for each event, in order. */
   events: readonly RecordedEvent[];
-  /** Deliveries that were handed to the node of the room. */
+  /** Deliveries that were handed to the node. */
   leased: readonly LeasedDelivery[];
   room: Room;
-  /** The webhooks that were matched, if there is a node. */
+  /** The webhooks that matched, if there is a node. */
   matched: readonly Matched[];
-  /** When the statement was sent, by `performance.now()`: what it saw is no older. */
+  /** When the statement was sent, by `performance.now()`. What it read is at least as recent. */
   askedAtMs: number;
   /** The organizations of the events. */
   organizations: ReadonlySet<string>;
 }
 
-/** Events to record, and the text of each one's payload, which is stored as it is. */
+/** Events to record. The text of each payload is stored unchanged. */
 export interface NewBatch {
   events: readonly (NewEvent & { undelivered?: boolean })[];
   payloads: readonly string[];
@@ -43,19 +43,19 @@ export function batchOf(events: NewBatch['events']): NewBatch {
   return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
 }
 
-/** Returns whether one of the events has an idempotency key. */
+/** Returns whether any of the events has an idempotency key. */
 export function isKeyed({ events }: NewBatch): boolean {
   return events.some((event) => event.idempotency_key !== undefined);
 }
 
-/** How the identifiers begin, and the number before the first event's. */
+/** The start of the identifiers, and the number before that of the first event. */
 interface HeadRow {
   id: string;
   created_at: Date;
   zero: number | string;
 }
 
-/** An event that was recorded before under the same idempotency key. */
+/** An event that was already recorded with the same idempotency key. */
 interface KnownRow {
   ordinal: number | string;
   id: string;
@@ -65,9 +65,9 @@ interface KnownRow {
 
 /** One webhook's deliveries. */
 interface ShareRow extends Matched {
-  /** The n-th event's delivery has the number `zero` + n. */
+  /** The delivery of the n-th event has the number `zero` + n. */
   zero: number;
-  /** The events, counted from one, whose deliveries were handed to the node; null if none was. */
+  /** The events, counted from one, whose deliveries were handed to the node; null if there are none. */
   ordinals: number[] | null;
 }
 
@@ -159,8 +159,8 @@ function handOver(
 }
 
 /**
- * A payload is a slice of its request's text and would keep all of it in memory while a delivery waits. So each event has
- * one copy, which all its deliveries share.
+ * Copies payloads. A payload is a slice of the request text and would keep all of it in memory while a delivery
+ * waits. Each event has one copy, which its deliveries share.
  */
 class PayloadTexts {
   readonly #parts: readonly string[];
@@ -178,14 +178,14 @@ class PayloadTexts {
 
 const lowDigits = 2 ** 20;
 
-/** Appends the number as ten hexadecimal digits, as the database does. In two halves, which V8 prints faster. */
+/** Appends the number as ten hexadecimal digits, like the database does. V8 prints two halves faster. */
 function numbered(start: string, number: number): string {
   const low = number % lowDigits;
   const high = (number - low) / lowDigits;
   return start + high.toString(16).toUpperCase() + (lowDigits + low).toString(16).slice(1).toUpperCase();
 }
 
-/** A `pg` client with a transaction open on it. */
+/** A `pg` client with an open transaction. */
 export interface TransactionClient {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
 }

@@ -24,8 +24,8 @@ export interface NewReplay {
 const columns = 'organization_id, webhook_id, id, status, total, done, created_at';
 
 /**
- * Which events `e` a replay `r` sends to the webhook `w`: what it would get if they were recorded now, as
- * far as the replay was asked for them. Those that went to nobody then go to nobody now.
+ * Matches the events `e` that a replay `r` sends to the webhook `w`: those that `w` would get if they were recorded
+ * now, within the replay's filters. Events that were recorded without deliveries stay without them.
  */
 const wanted = `
        (w.workspace_id is null or w.workspace_id = e.workspace_id)
@@ -34,7 +34,7 @@ const wanted = `
    and not (e.type like 'webhook.%' and e.subject_id = w.id)
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
    and (not r.only_failed or coalesce((
-         -- Between attempts it counts as failed, as in the list; before the first nobody knows yet.
+         -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
          select d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0)
            from (select status, attempts, created_at, id
                    from posthorn.deliveries
@@ -44,24 +44,24 @@ const wanted = `
                  select status, attempts, created_at, id
                    from posthorn.deliveries
                   where organization_id = e.organization_id and event_id = e.id
-                    -- Said in a way no index can serve: the way in is the event, not all of the webhook since.
+                    -- Written so that no index applies: go through the event, not through all deliveries of the webhook.
                     and coalesce(webhook_id, '') = w.id
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1),
-         -- Without a row it was never delivered, unless its first attempt is still to come.
+         -- Without a row it was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
 
-/** At once, of one webhook. */
+/** Per webhook. */
 export const runningMax = 10;
-/** What a request can wait for, half a second or so. Deliveries are looked up in up to 90 partitions. */
+/** How many events a creation counts, in about half a second. A lookup of deliveries reads up to 90 partitions. */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;
 
 /**
- * Creates the job and counts what it will send, as far as that is quickly done. Undefined where the webhook
- * has as many of them running as it may.
+ * Creates a replay and counts the events that it will send, up to a limit. Returns undefined if the webhook already
+ * has the maximum number of running replays.
  */
 export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay | undefined> {
   const { rows } = await client.query<Replay>({
@@ -120,8 +120,8 @@ export interface ReplayKey {
 }
 
 /**
- * Whose turn it is; it goes to the end of the line at once, whatever comes of its step. Undefined where none
- * runs or others are at it.
+ * Returns the replay whose turn it is, and moves it to the end of the queue at once. Returns undefined if none is
+ * running or other nodes are working on all of them.
  */
 export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {
   const { rows } = await database.query<ReplayKey>({
@@ -141,8 +141,8 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
 }
 
 /**
- * Takes a running replay a page of events further, in the transaction of `client`; undefined where another
- * is at it. A crash repeats nothing: position and deliveries are written together.
+ * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if another node
+ * is working on it. Position and deliveries commit together, so a crash repeats nothing.
  */
 export async function advanceReplay(
   client: Queryable,
@@ -205,7 +205,7 @@ export async function advanceReplay(
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
-         -- What changed since the count, or was not counted, shows in the end.
+         -- At the end, correct the count for events that changed or were not counted.
          total = case when s.seen < $4 then u.done + s.queued else greatest(u.total, u.done + s.queued) end
     from standing s
    where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3

@@ -7,7 +7,7 @@ export interface RequestKey {
   key: string;
 }
 
-/** An earlier request with the same key: what it was, and what it was answered, if it was yet. */
+/** An earlier request with the same key, and its response if there is one yet. */
 export interface EarlierRequest {
   fingerprint: Buffer;
   created_at: Date;
@@ -16,7 +16,7 @@ export interface EarlierRequest {
   location: string | null;
 }
 
-/** Takes a key for a request; answers the earlier request where the key was taken within 24 h. */
+/** Takes a key for a request. Returns the earlier request if the key was taken within 24 h. */
 export async function takeRequestKey(
   database: Queryable,
   key: RequestKey,
@@ -44,14 +44,14 @@ export async function takeRequestKey(
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
     values: [organization_id, token_id, route, text],
   });
-  // Released between the two statements: the first has just failed, and whoever asks again takes the key.
+  // The key was released between the two statements: the earlier request just failed, and a retry gets the key.
   return rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null };
 }
 
-export async function keepAnswer(
+export async function storeResponse(
   database: Queryable,
   key: RequestKey,
-  answer: { status: number; body: string; location: string | null },
+  response: { status: number; body: string; location: string | null },
 ): Promise<void> {
   await database.query({
     text: `
@@ -63,14 +63,14 @@ export async function keepAnswer(
       key.token_id,
       key.route,
       key.key,
-      answer.status,
-      answer.body,
-      answer.location,
+      response.status,
+      response.body,
+      response.location,
     ],
   });
 }
 
-/** Frees a key whose request did not succeed, so that it can be repeated. */
+/** Releases a key whose request did not succeed, so that the request can be retried. */
 export async function releaseRequestKey(database: Queryable, key: RequestKey): Promise<void> {
   await database.query({
     text: `

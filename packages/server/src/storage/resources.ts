@@ -15,17 +15,17 @@ export interface ResourceMove {
   move: string;
   /** Attributes to set. */
   changes: Readonly<Record<string, unknown>>;
-  /** An attribute to count up by one. */
+  /** An attribute to increment. */
   counter: string | undefined;
 }
 
-/** A resource that was moved; without `after` where its status does not allow it. */
+/** A moved resource. `after` is missing if its status does not allow the move. */
 export interface MovedResource {
   before: StoredResource;
   after?: StoredResource;
 }
 
-// JSON comes as text and is read here: a client of somebody else's may have parsers of its own for each type.
+// JSON is returned as text and parsed here, because a caller's client may have its own type parsers.
 
 export async function createResource(client: Queryable, resource: NewResource): Promise<StoredResource> {
   const { kind, prefix, organization_id, workspace_id, attributes } = resource;
@@ -37,7 +37,7 @@ export async function createResource(client: Queryable, resource: NewResource): 
   return JSON.parse(rows[0]!.created);
 }
 
-/** Moves a resource and holds it until the transaction of `client` ends; undefined where there is none. */
+/** Moves a resource and locks it until the transaction of `client` ends. Returns undefined if it does not exist. */
 export async function moveResource(
   client: Queryable,
   { kind, id, move, changes, counter }: ResourceMove,

@@ -1,8 +1,8 @@
-/** How many deliveries a node has room for. It tells the database the same way when it records and when it claims. */
+/** How many deliveries a node has room for, as recordings and claims send it to the database. */
 export interface Room {
-  /** Null: nothing can be leased to this process. */
+  /** Null if nothing can be leased to this process. */
   node: number | null;
-  /** The webhooks for which it differs from `each`. */
+  /** Webhooks whose room differs from `each`. */
   webhooks: ReadonlyMap<string, number>;
   /** For every other webhook. */
   each: number;
@@ -12,7 +12,7 @@ export interface Room {
 
 export const noRoom: Room = { node: null, webhooks: new Map(), each: 0, total: 0 };
 
-/** The room as the first arguments of the functions that lease. */
+/** Returns the room as the first arguments of the functions that lease deliveries. */
 export function roomValues({ node, webhooks, each, total }: Room): unknown[] {
   if (webhooks.size === 0) return [node, null, null, each, total];
   return [node, [...webhooks.keys()], [...webhooks.values()], each, total];

@@ -75,7 +75,7 @@ export interface FailingWebhook extends WebhookKey {
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Webhooks that have only failed for so long, or longer, are returned. */
+  /** Returns webhooks that have had only failures for at least this long. */
   failingSinceMs: number;
 }
 
@@ -85,8 +85,8 @@ export interface Settled {
 }
 
 /**
- * Writes outcomes and health reports in one statement, while the node is not taken for dead. Ends the hand-offs and the
- * parts of the backlog of which these are the last deliveries.
+ * Writes outcomes and health reports in one statement, unless the node counts as dead. Ends the hand-offs and parts
+ * of the backlog that have no other open deliveries.
  */
 export async function settle(
   database: Queryable,
@@ -115,7 +115,7 @@ export async function settle(
       column(({ delivery }) => delivery.delivery_id),
       column(({ delivery }) => (delivery.group ? delivery.event_id : null)),
       column(({ delivery }) => (delivery.group ? delivery.type : null)),
-      // The size counts when it is claimed again.
+      // A later claim limits the total size of payloads.
       column(({ status, delivery }) => (status === 'pending' ? bytesOf(delivery.payload) : null)),
       column(({ delivery }) => (delivery.group ? null : 'true')),
       column((one) => one.status),
@@ -149,7 +149,7 @@ export async function settle(
   };
 }
 
-/** Returns the groups of which these are the last deliveries. */
+/** Returns the groups whose last open deliveries these are. */
 function finishedBy(settlements: readonly Settlement[]): readonly OpenGroup[] {
   const counts = new Map<OpenGroup, number>();
   for (const { delivery } of settlements) {
@@ -158,7 +158,7 @@ function finishedBy(settlements: readonly Settlement[]): readonly OpenGroup[] {
   return [...counts].filter(([{ open }, count]) => open === count).map(([group]) => group);
 }
 
-/** Counts deliveries as settled. Call it once they are written for good. */
+/** Counts deliveries as settled. Call it after the commit. */
 export function countSettled(settlements: readonly Settlement[]): void {
   for (const { delivery } of settlements) if (delivery.group) delivery.group.open -= 1;
 }

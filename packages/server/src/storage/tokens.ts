@@ -43,7 +43,7 @@ export async function findToken(database: Queryable, hash: Buffer): Promise<Toke
   return row && sameHash(row.hash, hash) ? tokenOf(row) : undefined;
 }
 
-/** Newest first; of one organization where it is named. */
+/** Lists tokens, newest first, optionally of one organization. */
 export async function listTokens(
   database: Queryable,
   organizationId: string | undefined,

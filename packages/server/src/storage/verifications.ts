@@ -6,9 +6,9 @@ import type { Room } from './room.js';
 import { changeWebhook, clearFailures, readWebhook, type WebhookChange } from './webhooks.js';
 
 /**
- * Writes the result of a verification, with the changes that depend on it, and records a failure as an event in the same
- * transaction. Returns undefined if the webhook was deleted or changed in the meantime. `automatic`: the service made it
- * itself and has already scheduled the next one.
+ * Writes the result of a verification and the changes that depend on it, and records a failure as an event, in one
+ * transaction. Returns undefined if the webhook was deleted or changed in the meantime. `automatic` means that the
+ * service started the verification and has already scheduled the next one.
  */
 export async function settleVerification(
   client: Queryable,

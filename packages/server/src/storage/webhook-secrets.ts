@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** A webhook's secrets as they are stored: encrypted. */
+/** A webhook's encrypted secrets, as they are stored. */
 export interface SealedSecrets {
   organization_id: string;
   id: string;
@@ -30,7 +30,7 @@ export async function readSecretsWithout(
   return rows;
 }
 
-/** Replaces what is stored, unless somebody changed it since it was read; says whether it did. */
+/** Replaces the secrets unless they changed after they were read. Returns whether it replaced them. */
 export async function replaceSecrets(
   database: Queryable,
   before: SealedSecrets,

@@ -17,7 +17,7 @@ export interface WebhookKey {
   id: string;
 }
 
-/** For a token that is bound to a workspace: only where the webhook belongs to it. */
+/** A webhook key, limited to one workspace if the token is. */
 export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
@@ -39,8 +39,8 @@ export type NewWebhook = Pick<
 >;
 
 /**
- * Adds a webhook, unverified; false where the organization has as many as it may. Its first automatic
- * verification is set already, for the case that this process dies before it has verified it.
+ * Adds an unverified webhook. Returns false if the organization has the maximum number. The first automatic
+ * verification is already scheduled, in case this process dies before it has verified the webhook.
  */
 export async function createWebhook(
   client: Queryable,
@@ -98,10 +98,10 @@ export async function readWebhook(
   return rows[0];
 }
 
-/** A webhook without its health, which a node that sends to it does not need. */
+/** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by id, each of the organization it is mapped to. */
+/** Reads webhooks by id, each in its organization. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
@@ -117,7 +117,7 @@ export async function readWebhooks(
   return rows;
 }
 
-/** Newest first, strictly behind `after`. */
+/** Lists webhooks, newest first, after `after`. */
 export async function listWebhooks(
   database: Queryable,
   filter: { organization_id: string; workspace_id: string | undefined },
@@ -177,7 +177,7 @@ const changeable = [
   'verification_failure',
 ] as const satisfies readonly (keyof WebhookChange)[];
 
-/** Changes the given fields; answers the webhook as it is then. */
+/** Changes the given fields and returns the changed webhook. */
 export async function changeWebhook(
   client: Queryable,
   key: WebhookKey,
@@ -210,8 +210,8 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
 }
 
 /**
- * Takes webhooks whose next automatic verification is due and sets the one after it, so that a node which
- * dies over one of them only delays it.
+ * Takes webhooks whose automatic verification is due, and schedules the next one, so that a node that dies only
+ * delays it.
  */
 export async function takeDueVerifications(
   database: Queryable,
@@ -236,7 +236,7 @@ export async function takeDueVerifications(
   return rows;
 }
 
-/** Counts a test event against the webhook's minute; false where it is one too many. */
+/** Counts a test event. Returns false if the webhook has reached its limit per minute. */
 export async function countTest(
   database: Queryable,
   key: WebhookKey,
@@ -255,7 +255,7 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** Forgets the failures of a webhook that was verified: from now on they count from zero. */
+/** Clears the failures of a webhook that was verified, so that they count from zero again. */
 export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
   await client.query({
     text: `
@@ -278,12 +278,15 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
   });
 }
 
-/** What ends in the transaction that disables a webhook: usually all that waits for it, never too much to wait for. */
+/**
+ * How many deliveries end in the transaction that disables a webhook: usually all of them, and never too many to wait
+ * for.
+ */
 const endWithDisabling = 200;
 
 /**
- * Disables a webhook unless it is disabled already, and ends what waits for it. Returns whom the event is about, or
- * undefined if nothing was done.
+ * Disables a webhook unless it is already disabled, and ends its waiting deliveries. Returns the webhook for the
+ * event, or undefined if nothing changed.
  */
 export async function disableWebhook(
   client: Queryable,

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that ours has. */
+/** The parts of an OpenAPI 3.1 document that ours uses. */
 export interface ApiDocument {
   info: { title: string; version: string; description: string };
   tags: Tag[];
@@ -11,7 +11,7 @@ export interface Tag {
   description: string;
 }
 
-/** Tags that stand under one heading. */
+/** Tags under one heading. */
 export interface TagGroup {
   name: string;
   tags: readonly Tag[];
@@ -29,7 +29,7 @@ export interface Operation {
 
 export type Content = Record<string, { schema?: Schema | { $ref: string }; example?: unknown }>;
 
-/** What our schemas use of JSON Schema. */
+/** The parts of JSON Schema that our schemas use. */
 export interface Schema {
   description?: string;
   type?: string;
@@ -46,12 +46,12 @@ export interface Schema {
   minimum?: number;
 }
 
-/** Returns the scopes that an operation requires of its token. */
+/** Returns the scopes that an operation requires. */
 export function scopesOf(operation: Operation): readonly string[] {
   return (operation.security ?? []).flatMap((requirement) => Object.values(requirement).flat());
 }
 
-/** Returns whether an operation needs no token. One without `security` of its own needs the document's. */
+/** Returns whether an operation needs no token. Without its own `security`, that of the document applies. */
 export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
 }

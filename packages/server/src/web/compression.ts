@@ -5,17 +5,17 @@ import { markEncoding } from './etag.js';
 
 const thresholdBytes = 1024;
 /**
- * What is compressed in one go. Through a stream a page of 25 events takes twice as long; a body of this size holds
- * up the event loop for half a millisecond.
+ * Bodies up to this size are compressed synchronously. A stream takes twice as long for a page of 25 events; this
+ * blocks the event loop for half a millisecond.
  */
 const atOnceBytesMax = 128 * 1024;
-/** These halve the time of the usual 4 and 6; what they make of JSON is 12 % larger at most. */
+/** These take half the time of the usual 4 and 6, and JSON becomes at most 12 % larger. */
 const brotliQuality = 2;
 const gzipLevel = 3;
 
 /**
- * Compresses responses over 1 KiB for whoever asks. An encoded form is tagged as such, and HEAD goes the same way as GET:
- * Fastify would drop its body, and with it the encoding's headers, before.
+ * Compresses responses over 1 KiB if the client accepts it. The ETag names the encoding. HEAD is handled like GET,
+ * because Fastify would otherwise drop the body, and with it the headers of the encoding.
  */
 export async function installCompression(app: FastifyInstance): Promise<void> {
   await app.register(compress, {

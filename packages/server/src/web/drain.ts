@@ -4,9 +4,9 @@ import { Problem } from '../domain/problem.js';
 const drainMsMax = 6_000;
 
 /**
- * Once closing has begun, requests under way finish and new ones are refused. Connections that fall idle
- * are closed at once, for Node only looks when closing begins and would wait for the others' keep-alive to
- * end; whoever never finishes sending is cut off.
+ * After closing begins, requests under way finish and new ones are refused. Connections are closed as soon as they
+ * are idle: Node checks only once and would wait for the keep-alive of the others. Requests that never finish are cut
+ * off.
  */
 export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuseWhileStopping: () => void } {
   let begun = false;

@@ -2,7 +2,7 @@ import { type ProblemCode, problems } from '../domain/problem.js';
 import type { Tag } from './api-document.js';
 import { table } from './markdown.js';
 
-/** Returns the guide to a listener's errors: their form, and the codes it can return. */
+/** Returns the guide to a listener's errors: their format, and the codes it can return. */
 export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
   const rows = Object.entries(problems)
     .filter(([code]) => codes.has(code as ProblemCode))

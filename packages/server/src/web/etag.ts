@@ -5,14 +5,14 @@ export function etagOf(body: string | Buffer): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 }
 
-/** If-None-Match compares weakly, and any encoding of what we have is as good as another. */
+/** Returns whether If-None-Match has the tag, compared weakly and in any encoding. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   return findMatch(header, etag) !== undefined;
 }
 
 /**
- * An `onSend` hook. Bytes that differ must not share a strong tag, so a compressed answer's tag names its
- * encoding; a 304 carries the tag of the form that the client has, and no length: it would be the body's.
+ * Adjusts tags in an `onSend` hook. Different bytes must not share a strong tag, so the tag of a compressed response
+ * names its encoding. A 304 has the tag that the client sent, and no length, which would be that of the body.
  */
 export function markEncoding(
   request: FastifyRequest,
@@ -32,7 +32,7 @@ export function markEncoding(
   done(null, payload);
 }
 
-/** The first tag of the header that stands for `etag`, as a strong one. */
+/** Returns the first tag in the header that matches `etag`, as a strong tag. */
 function findMatch(header: string | undefined, etag: string): string | undefined {
   for (const given of (header ?? '').split(',').map((tag) => tag.trim())) {
     if (given === '*') return etag;

@@ -5,7 +5,7 @@ import { Problem } from '../domain/problem.js';
 const status = (value: string) =>
   Type.Object({ status: Type.Literal(value, { description: 'The check passed.' }) });
 
-/** Adds `/healthz` (the process runs) and `/readyz` (it can do its work). Neither needs a token. */
+/** Adds `/healthz` (the process is running) and `/readyz` (it can work). Neither needs a token. */
 export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolean>): void {
   app.get(
     '/healthz',
@@ -29,14 +29,14 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
         operationId: 'readiness',
         tags: ['Monitoring'],
         summary: 'Check that the service is ready',
-        description: 'Returns 503 while the database is out of reach or not migrated.',
+        description: 'Returns 503 while the database is unreachable or not migrated.',
         security: [],
         response: { 200: status('ready') },
       },
     },
     async () => {
       if (await isReady()) return { status: 'ready' };
-      throw new Problem('unavailable', 'Not ready: the database is out of reach or not migrated yet.', {
+      throw new Problem('unavailable', 'Not ready: the database is unreachable or not migrated yet.', {
         headers: { 'Retry-After': '1' },
       });
     },

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** Remembers which methods each path has, to tell a wrong method (405) from a wrong path (404). */
+/** Knows the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
 export function knownRoutes(app: FastifyInstance): {
   missing: (method: string, url: string) => Problem;
 } {
@@ -12,8 +12,8 @@ export function knownRoutes(app: FastifyInstance): {
     methodsByPath.set(url, known);
   });
 
-  /** What the path could have ended with, where all of it but the end is that of a resource. */
-  function besides(path: string): string {
+  /** Returns the known paths below the resource if only the last segment of the path is wrong. */
+  function knownBelow(path: string): string {
     const known = [...methodsByPath.keys()];
     const before = path.slice(0, path.lastIndexOf('/'));
     const resource = known.find((url) => /\/:[^/]+$/.test(url) && patternOf(url).test(before));
@@ -33,7 +33,8 @@ export function knownRoutes(app: FastifyInstance): {
       for (const { pattern, methods } of methodsByPath.values()) {
         if (pattern.test(path)) for (const name of methods) allowed.add(name);
       }
-      if (allowed.size === 0) return new Problem('not_found', `Nothing exists at this path${besides(path)}.`);
+      if (allowed.size === 0)
+        return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.`);
       const allow = [...allowed].sort().join(', ');
       return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.`, {
         headers: { Allow: allow },
@@ -47,7 +48,7 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${escaped.replace(/\\\*$/, '.*')}$`);
 }
 
-/** The path as the router reads it: without an origin, without what follows it, decoded. */
+/** Returns the path as the router reads it: decoded, without origin, query and fragment. */
 function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '/';
   try {

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome, Verdict } from '../domain/delivery.js';
 
-/** Counts what this process does, for Prometheus. */
+/** Collects the metrics of this process for Prometheus. */
 export class Metrics {
   readonly registry = new Registry();
   readonly eventsRecorded = new Counter({
@@ -19,11 +19,11 @@ export class Metrics {
 
   readonly #attempts = new Counter({
     name: 'posthorn_delivery_attempts_total',
-    help: 'Delivery attempts by what followed from them',
+    help: 'Delivery attempts by verdict',
     labelNames: ['verdict'],
     registers: [this.registry],
   });
-  /** Looked up once: an attempt costs a fraction of what it costs by its label. */
+  /** Looked up once, because finding a counter by its label costs several times as much. */
   readonly #attemptsBy = {
     delivered: this.#attempts.labels('delivered'),
     retry: this.#attempts.labels('retry'),
@@ -39,7 +39,7 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    // A series that is missing until its first attempt breaks rates and alerts.
+    // Without a series until the first attempt, rates and alerts would not work.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
   }
 
@@ -62,7 +62,7 @@ export class Metrics {
     });
   }
 
-  /** Watches an age that the database knows. It is NaN while the database is out of reach. */
+  /** Adds a gauge for an age that is read from the database. It is NaN while the database is unreachable. */
   watchAge(name: string, help: string, readSeconds: () => Promise<number>): void {
     const gauge: Gauge = new Gauge({
       ...{ name, help, registers: [this.registry] },

@@ -19,11 +19,11 @@ import { schemaExample } from './schema-example.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Codes that this route can return beyond those that every route of its kind can. */
+    /** Codes that this route can return in addition to the usual ones. */
     refusals?: readonly ProblemCode[];
   }
   interface FastifyInstance {
-    /** Returns the OpenAPI document of this listener. Call it once all routes are known. */
+    /** Returns the OpenAPI document of this listener. Call it after all routes are added. */
     apiDocument: () => ApiDocument;
   }
 }
@@ -32,13 +32,13 @@ export interface DocumentInfo {
   title: string;
   version: string;
   description: string;
-  /** Tags without operations, whose descriptions are texts to read. One on errors is added. */
+  /** Tags without operations, whose descriptions are guides. A guide to errors is added. */
   guides: readonly Tag[];
   securityName: string;
   securityDescription: string;
   tagGroups: readonly TagGroup[];
   webhooks?: Record<string, unknown>;
-  /** The schema that every error response has. */
+  /** The schema of every error response. */
   problemSchema: object;
 }
 
@@ -54,7 +54,7 @@ const IdempotencyHeaders = Type.Object({
   ),
 });
 
-/** Makes the OpenAPI 3.1 document from the schemas that validate, and serves it at `/openapi.json`. */
+/** Builds the OpenAPI 3.1 document from the schemas that validate requests, and serves it at `/openapi.json`. */
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
   const { securityName } = info;
   const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
@@ -130,12 +130,12 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   const isIdempotent = has('Idempotency-Key');
   if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (operation.requestBody || isIdempotent) codes.push('invalid_body');
-  // A body that no operation asked for is checked too.
+  // An unexpected body is checked, too.
   if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;
 }
 
-/** Adds what no route has to repeat: examples, error responses, and the guide to errors. */
+/** Adds what all routes have in common: examples, error responses, and the guide to errors. */
 function completed(document: ApiDocument): ApiDocument {
   const allCodes = new Set<ProblemCode>(codesOfAnyPath);
   for (const path of Object.values(document.paths ?? {})) {

@@ -3,16 +3,16 @@ import { Problem, problems } from '../domain/problem.js';
 import { SecretNotOpened } from '../domain/secret-box.js';
 import { isUnreachable } from '../storage/database.js';
 
-/** PostgreSQL's code for a lock that took too long to get. */
+/** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
 
-/** Turns whatever was thrown behind a listener into the one form that all errors have. */
+/** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof Problem) return error;
   if (isUnreachable(error)) {
     return new Problem(
       'unavailable',
-      'The database is out of reach. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
+      'The database is unreachable. Try again shortly. A write may have succeeded: repeat it with the same idempotency key.',
       {
         headers: { 'Retry-After': '2' },
       },
@@ -28,7 +28,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof SecretNotOpened) {
     return new Problem(
       'unavailable',
-      "The webhook's secret was encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s.",
+      "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s and set the headers again.",
       { headers: { 'Retry-After': '60' } },
     );
   }

@@ -1,7 +1,7 @@
-/** A query string as it was sent: a name given twice keeps both values, so that it can be refused. */
+/** A query string as sent. A name that appears twice keeps both values, so that it can be refused. */
 export type RawQuery = Record<string, string | string[]>;
 
-/** Marks a name or value whose percent-encoding is not UTF-8. NUL cannot come out of a valid one here. */
+/** Marks a name or value whose percent-encoding is not UTF-8. No valid one contains NUL. */
 const undecodable = '\0undecodable';
 
 export function parseQueryString(text: string): RawQuery {
@@ -27,7 +27,7 @@ function decode(text: string): string {
   }
 }
 
-/** PostgreSQL's text has no NUL, so no stored value can ever equal one that has. */
+/** PostgreSQL's text cannot contain NUL, so a value with one matches nothing. */
 export function isReadable(text: string): boolean {
   return !text.includes('\0');
 }

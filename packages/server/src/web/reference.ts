@@ -9,7 +9,7 @@ const ownAssets = {
   'posthorn.svg': 'image/svg+xml',
 } as const;
 
-/** Scalar puts its styles into the page itself. Everything else it needs comes from this listener. */
+/** Scalar uses inline styles. Everything else it needs comes from this listener. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -22,8 +22,8 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 /**
- * Serves the API reference at `/docs`: Scalar, which reads `/openapi.json`. Its script comes from the package
- * for Fastify, which brings 15 packages with it; `@scalar/api-reference` has the same script and brings 270.
+ * Serves the API reference at `/docs`: Scalar, which reads `/openapi.json`. The script comes from the Fastify
+ * package, which has 15 dependencies; `@scalar/api-reference` contains the same script and has 270.
  */
 export function referenceRoutes(app: FastifyInstance): void {
   const scalar = new CompressedFile(

@@ -4,9 +4,9 @@ const depthMax = 8;
 const sampleTime = '2026-11-15T09:30:00.000Z';
 const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
 
-/** Returns a value that fits the schema: the schema's own example, or one made from its type. */
+/** Returns a value that fits the schema: its own example, or one made from its type. */
 export function schemaExample(schema: Schema, depth = 0): unknown {
-  // Null is an example too.
+  // Null can be an example, too.
   if (schema.examples?.[0] === null) return null;
   const known = schema.examples?.[0] ?? schema.const ?? schema.default ?? schema.enum?.[0];
   if (known !== undefined || depth > depthMax) return known;
@@ -25,7 +25,7 @@ export function schemaExample(schema: Schema, depth = 0): unknown {
     case 'object':
       return Object.fromEntries(
         Object.entries(schema.properties ?? {})
-          // What may be left out is left out, unless somebody thought of an example.
+          // Leave out optional fields that have no example.
           .filter(([name, property]) => schema.required?.includes(name) || property.examples)
           .map(([name, property]) => [name, schemaExample(property, depth + 1)]),
       );

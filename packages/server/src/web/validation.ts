@@ -6,13 +6,13 @@ import { faultsFromAjv } from '../domain/fault.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
-/** A check of a request's input beyond its schemas; it must bear values that the schemas refused. */
+/** Checks input beyond the schemas. It must cope with values that the schemas refused. */
 type InputCheck = (request: FastifyRequest) => readonly InputFault[];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     check?: InputCheck;
-    /** The handler checks the body itself; its schema only describes it. */
+    /** Whether the handler validates the body itself; its schema is only documentation. */
     bodyIsChecked?: boolean;
     /** The query string is for the page that this route serves. */
     queryIsIgnored?: boolean;
@@ -24,8 +24,8 @@ const queryFaultsMax = 100;
 const noQuery = Type.Object({}, { additionalProperties: false });
 
 /**
- * Fastify would stop at the first part of a request that is wrong. Here the query string, the body and a
- * route's own check are all looked at, and the answer lists every fault at once.
+ * Validates the query string, the body and the route's own check together and reports every fault. Fastify would stop
+ * at the first part that is wrong.
  */
 export function installValidation(app: FastifyInstance): void {
   const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
@@ -59,7 +59,7 @@ export function installValidation(app: FastifyInstance): void {
   app.addHook('preHandler', refuseFaults);
 }
 
-/** No id can have a NUL, and PostgreSQL would refuse to look for one. */
+/** Ids cannot contain NUL, and PostgreSQL would refuse a query with one. */
 function missingPath(request: FastifyRequest): Problem | undefined {
   const ids = Object.values(request.params as Record<string, string>);
   return ids.every(isReadable) ? undefined : new Problem('not_found', 'Nothing exists at this path.');
@@ -68,12 +68,12 @@ function missingPath(request: FastifyRequest): Problem | undefined {
 function bodyValidator(ajv: Ajv2020, schema: TSchema): (body: unknown) => readonly InputFault[] {
   const validate = ajv.compile(schema);
   return (body) => {
-    // A missing body is an empty one: what is required is then named field by field.
+    // A missing body counts as an empty object, so that each required field is reported.
     return validate(body ?? {}) ? [] : faultsFromAjv(validate.errors ?? [], body ?? {});
   };
 }
 
-/** Checks a query in place, and turns the digits of integer parameters into numbers there. */
+/** Validates a query and converts integer parameters to numbers in place. */
 function queryValidator(ajv: Ajv2020, schema: TObject): (query: RawQuery) => readonly InputFault[] {
   const validate = ajv.compile({ ...schema, additionalProperties: true });
   const known = new Map(Object.entries(schema.properties));
@@ -81,7 +81,7 @@ function queryValidator(ajv: Ajv2020, schema: TObject): (query: RawQuery) => rea
     const faults: InputFault[] = [];
     const values: Record<string, unknown> = {};
     for (const [name, given] of Object.entries(query)) {
-      // Thousands fit into one request; whoever sends them needs no word about each.
+      // One request can contain thousands; nobody needs a fault for each.
       if (faults.length === queryFaultsMax) break;
       const property = known.get(name) as { type?: string } | undefined;
       const fault = (code: string, detail: string) =>

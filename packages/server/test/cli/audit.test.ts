@@ -30,10 +30,10 @@ const headOf = async (organization: string) => {
   return rows[0]?.head;
 };
 
-describe('tokens of the command line', () => {
+describe('tokens created on the command line', () => {
   const operator = { type: 'operator', id: userInfo().username };
 
-  test('leave an entry where they are made and where they are revoked, but not where they were already', async () => {
+  test('leave an entry when they are created and first revoked', async () => {
     const args = ['--organization', 'ORG-token', '--workspace', 'WS-1', '--scopes', 'audit:read', '--json'];
     const made = JSON.parse(await printed('token', 'create', ...args));
     const revoked = JSON.parse(await printed('token', 'revoke', made.id, '--json'));
@@ -61,7 +61,7 @@ describe('tokens of the command line', () => {
     expect(JSON.stringify(rows)).not.toContain(made.token);
   });
 
-  test('leave none where nothing was made or revoked', async () => {
+  test('leave no entry if nothing was created or revoked', async () => {
     const before = await database.query({ text: 'select from posthorn.audit_log' });
     expect((await command(['token', 'revoke', 'TOK-nobody'], env)).code).toBe(1);
     expect((await command(['token', 'create', '--organization', 'acme'], env)).code).toBe(2);
@@ -78,7 +78,7 @@ describe('list', () => {
   });
   const list = async (...args: string[]) => linesOf(await printed('audit', 'list', ...args));
 
-  test('prints plain lines into a pipe, newest first', async () => {
+  test('prints plain lines in a pipe, newest first', async () => {
     const lines = (await list('--organization', 'ORG-read')).map((line) => line.split('\t'));
     const ids = (await auditRows(database, 'ORG-read')).map(({ id }) => id).reverse();
     expect(lines.map((cells) => cells.slice(1))).toEqual([
@@ -88,7 +88,7 @@ describe('list', () => {
     for (const [time] of lines) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test('shows all organizations where none is named', async () => {
+  test('shows all organizations if none is given', async () => {
     const newest = (await list('--json', '--limit', '2')).map((line) => JSON.parse(line));
     expect(newest).toMatchObject([
       { organization_id: 'ORG-later', action: 'webhook.deleted' },
@@ -96,7 +96,7 @@ describe('list', () => {
     ]);
   });
 
-  test('--json prints one entry of the API a line', async () => {
+  test('--json prints one entry of the API per line', async () => {
     const [line = ''] = await list('--organization', 'ORG-later', '--json');
     expect(Object.keys(JSON.parse(line))).toEqual([
       ...['id', 'organization_id', 'workspace_id', 'actor', 'action', 'target'],
@@ -113,7 +113,7 @@ describe('list', () => {
     ],
     [['--to', '2001-12-31'], []],
     [['--limit', '1'], ['webhook.updated']],
-  ])('%j shows only those', async (args, expected) => {
+  ])('%j shows only matching entries', async (args, expected) => {
     const shown = await list('--organization', 'ORG-read', '--json', ...args);
     expect(shown.map((line) => JSON.parse(line).action)).toEqual(expected);
   });
@@ -122,7 +122,7 @@ describe('list', () => {
     [['--limit', '0'], /^--limit: /],
     [['--from', 'yesterday'], /^--from: /],
     [['--from', '2026-02-01', '--to', '2026-01-01'], /^--from must not be later than --to/],
-  ])('%j is wrong use', async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stderr } = await command(['audit', 'list', ...args], env);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);
@@ -130,7 +130,7 @@ describe('list', () => {
 });
 
 describe('verify', () => {
-  test('prints a line for each organization with its entries and the hash of the last', async () => {
+  test('prints a line per organization with the number of entries and the last hash', async () => {
     await write('ORG-intact', 'webhook.created', 'webhook.updated');
     const head = await headOf('ORG-intact');
     const lines = linesOf(await printed('audit', 'verify'));
@@ -144,7 +144,7 @@ describe('verify', () => {
   });
 
   test.each([[[]], [['--json']]])(
-    'fails for an organization that nothing is known of, which is most likely misspelt %j',
+    'fails for an unknown organization, which is most likely a typo %j',
     async (json: string[]) => {
       expect(await command(['audit', 'verify', '--organization', 'ORG-typo', ...json], env)).toEqual({
         code: 1,
@@ -182,42 +182,45 @@ describe('verify', () => {
     ],
   ];
 
-  test.each(tampering)('says where an entry %s, and exits with 1', async (_what, statement, said, json) => {
-    const { database, url } = await freshDatabase();
-    const actions = ['webhook.created', 'webhook.updated', 'webhook.deleted'];
-    for (const organization_id of ['ORG-a', 'ORG-broken', 'ORG-c']) {
-      await writeAudit(
-        database,
-        actions.map((action) => auditEntry({ organization_id, action })),
-      );
-    }
-    const ids = (await auditRows(database, 'ORG-broken')).map(({ id }) => id);
-    expect(await tamper(url, `${statement} and organization_id = 'ORG-broken'`)).toBe(1);
+  test.each(tampering)(
+    'reports where an entry %s, and exits with 1',
+    async (_what, statement, said, json) => {
+      const { database, url } = await freshDatabase();
+      const actions = ['webhook.created', 'webhook.updated', 'webhook.deleted'];
+      for (const organization_id of ['ORG-a', 'ORG-broken', 'ORG-c']) {
+        await writeAudit(
+          database,
+          actions.map((action) => auditEntry({ organization_id, action })),
+        );
+      }
+      const ids = (await auditRows(database, 'ORG-broken')).map(({ id }) => id);
+      expect(await tamper(url, `${statement} and organization_id = 'ORG-broken'`)).toBe(1);
 
-    const plain = await command(['audit', 'verify'], { DATABASE_URL: url });
-    expect([plain.code, plain.stderr]).toEqual([
-      1,
-      'Verification failed: the audit log of one organization has been altered. Compare it with a backup.\n',
-    ]);
-    const lines = linesOf(plain.stdout);
-    expect(lines.map((line) => line.split('\t')[0])).toEqual(['ORG-a', 'ORG-broken', 'ORG-c']);
-    expect(lines[1]).toContain(`ORG-broken\t${said(ids)}`);
+      const plain = await command(['audit', 'verify'], { DATABASE_URL: url });
+      expect([plain.code, plain.stderr]).toEqual([
+        1,
+        'Verification failed: the audit log of one organization has been altered. Compare it with a backup.\n',
+      ]);
+      const lines = linesOf(plain.stdout);
+      expect(lines.map((line) => line.split('\t')[0])).toEqual(['ORG-a', 'ORG-broken', 'ORG-c']);
+      expect(lines[1]).toContain(`ORG-broken\t${said(ids)}`);
 
-    const only = ['audit', 'verify', '--organization', 'ORG-broken', '--json'];
-    const asJson = await command(only, { DATABASE_URL: url });
-    expect(asJson.code).toBe(1);
-    expect(JSON.parse(asJson.stdout)).toMatchObject({
-      organization_id: 'ORG-broken',
-      intact: false,
-      ...json,
-    });
-    expect((await command(['audit', 'verify', '--organization', 'ORG-a'], { DATABASE_URL: url })).code).toBe(
-      0,
-    );
-  });
+      const only = ['audit', 'verify', '--organization', 'ORG-broken', '--json'];
+      const asJson = await command(only, { DATABASE_URL: url });
+      expect(asJson.code).toBe(1);
+      expect(JSON.parse(asJson.stdout)).toMatchObject({
+        organization_id: 'ORG-broken',
+        intact: false,
+        ...json,
+      });
+      expect(
+        (await command(['audit', 'verify', '--organization', 'ORG-a'], { DATABASE_URL: url })).code,
+      ).toBe(0);
+    },
+  );
 
   test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))(
-    'on a terminal shows how far it is, and takes that away again',
+    'on a terminal shows its progress and clears it again',
     async () => {
       await write('ORG-long', ...Array.from({ length: 1_200 }, () => 'webhook.updated'));
       const line = `'${process.execPath}' '${program}' audit verify --organization ORG-long`;

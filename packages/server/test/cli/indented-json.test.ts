@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { indentedJson } from '../../src/cli/indented-json.js';
 
-test('any JSON is laid out as JSON.stringify does it, however it was written', () => {
+test('any JSON is indented like JSON.stringify does, however it was written', () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(0, 1, '\t'), (json, space) => {
       const value = JSON.parse(json);
@@ -12,7 +12,7 @@ test('any JSON is laid out as JSON.stringify does it, however it was written', (
   );
 });
 
-test('numbers, escapes and doubled keys stay as they are', () => {
+test('numbers, escapes and duplicate keys stay unchanged', () => {
   expect(indentedJson('{"n":[1e400,1.10,12345678901234567890],"s":"\\u00e9\\"{,}","n":null}')).toBe(
     `{
   "n": [

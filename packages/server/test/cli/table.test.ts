@@ -18,7 +18,7 @@ const rows = [
 ];
 
 describe('a table', () => {
-  test('is aligned and has everything where there is room', () => {
+  test('is aligned and complete if there is room', () => {
     expect(layTable(columns, rows, 29)).toEqual({
       heading: 'id      place      time',
       lines: ['TOK-1   WS-berlin  2026-11-15', 'TOK-22  -          2026-11-16'],
@@ -26,17 +26,17 @@ describe('a table', () => {
     });
   });
 
-  test('goes without what is asked for least where there is not, and says so', () => {
+  test('hides the least important columns if there is not, and names them', () => {
     expect(layTable(columns, rows, 28)).toMatchObject({ heading: 'id      time', leftOut: ['place'] });
     expect(layTable(columns, rows, 17)).toMatchObject({ heading: 'id      place', leftOut: ['time'] });
     expect(layTable(columns, rows, 16)).toMatchObject({ heading: 'id', leftOut: ['place', 'time'] });
   });
 
-  test('keeps ids whole, however narrow it is', () => {
+  test('keeps ids complete, however narrow it is', () => {
     expect(layTable(columns, rows, 1).lines).toEqual(['TOK-1', 'TOK-22']);
   });
 
-  test('first goes without a column that has nothing to show, which is not worth a word', () => {
+  test('hides an empty column first, without naming it', () => {
     const nowhere = rows.map((row) => ({ ...row, time: '-' }));
     expect(layTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
   });

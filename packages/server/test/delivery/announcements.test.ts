@@ -31,7 +31,7 @@ async function listening(connectionString: string) {
 }
 
 describe('nodes are woken', () => {
-  test('by a recording without a node, once, whomever it is for', async () => {
+  test('by a recording without a node, once, whatever its webhooks', async () => {
     const { database, url } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     const heard = await listening(url);
@@ -50,7 +50,7 @@ describe('nodes are woken', () => {
     expect(await heard()).toEqual(['']);
   });
 
-  test('by many recordings in a row only now and then: commits that notify wait for each other', async () => {
+  test('by many recordings in a row only from time to time: commits that notify wait for each other', async () => {
     const { database, url } = await withNode();
     const heard = await listening(url);
     const startedMs = performance.now();
@@ -61,7 +61,7 @@ describe('nodes are woken', () => {
     expect(length).toBeLessThanOrEqual(Math.floor(tookMs / 50) + 1);
   });
 
-  test('also after the clock was set back', async () => {
+  test('even after the clock was set back', async () => {
     const { database, url } = await withNode();
     const heard = await listening(url);
     await database.query({
@@ -81,7 +81,7 @@ describe('nodes are woken', () => {
     expect(await heard()).toEqual([]);
   });
 
-  test('not by a recording that nobody gets', async () => {
+  test('not by a recording without deliveries', async () => {
     const { database, url } = await withNode();
     const heard = await listening(url);
     await recordText(database, JSON.stringify([event({ organization_id: 'ORG-nobody' })]));

@@ -46,8 +46,8 @@ async function retries(database: Database, node: number, count: number): Promise
   );
 }
 
-describe('what no node has room for', () => {
-  test('is one part of the backlog for each recording and webhook, however much it is, and no rows', async () => {
+describe('deliveries that no node has room for', () => {
+  test('are one row of the backlog per recording and webhook, however many they are', async () => {
     const { database, node } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     const large = event({ payload: { filler: 'x'.repeat(250 * kilobyte) } });
@@ -60,7 +60,7 @@ describe('what no node has room for', () => {
 });
 
 describe('a claim', () => {
-  test('returns what waits as it was recorded, oldest first', async () => {
+  test('returns waiting deliveries as they were recorded, oldest first', async () => {
     const { database, node } = await withNode();
     const recorded = [];
     for (let n = 0; n < 3; n += 1) {
@@ -85,7 +85,7 @@ describe('a claim', () => {
     expect((await claimFor(database, node)).deliveries).toEqual([]);
   });
 
-  test('makes them the deliveries of the node: each is written once, with its outcome, and the part ends', async () => {
+  test('leases them to the node: each is written once, with its outcome, and the part ends', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 5);
     const { deliveries } = await claimFor(database, node);
@@ -102,7 +102,7 @@ describe('a claim', () => {
     expect(rows.map(({ status }) => status).sort()).toEqual(['pending', ...Array(4).fill('success')]);
   });
 
-  test('takes as much for a webhook as there is room for: what is left of a recording waits on', async () => {
+  test('takes as many for a webhook as there is room for; the rest of a recording keeps waiting', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 25);
     const waited = await openDeliveries(database);
@@ -125,7 +125,7 @@ describe('a claim', () => {
     expect((await deliveryRows(database)).map(({ id }) => id)).toEqual(waited.map(({ id }) => id));
   });
 
-  test('returns all of many recordings in the end, each delivery once, whatever room there is each time', async () => {
+  test('eventually returns all of many recordings, each delivery once, whatever the room', async () => {
     const { database, node } = await withNode();
     for (const size of [45, 1, 7, 300]) await recordFor(database, null, size);
     const waited = await openDeliveries(database);
@@ -144,7 +144,7 @@ describe('a claim', () => {
     );
   });
 
-  test('takes no more in all than there is room for, and something for each webhook', async () => {
+  test('takes no more in total than there is room for, and some for each webhook', async () => {
     const { database, node } = await withNode();
     for (let n = 2; n <= 5; n += 1) await subscribe(database, { id: `WHK-${n}` });
     await recordFor(database, null, 100);
@@ -154,7 +154,7 @@ describe('a claim', () => {
     expect(claimed.more.size).toBe(5);
   });
 
-  test('takes no more in all than there is room for, even if more webhooks wait than that', async () => {
+  test('takes no more in total than there is room for, even if more webhooks wait than that', async () => {
     const { database, node } = await withNode();
     for (let n = 2; n <= 20; n += 1) await subscribe(database, { id: `WHK-${n}` });
     await recordFor(database, null, 2);
@@ -163,7 +163,7 @@ describe('a claim', () => {
     expect(more.size).toBe(20);
   });
 
-  test('takes turns by organization, however many webhooks one has, and names all that have more', async () => {
+  test('alternates between organizations, however many webhooks one has, and names all that have more', async () => {
     const { database, node } = await withNode();
     for (let n = 2; n <= 20; n += 1) await subscribe(database, { id: `WHK-${n}` });
     await subscribe(database, { organization_id: 'ORG-small', id: 'WHK-small' });
@@ -197,7 +197,7 @@ describe('a claim', () => {
     expect(single).toBeGreaterThanOrEqual(10);
   });
 
-  test('takes first what has waited longest, so that all webhooks of an organization move on', async () => {
+  test('takes the longest wait first, so that all webhooks of an organization make progress', async () => {
     const { database, node } = await withNode();
     for (let n = 2; n <= 10; n += 1) await subscribe(database, { id: `WHK-${n}` });
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 4);
@@ -207,7 +207,7 @@ describe('a claim', () => {
     expect([claimed.length, new Set(claimed).size]).toEqual([10, 10]);
   });
 
-  test('gives retries half of the room of a webhook at most, and new deliveries the rest', async () => {
+  test('gives retries at most half of the room of a webhook, and new deliveries the rest', async () => {
     const { database, node } = await withNode();
     await retries(database, node, 30);
     await recordFor(database, null, 30);
@@ -216,7 +216,7 @@ describe('a claim', () => {
     expect(deliveries.filter(({ attempts }) => attempts === 0)).toHaveLength(5);
   });
 
-  test('gives new deliveries all that retries do not need', async () => {
+  test('gives new deliveries all the room that retries do not need', async () => {
     const { database, node } = await withNode();
     await retries(database, node, 2);
     await recordFor(database, null, 30);
@@ -225,7 +225,7 @@ describe('a claim', () => {
     expect(deliveries).toHaveLength(10);
   });
 
-  test('says in how long the next retry is due', async () => {
+  test('reports when the next retry is due', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 2);
     await settleFor(database, node, [failedOnce(leased[0]!, 60_000), failedOnce(leased[1]!, 30_000)]);
@@ -239,11 +239,11 @@ describe('a claim', () => {
     expect(beside.nextMs).toBeLessThanOrEqual(30_000);
   });
 
-  describe('bounded by bytes', () => {
+  describe('limited by bytes', () => {
     const sized = (count: number, bytes: number) =>
       Array.from({ length: count }, () => event({ payload: { filler: 'x'.repeat(bytes) } }));
 
-    test('takes no more than so many, something for each webhook, and says that it left some', async () => {
+    test('takes no more than that, some for each webhook, and reports that it left some', async () => {
       const { database, node } = await withNode();
       await subscribe(database, { id: 'WHK-2' });
       for (let n = 0; n < 5; n += 1) await recordBatch(database, batch(sized(1, 100 * kilobyte)));
@@ -252,14 +252,14 @@ describe('a claim', () => {
       expect([...claimed.more].sort()).toEqual(['WHK-1', 'WHK-2']);
     });
 
-    test('takes a part of a recording that is larger', async () => {
+    test('takes a part of a larger recording', async () => {
       const { database, node } = await withNode();
       await recordBatch(database, batch(sized(20, 100 * kilobyte)));
       const { deliveries, more } = await claimFor(database, node, { bytesMax: 550 * kilobyte });
       expect([deliveries.length, [...more]]).toEqual([5, ['WHK-1']]);
     });
 
-    test('takes one delivery however large it is, and the rest with the claims after it', async () => {
+    test('takes one delivery of any size, and the rest with later claims', async () => {
       const { database, node } = await withNode();
       await subscribe(database, { id: 'WHK-2' });
       await recordBatch(database, batch(sized(2, 100 * kilobyte)));
@@ -274,7 +274,7 @@ describe('a claim', () => {
       expect(await claimFor(database, node, { bytesMax: 1 })).toMatchObject({ deliveries: [] });
     });
 
-    test('takes retries alike', async () => {
+    test('treats retries the same', async () => {
       const { database, node } = await withNode();
       const { leased } = await recordBatch(database, batch(sized(6, 100 * kilobyte)), roomOf(node));
       await settleFor(
@@ -287,7 +287,7 @@ describe('a claim', () => {
     });
   });
 
-  test('passes over webhooks there is no room for, and over those that are not verified', async () => {
+  test('skips webhooks without room and those that are not verified', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const full = await claimFor(database, node, { webhooks: new Map([['WHK-1', 0]]) });
@@ -296,7 +296,7 @@ describe('a claim', () => {
     expect((await claimFor(database, node)).deliveries).toEqual([]);
   });
 
-  test('of two nodes at once takes nothing for both of them', async () => {
+  test('of two nodes at once takes nothing twice', async () => {
     const { database, node } = await withNode();
     const other = await registerNode(database, 60_000);
     for (let n = 0; n < 40; n += 1) await recordFor(database, null, 4);
@@ -322,7 +322,7 @@ describe('a claim', () => {
     expect((await claimFor(database, other)).more.size).toBe(0);
   });
 
-  test('returns what lost its event without a payload, so that it can end', async () => {
+  test('returns deliveries that lost their event without a payload, so that they can end', async () => {
     const { database, node } = await withNode();
     const { events } = await recordFor(database, null, 4);
     await database.query({
@@ -361,7 +361,7 @@ describe('the cost of a claim', () => {
     return pages;
   }
 
-  test('of a few recordings does not grow with how many wait', async () => {
+  test('of a few recordings does not grow with the number waiting', async () => {
     const pages = async (copies: number) => {
       const { database, node } = await withNode();
       for (let n = 0; n < 40; n += 1) await recordFor(database, null, 4);
@@ -380,7 +380,7 @@ describe('the cost of a claim', () => {
     expect(await pages(500)).toBeLessThan(2 * (await pages(10)));
   });
 
-  test('of 100 retries does not grow with how many are due', async () => {
+  test('of 100 retries does not grow with the number due', async () => {
     const pages = async (count: number) => {
       const { database, node } = await withNode();
       await recordFor(database, node, 1);

@@ -75,7 +75,7 @@ function counting(database: Database, isRefused = (_total: number) => false) {
 }
 
 describe('without waiting for a poll, a node claims', () => {
-  test('all of many webhooks that have a few each', async () => {
+  test('deliveries of many webhooks that have a few each', async () => {
     const { database, node } = await withNode();
     const [webhooks, each] = [250, 4];
     for (let n = 0; n < webhooks; n += 1) {
@@ -87,7 +87,7 @@ describe('without waiting for a poll, a node claims', () => {
     await all(webhooks * each);
   });
 
-  test('a backlog to its end, recording after recording', async () => {
+  test('a whole backlog, recording by recording', async () => {
     const { database, node } = await withNode();
     for (let n = 0; n < 12; n += 1) await recordFor(database, null, 1_000);
     const { claimer, all } = nodeOn(database, node);
@@ -95,7 +95,7 @@ describe('without waiting for a poll, a node claims', () => {
     await all(12_000);
   });
 
-  test('retries when they are due, also beside a backlog', async () => {
+  test('retries when they are due, even with a backlog', async () => {
     const { database, node } = await withNode();
     await subscribe(database, { organization_id: 'ORG-b', id: 'WHK-b' });
     const { leased } = await recordFor(database, node, 100);
@@ -110,7 +110,7 @@ describe('without waiting for a poll, a node claims', () => {
     await all(1_600);
   });
 
-  test('what waits for another webhook beside many that have more than they can send', async () => {
+  test('deliveries of another webhook next to many that have more than they can send', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 100);
     const lanes = new Lanes();
@@ -135,7 +135,7 @@ describe('without waiting for a poll, a node claims', () => {
 });
 
 describe('a claimer', () => {
-  test('claims once for all who wake it until it does, as early as the first of them asks', async () => {
+  test('claims once for several wake-ups, at the earliest requested time', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const { database: counted, totals } = counting(database);
@@ -150,7 +150,7 @@ describe('a claimer', () => {
   test.each([
     ['memory is full', { queued: 0 }],
     ['it has no name', {}],
-  ])('asks for nothing while its node has no room because %s', async (_, full) => {
+  ])('claims nothing while its node has no room because %s', async (_, full) => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const { database: counted, totals } = counting(database);
@@ -167,7 +167,7 @@ describe('a claimer', () => {
     expect(totals).toEqual([]);
   });
 
-  test('that cannot read what it asked for asks for less, until it can, and then for more again', async () => {
+  test('that cannot read what it claimed claims less until it can, and then more again', async () => {
     setLimits({ pollMs: 1 });
     const { database, node } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, null, 1_000);
@@ -180,7 +180,7 @@ describe('a claimer', () => {
     expect(totals.some((total, index) => total > (totals[index - 1] ?? total))).toBe(true);
   });
 
-  test('leaves what was claimed under a name that was given up meanwhile to the release', async () => {
+  test('leaves deliveries claimed under an abandoned id to the release', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const claimed: LeasedDelivery[] = [];

@@ -24,7 +24,7 @@ const finals = fc.tuple(
 );
 const cuts = fc.array(fc.nat(), { maxLength: 40 });
 
-test('turns 100 into 102 before a response and touches nothing else, however the bytes are split', () => {
+test('turns 100 into 102 before a response and changes nothing else, however the bytes are split', () => {
   fc.assert(
     fc.property(fc.array(heads, { maxLength: 4 }), finals, cuts, (informational, [status, body], places) => {
       const text = (hundred: number) =>
@@ -41,7 +41,7 @@ test('turns 100 into 102 before a response and touches nothing else, however the
   );
 });
 
-test('changes at most digits of a status in bytes of any kind', () => {
+test('changes at most the digits of a status, in any bytes', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), cuts, (noise, places) => {
       const text = Buffer.from(noise).toString('latin1');
@@ -53,7 +53,7 @@ test('changes at most digits of a status in bytes of any kind', () => {
   );
 });
 
-test('leaves alone what comes while no response is expected', () => {
+test('changes nothing while no response is expected', () => {
   const chunk = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
   new ContinueFilter().pass(chunk);
   expect(chunk.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');

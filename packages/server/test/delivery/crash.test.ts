@@ -30,7 +30,7 @@ async function killEverything(node: Node, directory: string): Promise<void> {
   await node.process.ended;
 }
 
-test('every acknowledged event arrives although service and database are killed twice; twice comes only what was in flight', async () => {
+test('every acknowledged event arrives although service and database are killed twice; only what was in flight arrives twice', async () => {
   const directory = await dataDirectory('data');
   const start = () =>
     serve({

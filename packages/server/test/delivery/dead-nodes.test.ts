@@ -26,8 +26,8 @@ import {
 } from '../support/deliveries.js';
 import { eventually } from '../support/tenant.js';
 
-describe('when a node is taken for dead', () => {
-  test('what it had settled stays as it is, and the rest of a hand-off is for others', async () => {
+describe('when a node is declared dead', () => {
+  test('its settled deliveries stay as they are, and other nodes get the rest of a hand-off', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 6);
     await settleFor(database, node, [succeeded(leased[0]!), failedOnce(leased[1]!, 3_600_000)]);
@@ -42,7 +42,7 @@ describe('when a node is taken for dead', () => {
     expect(deliveries.map(({ payload }) => payload)).toEqual(leased.slice(2).map(({ payload }) => payload));
   });
 
-  test('what it had claimed is for others: retries, and of the backlog what is not settled', async () => {
+  test('other nodes get what it had claimed: retries, and the unsettled part of the backlog', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 2);
     await settleFor(database, node, [failedOnce(leased[0]!, 0), succeeded(leased[1]!)]);
@@ -57,7 +57,7 @@ describe('when a node is taken for dead', () => {
     expect(again.find(({ delivery_id: id }) => id === retry!.delivery_id)?.attempts).toBe(1);
   });
 
-  test('a hand-off or a part of the backlog that it had settled to the end leaves nothing', async () => {
+  test('a hand-off or part of the backlog that it had settled completely leaves nothing', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const { deliveries } = await claimFor(database, node);
@@ -72,7 +72,7 @@ describe('when a node is taken for dead', () => {
     expect(await deliveryRows(database)).toHaveLength(8);
   });
 
-  test('none of its outcomes is written any more', async () => {
+  test('its outcomes are no longer written', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 4);
     await retireNodes(database, [node]);
@@ -85,14 +85,14 @@ describe('when a node is taken for dead', () => {
     expect(await backlogSizes(database, 'waiting')).toEqual([3]);
   });
 
-  test('it learns of it when it says that it is alive', async () => {
+  test('it finds out when it renews its lease', async () => {
     const { database, node } = await withNode();
     expect(await renewNode(database, node, 60_000)).toBe(true);
     await bury(database, [node]);
     expect(await renewNode(database, node, 60_000)).toBe(false);
   });
 
-  test('what it records afterwards, or a node that never was, is released too; others keep theirs', async () => {
+  test('what it records afterwards, or what an unknown node has, is released, too; other nodes keep theirs', async () => {
     const { database, node: dead } = await withNode();
     const alive = await registerNode(database, 60_000);
     await bury(database, [dead]);
@@ -107,7 +107,7 @@ describe('when a node is taken for dead', () => {
     expect(await releaseLeases(database, many)).toBe(0);
   });
 
-  test('what waits, or is held for a webhook that is not verified, is not taken for what it left', async () => {
+  test('waiting and held deliveries are not released', async () => {
     const { database } = await withNode();
     await recordFor(database, null, 4);
     await recordFor(database, null, 5);
@@ -121,7 +121,7 @@ describe('when a node is taken for dead', () => {
     ]);
   });
 
-  test('all of very much is released, each time as much as a statement has time for', async () => {
+  test('a large number is released completely, as many at a time as one statement can', async () => {
     const { database, node } = await withNode();
     for (let n = 2; n <= 10; n += 1) await subscribe(database, { id: `WHK-${n}` });
     const recorded: LeasedDelivery[] = [];
@@ -138,7 +138,7 @@ describe('when a node is taken for dead', () => {
   });
 });
 
-describe('settling while the node is taken for dead', () => {
+describe('settling while the node is declared dead', () => {
   async function prepared() {
     const { database, url, node } = await withNode();
     const { leased } = await recordFor(database, node, 6);
@@ -173,7 +173,7 @@ describe('settling while the node is taken for dead', () => {
   test.each([
     ['commit', 3],
     ['rollback', 6],
-  ])('is passed over by a release until its %s; then nothing is lost or doubled', async (end, released) => {
+  ])('is skipped by a release until its %s; nothing is lost or duplicated', async (end, released) => {
     const { database, node, leased, client, aside, everyOne } = await prepared();
     expect(await settleFor(aside, node, leased.slice(0, 3).map(succeeded))).toHaveLength(3);
     expect(await releaseLeases(database, many)).toBe(0);
@@ -186,20 +186,23 @@ describe('settling while the node is taken for dead', () => {
   test.each([
     ['commit', 0],
     ['rollback', 6],
-  ])('waits for the %s of a release that came first, and knows then who has them', async (end, settled) => {
-    const { database, node, leased, client, aside, isWaiting, everyOne } = await prepared();
-    // The plain client does not parse numbers.
-    expect(Number(await releaseLeases(aside, many))).toBe(6);
-    const settling = settleFor(database, node, leased.map(succeeded));
-    await isWaiting('settle');
-    await client.query(end);
-    expect(await settling).toHaveLength(settled);
-    expect(await handoffSizes(database)).toEqual([]);
-    expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled });
-  });
+  ])(
+    'waits for the %s of an earlier release, and then knows who has the deliveries',
+    async (end, settled) => {
+      const { database, node, leased, client, aside, isWaiting, everyOne } = await prepared();
+      // The plain client does not parse numbers.
+      expect(Number(await releaseLeases(aside, many))).toBe(6);
+      const settling = settleFor(database, node, leased.map(succeeded));
+      await isWaiting('settle');
+      await client.query(end);
+      expect(await settling).toHaveLength(settled);
+      expect(await handoffSizes(database)).toEqual([]);
+      expect(await everyOne()).toEqual({ ids: idsOf(leased).sort(), settled });
+    },
+  );
 });
 
-describe('whatever is recorded, claimed and settled, in whatever order', () => {
+describe('with any sequence of recording, claiming and settling', () => {
   const portion = fc.record({ size: fc.integer({ min: 1, max: 7 }), isLost: fc.boolean() });
   const story = fc.record({
     webhooks: fc.array(fc.constantFrom(['*'], ['invoice.*'], ['task.created']), {
@@ -221,7 +224,7 @@ describe('whatever is recorded, claimed and settled, in whatever order', () => {
     portions: fc.array(portion, { maxLength: 12 }),
   });
 
-  test('a node may die at any point: every delivery is one row in the end, attempted once, and nothing stays behind', async () => {
+  test('a node may die at any point: each delivery ends as one row, attempted once, and nothing is left behind', async () => {
     const { database } = await freshDatabase();
     let run = 0;
     const property = fc.asyncProperty(story, async ({ webhooks, batches, claims, order, portions }) => {

@@ -60,8 +60,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('what a node knows of a webhook', () => {
-  test('is that nothing may be sent only if the database says so, not if its response came too late', async () => {
+describe('what a node knows about a webhook', () => {
+  test('is that nothing may be sent only if the database says so, not if the response was late', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const late = directory.get('ORG-acme', 'WHK-1');
@@ -82,7 +82,7 @@ describe('what a node knows of a webhook', () => {
     for (const standing of idle) expect(await standing).toEqual({ kind: 'idle', target: undefined });
   });
 
-  test('is the same for all who ask while a look-up for others is under way', async () => {
+  test('is the same for concurrent callers that share a read', async () => {
     const { directory, nextLookUp } = openDirectory();
     const first = directory.get('ORG-acme', 'WHK-0');
     const answerFirst = await nextLookUp();
@@ -93,7 +93,7 @@ describe('what a node knows of a webhook', () => {
     for (const standing of later) expect(await standing).toMatchObject({ kind: 'active' });
   });
 
-  test('is no longer that its secret cannot be opened once that was encrypted again', async () => {
+  test('is updated after a sealed secret was encrypted again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const lost = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
@@ -106,7 +106,7 @@ describe('what a node knows of a webhook', () => {
     expect(await after).toMatchObject({ kind: 'active' });
   });
 
-  test('is acted on for a second and no longer', async () => {
+  test('is used for a second and no longer', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const first = directory.get('ORG-acme', 'WHK-1');
@@ -118,7 +118,7 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-1')).toBeUndefined();
   });
 
-  test('is as fresh as a recording that saw the webhook in the same revision, and active', async () => {
+  test('is as fresh as a recording that matched the active webhook in the same revision', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const all = ['WHK-1', 'WHK-2', 'WHK-3'].map((id) => directory.get('ORG-acme', id));
@@ -140,7 +140,7 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-1')).toBeUndefined();
   });
 
-  test('is read again before it is too old to act on, for all webhooks in use together', async () => {
+  test('is read again before it is too old, for all webhooks in use together', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();
     const inUse = ['WHK-1', 'WHK-2'].map((id) => ({ organization_id: 'ORG-acme', id }));
@@ -158,7 +158,7 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-2')?.target?.url.href).toBe('https://new.test/');
   });
 
-  test('is not what a look-up saw that began before the webhook was deleted here', async () => {
+  test('never comes from a read that began before the webhook was deleted here', async () => {
     const { directory, nextLookUp } = openDirectory();
     const reading = directory.get('ORG-acme', 'WHK-1');
     const answer = await nextLookUp();
@@ -168,7 +168,7 @@ describe('what a node knows of a webhook', () => {
     expect(directory.peek('WHK-1')).toBeUndefined();
   });
 
-  test('is not lost for the others if one of them has a secret that cannot be opened', async () => {
+  test('is available for the others if one webhook has a secret that cannot be opened', async () => {
     const { directory, nextLookUp } = openDirectory();
     const both = Promise.all(['WHK-1', 'WHK-2'].map((id) => directory.get('ORG-acme', id)));
     const secret = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');

@@ -36,13 +36,13 @@ describe.each(wires)('over %s, a receiver may send before its status', (_, tls) 
     }
   });
 
-  test('one kind after the other', async () => {
+  test('one kind after another', async () => {
     const { outcome } = await outcomeOf([Object.values(heads).join('') + ok], tls);
     expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
   });
 });
 
-test('what looks like 100 Continue in a response body stays as it is', async () => {
+test('bytes in a response body that look like 100 Continue stay unchanged', async () => {
   const body = heads['100 Continue'];
   const head = `HTTP/1.1 500 Oops\r\nContent-Length: ${body.length}\r\n\r\n`;
   for (const pieces of [[head + body], [head, body], [heads['100 Continue'] + head + body]]) {
@@ -61,15 +61,12 @@ test('the connection can be used again after 100 Continue', async () => {
   expect(arrivals.map(({ connection }) => connection)).toEqual([1, 1, 1]);
 });
 
-test.each(Object.entries(heads))(
-  'a receiver that sends %s without end is not listened to',
-  async (_, head) => {
-    const { outcome } = await outcomeOf([head.repeat(100) + ok]);
-    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
-  },
-);
+test.each(Object.entries(heads))('a receiver that sends %s without end is cut off', async (_, head) => {
+  const { outcome } = await outcomeOf([head.repeat(100) + ok]);
+  expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+});
 
-test.each(['000', '001', '099'])('%s is no status', async (status) => {
+test.each(['000', '001', '099'])('%s is not a status', async (status) => {
   for (const length of [0, 2]) {
     const { outcome } = await outcomeOf([`HTTP/1.1 ${status} Odd\r\nContent-Length: ${length}\r\n\r\nhi`]);
     expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });

@@ -30,7 +30,7 @@ const areOver = (rows: readonly { status: string }[]) =>
 describe.each(['disabled', 'deleted'] as const)('when a webhook is %s by another node', (way) => {
   const { how, ends } = ways[way];
 
-  test('an attempt that fails just then has no further one, and its delivery ends soon', async () => {
+  test('an attempt that fails at that moment is the last, and its delivery ends soon', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(async (response) => {
       // This node still takes it for active, for up to a second.
@@ -44,7 +44,7 @@ describe.each(['disabled', 'deleted'] as const)('when a webhook is %s by another
   });
 });
 
-test('disabling a webhook ends what waits for it in the same transaction, and however much there is, the rest soon after', async () => {
+test('disabling a webhook ends its waiting deliveries in the same transaction; if there are many, the rest soon after', async () => {
   const owner = await newTenant(service);
   const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
   await owner.record();
@@ -64,7 +64,7 @@ test('disabling a webhook ends what waits for it in the same transaction, and ho
   expect(await eventually(() => stored(owner), areOver)).toEqual(Array(1_300).fill(ways.disabled.ends));
 });
 
-test('deleting a webhook ends at once what waits for it', async () => {
+test('deleting a webhook ends its waiting deliveries at once', async () => {
   const owner = await newTenant(service);
   const { webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
   for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();
@@ -73,7 +73,7 @@ test('deleting a webhook ends at once what waits for it', async () => {
   expect(await eventually(() => stored(owner), areOver)).toEqual(Array(3).fill(ways.deleted.ends));
 });
 
-test('what waited for a webhook when it was disabled is not sent when it is active again, even if it had not ended yet', async () => {
+test('deliveries that waited when a webhook was disabled are not sent when it is active again, even if they had not ended yet', async () => {
   const owner = await newTenant(service);
   const { receiver, webhook } = await owner.connect({ status: 503, headers: waitsForAnHour });
   for (let recorded = 0; recorded < 3; recorded += 1) await owner.record();

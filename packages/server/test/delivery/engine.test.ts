@@ -48,7 +48,7 @@ async function stored(owner: Tenant): Promise<{ status: string; attempts: number
 }
 
 describe('a delivery that keeps failing', () => {
-  test('is attempted five times, is failed then, and exactly one webhook.delivery_failed tells of it', async () => {
+  test('is attempted five times, then fails, and exactly one webhook.delivery_failed reports it', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(500);
     const recorded = await owner.record({ workspace_id: 'WS-9' });
@@ -81,7 +81,7 @@ describe('a delivery that keeps failing', () => {
     ]);
   });
 
-  test('tells of the error if its last attempt brought no status', async () => {
+  test('reports the error if its last attempt got no status', async () => {
     const owner = await newTenant(service);
     const { webhook } = await owner.connect((response) => response.socket?.destroy(), {
       workspace_id: 'WS-9',
@@ -150,7 +150,7 @@ describe('a delivery', () => {
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
   });
 
-  test('that is answered 410 ends failed and disables its webhook as gone; that is no webhook.delivery_failed', async () => {
+  test('that gets a 410 fails and disables its webhook as gone, without a webhook.delivery_failed', async () => {
     const owner = await newTenant(service);
     const witness = await owner.connect(200, { event_types: ['webhook.*'] });
     const { receiver, webhook } = await owner.connect(410, { event_types: ['invoice.*'] });
@@ -171,7 +171,7 @@ describe('a delivery', () => {
     expect(receiver.deliveries.count).toBe(1);
   });
 
-  test('waits as long as Retry-After of a 503 asks for', async () => {
+  test('waits as long as the Retry-After of a 503 says', async () => {
     const owner = await newTenant(service);
     const arrivedMs: number[] = [];
     const { webhook } = await owner.connect((response, request) => {
@@ -185,7 +185,7 @@ describe('a delivery', () => {
     expect(arrivedMs[1]! - arrivedMs[0]!).toBeGreaterThanOrEqual(999);
   });
 
-  test('between attempts shows failed, its attempts so far and when the next one is', async () => {
+  test('between attempts is failed, with its attempts so far and the time of the next one', async () => {
     const owner = await newTenant(service);
     const { webhook } = await owner.connect(waitsForAnHour);
     await owner.record();
@@ -197,7 +197,7 @@ describe('a delivery', () => {
 });
 
 describe('a webhook that is disabled while deliveries wait', () => {
-  test('ends them failed with error disabled, at once, and they stay ended when it is active again', async () => {
+  test('ends them at once as failed with the error disabled, and they stay ended when it is active again', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(waitsForAnHour);
     await owner.record();
@@ -217,7 +217,7 @@ describe('a webhook that is disabled while deliveries wait', () => {
     expect(receiver.deliveries.count).toBe(3);
   });
 
-  test('is sent none of what was queued behind the attempts on the wire', async () => {
+  test('gets nothing that was queued behind the attempts under way', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -237,7 +237,7 @@ describe('a webhook that is disabled while deliveries wait', () => {
 });
 
 describe('a webhook that is deleted', () => {
-  test('while a delivery waits is sent nothing more', async () => {
+  test('gets nothing more while a delivery waits', async () => {
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect(waitsForAnHour);
     await owner.record();
@@ -251,7 +251,7 @@ describe('a webhook that is deleted', () => {
     expect(receiver.deliveries.count).toBe(1);
   });
 
-  test('is sent none of what was queued behind the attempts on the wire', async () => {
+  test('gets nothing that was queued behind the attempts under way', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -290,7 +290,7 @@ describe('a webhook that only fails', () => {
     );
   }
 
-  test('is disabled as failing after 5 days without a success, and webhook.disabled tells so', async () => {
+  test('is disabled as failing after 5 days without a success, and webhook.disabled reports it', async () => {
     const owner = await newTenant(aging);
     const { webhook } = await owner.connect(waitsForAnHour);
     expect(await failAt(owner, webhook, 0)).toMatchObject({
@@ -355,7 +355,7 @@ describe('a webhook whose verification failed', () => {
     expect(await taken(lastMs + 365 * dayMs)).toBe(0);
   });
 
-  test('is active by itself once its receiver answers, and gets events from then on', async () => {
+  test('becomes active when its receiver responds, and gets events from then on', async () => {
     const slow = await startTestService(quick);
     const owner = await newTenant(slow);
     const receiver = await startReceiver({ onVerification: 500 });

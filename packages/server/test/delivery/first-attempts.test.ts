@@ -29,7 +29,7 @@ const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery
 const eventOf = ({ envelope }: Received) => envelope.id as string;
 const count = (ids: readonly string[], id: string) => ids.filter((one) => one === id).length;
 
-describe('a delivery that is on the wire for the first time', () => {
+describe('a delivery during its first attempt', () => {
   async function held() {
     const owner = await newTenant(service);
     const standstill = new Standstill();
@@ -42,7 +42,7 @@ describe('a delivery that is on the wire for the first time', () => {
     return { owner, standstill, receiver, webhook, recorded, path };
   }
 
-  test('can be read: pending, without an attempt; and once the receiver responds, with the attempt', async () => {
+  test('can be read: pending without attempts, and with the attempt after the receiver responds', async () => {
     const { owner, standstill, receiver, recorded, path } = await held();
     const [first] = receiver.deliveries.all;
     const { created_at } = recorded.find(({ id }) => id === eventOf(first!))!;
@@ -62,7 +62,7 @@ describe('a delivery that is on the wire for the first time', () => {
     expect(after.attempt_log).toHaveLength(1);
   });
 
-  test('cannot be read with the token of another organization or workspace, nor as one of another webhook', async () => {
+  test('cannot be read with the token of another organization or workspace, or through another webhook', async () => {
     const { owner, receiver, webhook, path } = await held();
     const stranger = await newTenant(service);
     expect((await stranger.ask('GET', path)).status).toBe(404);
@@ -73,7 +73,7 @@ describe('a delivery that is on the wire for the first time', () => {
     expect((await owner.ask('GET', path)).status).toBe(200);
   });
 
-  test('counts as pending in the figures of its webhook, since it was recorded, and as success afterwards', async () => {
+  test('counts as pending in the statistics of its webhook, and as success afterwards', async () => {
     const { owner, standstill, receiver, webhook, recorded } = await held();
     const stats = () => owner.data('GET', `/v1/webhooks/${webhook.id}/stats`);
     const { created_at } = recorded[0]!;
@@ -88,7 +88,7 @@ describe('a delivery that is on the wire for the first time', () => {
     expect(await stats()).toMatchObject({ failed: 0, pending: 0, oldest_undelivered_at: null });
   });
 
-  test('is left out of a replay of what failed: nobody knows yet', async () => {
+  test('is left out of a replay of failures, because its outcome is unknown', async () => {
     const { owner, standstill, receiver, webhook } = await held();
     const range = { from: '2020-01-01', to: '2100-01-01', only_failed: true };
     const replay = await owner.data('POST', `/v1/webhooks/${webhook.id}/replay`, range);
@@ -104,7 +104,7 @@ describe('a delivery that is on the wire for the first time', () => {
   });
 });
 
-test('what a webhook that has not responded yet has too much of waits in the backlog, and is delivered exactly once', async () => {
+test('deliveries beyond the limit of a webhook that has not responded yet wait in the backlog, and arrive exactly once', async () => {
   const owner = await newTenant(service);
   const standstill = new Standstill();
   const { receiver } = await owner.connect(standstill.answering);
@@ -126,7 +126,7 @@ test('what a webhook that has not responded yet has too much of waits in the bac
   );
 });
 
-test('a node is killed with a hand-off partly settled: the rest is attempted by another, and only the rest', async () => {
+test('a node is killed with a partly settled hand-off: another node attempts the rest, and only the rest', async () => {
   const settings = {
     POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'),
     POSTHORN_DELIVERY_TIMEOUT: '3s',

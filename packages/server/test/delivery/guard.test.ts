@@ -61,7 +61,7 @@ function open(options: Partial<GuardOptions>, origin: string, servername?: strin
 const connectFailure = (code: string) => Object.assign(new Error(code), { code, syscall: 'connect' });
 
 describe('addresses', () => {
-  test('a resolver that changes its answer cannot move the connection', async () => {
+  test('a resolver that changes its result cannot redirect the connection', async () => {
     const resolve = answers(['93.184.215.14'], ['127.0.0.1']);
     const { connect, addresses } = recorder();
     await open({ resolve, connect }, 'https://rebind.test');
@@ -69,7 +69,7 @@ describe('addresses', () => {
     expect(resolve).toHaveBeenCalledTimes(1);
   });
 
-  test('the next connection is judged by the next answer', async () => {
+  test('the next connection uses the next result', async () => {
     const resolve = answers(['93.184.215.14'], ['169.254.169.254']);
     const { connect, addresses } = recorder();
     await open({ resolve, connect }, 'https://rebind.test');
@@ -85,7 +85,7 @@ describe('addresses', () => {
     ['a scoped address', ['fe80::1%eth0']],
     ['beyond those that would be tried', ['1.1.1.1', '1.0.0.1', '8.8.8.8', '8.8.4.4', '10.0.0.1']],
     ['no address but a name', ['localhost']],
-  ])('one that may not be reached, %s, refuses the whole answer', async (_, answer) => {
+  ])('a single address that is not allowed, %s, refuses all of them', async (_, answer) => {
     const { connect, dialled } = recorder();
     const attempt = open({ resolve: answers(answer), connect }, 'https://mixed.test');
     await expect(attempt).rejects.toMatchObject({ name: 'BlockedAddressError', code: 'blocked_address' });
@@ -98,7 +98,7 @@ describe('addresses', () => {
     'https://[::ffff:127.0.0.1]',
     'https://2130706433',
     'http://8.8.8.8',
-  ])('%s is refused without a look-up', async (origin) => {
+  ])('%s is refused without a lookup', async (origin) => {
     const resolve = answers(['93.184.215.14']);
     const { connect, dialled } = recorder();
     await expect(open({ resolve, connect }, origin)).rejects.toThrow(BlockedAddressError);
@@ -106,7 +106,7 @@ describe('addresses', () => {
     expect(dialled).toEqual([]);
   });
 
-  test('a public literal is connected to as it stands', async () => {
+  test('a public address in the URL is used directly', async () => {
     const { connect, addresses } = recorder();
     await open({ connect }, 'https://8.8.8.8');
     await open({ connect }, 'https://[2606:4700:4700::1111]:8443');
@@ -125,7 +125,7 @@ describe('addresses', () => {
 });
 
 describe('names', () => {
-  test('that cannot be asked for because no file can be opened are not taken for unknown', async () => {
+  test('that cannot be looked up because no file can be opened do not count as unknown', async () => {
     const full = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
     const resolve: ResolveName = async () => {
       throw Object.assign(new Error('queryA ECONNREFUSED'), { code: 'ECONNREFUSED' });
@@ -137,7 +137,7 @@ describe('names', () => {
     expect(dialled).toEqual([]);
   });
 
-  test('TLS speaks to the name of the URL, whatever a Host header made of it', async () => {
+  test('TLS uses the name in the URL, whatever the Host header says', async () => {
     const { connect, dialled } = recorder();
     await open({ resolve: answers(['8.8.8.8']), connect }, 'https://receiver.test.:8443', 'other.test');
     expect(dialled[0]).toMatchObject({ hostname: '8.8.8.8', servername: 'receiver.test', port: '8443' });
@@ -149,7 +149,7 @@ describe('names', () => {
     ['fails', () => Promise.reject(Object.assign(new Error('ENOTFOUND'), { code: 'ENOTFOUND' }))],
     ['is empty', async () => []],
     ['does not come', () => new Promise(() => {})],
-  ])('an answer that %s is a failure of DNS', async (_, resolve) => {
+  ])('a result that %s is a DNS failure', async (_, resolve) => {
     const { connect, dialled } = recorder();
     const attempt = open({ resolve, connect, timeoutMs: 20 }, 'https://missing.test');
     await expect(attempt).rejects.toThrow(NameNotResolvedError);
@@ -158,7 +158,7 @@ describe('names', () => {
   });
 });
 
-test('an exception of the caller costs the connection and not the process', async () => {
+test('an exception of the caller ends the connection, not the process', async () => {
   const socket = new Socket();
   const { connect } = recorder(() => socket);
   const closed = once(socket, 'close');
@@ -192,18 +192,18 @@ describe('several addresses', () => {
     expect(addresses()).toEqual(four);
   });
 
-  test('end at the first that answers, even with a bad certificate', async () => {
+  test('stop at the first that responds, even with a bad certificate', async () => {
     const untrusted = Object.assign(new Error('self-signed'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     const { connect, addresses } = recorder(() => untrusted);
     await expect(open({ resolve: answers(four), connect }, 'https://a.test')).rejects.toBe(untrusted);
     expect(addresses()).toEqual(four.slice(0, 1));
   });
 
-  describe('that swallow packets', () => {
+  describe('that drop packets', () => {
     beforeEach(() => void vi.useFakeTimers());
     afterEach(() => void vi.useRealTimers());
 
-    test('cost two seconds, and a connection that comes too late is closed', async () => {
+    test('cost two seconds, and a connection that opens too late is closed', async () => {
       const [late, socket] = [new Socket(), new Socket()];
       const connect: buildConnector.connector = (target, callback) => {
         setTimeout(() => callback(null, target.hostname === '1.1.1.1' ? late : socket), 2_500);
@@ -216,7 +216,7 @@ describe('several addresses', () => {
       expect(socket.destroyed).toBe(false);
     });
 
-    test('never take longer than the time given', async () => {
+    test('never take longer than the timeout', async () => {
       const { connect, addresses } = recorder(() => undefined);
       const attempt = open({ resolve: answers(four), connect, timeoutMs: 5_000 }, 'https://a.test');
       const refused = expect(attempt).rejects.toMatchObject({ code: 'UND_ERR_CONNECT_TIMEOUT' });
@@ -252,7 +252,7 @@ describe('a receiver on loopback', () => {
     return response.statusCode;
   }
 
-  test('gets plain http under the name that was asked for', async () => {
+  test('gets plain http with the requested name', async () => {
     const hosts: (string | undefined)[] = [];
     const server = http.createServer((request, response) => {
       hosts.push(request.headers.host);
@@ -264,12 +264,12 @@ describe('a receiver on loopback', () => {
     expect(hosts).toEqual([`receiver.test:${port}`, `127.0.0.1:${port}`]);
   });
 
-  test('is reached where it listens on one of two addresses', async () => {
+  test('is reached if it listens on one of two addresses', async () => {
     const port = await listen(http.createServer((_, response) => response.end()));
     expect(await post(`http://receiver.test:${port}`, { resolve: answers(['::1', '127.0.0.1']) })).toBe(200);
   });
 
-  test('gets nothing where it is not allowed', async () => {
+  test('gets nothing if it is not allowed', async () => {
     const connected = vi.fn();
     const port = await listen(http.createServer().on('connection', connected));
     await expect(post(`http://receiver.test:${port}`, { policy: strict })).rejects.toThrow(
@@ -279,7 +279,7 @@ describe('a receiver on loopback', () => {
     expect(connected).not.toHaveBeenCalled();
   });
 
-  test('gets nothing with a certificate that nobody vouches for, whatever the environment says', async () => {
+  test('gets nothing with an untrusted certificate, whatever the environment says', async () => {
     const requested = vi.fn();
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const port = await listen(https.createServer({ cert, key }, requested));
@@ -307,7 +307,7 @@ describe('a receiver on loopback', () => {
     expect(names[0]).toBe('receiver.test');
   });
 
-  test('gets nothing over TLS 1.1, even where Node was told to speak it', async () => {
+  test('gets nothing over TLS 1.1, even if Node is configured for it', async () => {
     const weak = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT:@SECLEVEL=0' } as const;
     const port = await listen(https.createServer({ cert, key, ...weak }));
     const { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS } = tls;

@@ -63,7 +63,7 @@ describe('an event and its delivery', () => {
 });
 
 describe('a hand-off', () => {
-  test('is one row for a whole recording, whomever its events go to, and no delivery has a row yet', async () => {
+  test('is one row for a whole recording, whatever its webhooks, and no delivery has a row yet', async () => {
     const { database, node } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     await subscribe(database, { organization_id: 'ORG-other', id: 'WHK-3' });
@@ -74,7 +74,7 @@ describe('a hand-off', () => {
     expect([await backlogSizes(database), await deliveryRows(database)]).toEqual([[], []]);
   });
 
-  test('is gone once the last of its deliveries is settled, and not before', async () => {
+  test('is deleted when the last of its deliveries is settled, and not before', async () => {
     const { database, node } = await withNode();
     await subscribe(database, { id: 'WHK-2' });
     const { leased } = await recordFor(database, node, 3);
@@ -87,7 +87,7 @@ describe('a hand-off', () => {
     expect((await deliveryRows(database)).map(({ id }) => id)).toEqual(idsOf(leased).sort());
   });
 
-  test('does not exist if nobody gets the events', async () => {
+  test('does not exist if no webhook gets the events', async () => {
     const { database, node } = await withNode();
     const { events, leased, matched } = await recordBatch(
       database,
@@ -158,7 +158,7 @@ describe('deliveries of one recording to many', () => {
   const byPair = <T extends { event_id: string; webhook_id: string }>(all: readonly T[]) =>
     [...all].sort((a, b) => (pairOf(a) < pairOf(b) ? -1 : 1));
 
-  test('each go to the webhook their event is for, under an id of their own', async () => {
+  test('each go to the webhook of their event, with their own id', async () => {
     const { recorded, wanted } = await prepared();
     expect(new Set(idsOf(recorded.leased)).size).toBe(wanted.length);
     expect(byPair(recorded.leased).map(pairOf)).toEqual(byPair(wanted).map(pairOf));
@@ -168,7 +168,7 @@ describe('deliveries of one recording to many', () => {
     }
   });
 
-  test('can be found before they are settled, under the ids they were handed over with', async () => {
+  test('can be found before they are settled, by the ids they were handed over with', async () => {
     const { database, recorded } = await prepared();
     for (const { organization_id = 'ORG-acme', id } of subscribers) {
       const ofWebhook = recorded.leased.filter(({ webhook_id }) => webhook_id === id);
@@ -178,7 +178,7 @@ describe('deliveries of one recording to many', () => {
     }
   });
 
-  test('are stored as they were handed over, once they are settled', async () => {
+  test('are stored as they were handed over, after they are settled', async () => {
     const { database, node, recorded, wanted, rows } = await prepared();
     await settleFor(
       database,
@@ -198,7 +198,7 @@ describe('deliveries of one recording to many', () => {
     }
   });
 
-  test('are claimed by another node as they were handed over, once theirs is taken for dead', async () => {
+  test('are claimed by another node as they were handed over, after their node died', async () => {
     const { database, recorded, wanted } = await prepared();
     expect(await bury(database, 'all')).toBe(wanted.length);
     expect(await handoffSizes(database)).toEqual([]);
@@ -208,7 +208,7 @@ describe('deliveries of one recording to many', () => {
   });
 });
 
-describe('a first attempt of what was handed over', () => {
+describe('a first attempt from a hand-off', () => {
   test('that fails gives its delivery a row, which is claimed when it is due', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 5);
@@ -237,14 +237,14 @@ describe('a first attempt of what was handed over', () => {
   });
 });
 
-describe('a recording for a node that says how much room it has', () => {
+describe('a recording for a node with limited room', () => {
   const ofWebhooks = (leased: readonly { webhook_id: string }[]) => {
     const counts: Record<string, number> = {};
     for (const { webhook_id: id } of leased) counts[id] = (counts[id] ?? 0) + 1;
     return counts;
   };
 
-  test('hands no more to it in all, however many webhooks the events are for; the rest waits, and the node knows for whom', async () => {
+  test('hands over no more in total, however many webhooks match; the rest waits, and the node knows for whom', async () => {
     const { database, node } = await withNode();
     for (const id of ['WHK-2', 'WHK-3']) await subscribe(database, { id });
     const { leased, matched } = await recordBatch(
@@ -261,7 +261,7 @@ describe('a recording for a node that says how much room it has', () => {
     expect([await handoffSizes(database), await backlogSizes(database, 'waiting')]).toEqual([[25], [5]]);
   });
 
-  test('hands over the small shares first: much for one webhook does not keep out the little for another', async () => {
+  test('hands over small shares first: a large share does not keep out small ones', async () => {
     const { database, node } = await withNode();
     await subscribe(database, { organization_id: 'ORG-little', id: 'WHK-little' });
     const events = [...eventsOf('ORG-acme', 100), ...eventsOf('ORG-little', 5)];
@@ -270,7 +270,7 @@ describe('a recording for a node that says how much room it has', () => {
     expect(await backlogSizes(database, 'waiting')).toEqual([55]);
   });
 
-  test('hands over as much for each webhook as there is room for, and counts only that', async () => {
+  test('hands over as many for each webhook as there is room for, and counts only those', async () => {
     const { database, node } = await withNode();
     for (const id of ['WHK-2', 'WHK-3', 'WHK-4']) await subscribe(database, { id });
     const room = roomOf(node, {
@@ -287,7 +287,7 @@ describe('a recording for a node that says how much room it has', () => {
     expect(await backlogSizes(database, 'waiting')).toEqual([10, 7, 4, 4]);
   });
 
-  test('leaves what comes later: the first events of a webhook are handed over, and no event is lost or doubled', async () => {
+  test('hands over the first events of a webhook and leaves later ones, without loss or duplicates', async () => {
     const { database, node } = await withNode();
     const { events, leased } = await recordBatch(
       database,

@@ -51,7 +51,7 @@ async function healthOf(database: Queryable, id = 'WHK-1'): Promise<HealthRow | 
   return rows[0];
 }
 
-describe('what a node reports of a webhook', () => {
+describe('what a node reports about a webhook', () => {
   /** A book in which so many webhooks are noted, and were reported at 0 ms as failed. */
   function reported(webhooks: number): HealthBook {
     const book = new HealthBook();
@@ -62,14 +62,14 @@ describe('what a node reports of a webhook', () => {
   }
   const idsOf = (reports: readonly HealthReport[]) => reports.map(({ webhook_id: id }) => id);
 
-  test('goes with few outcomes at once, so that a webhook shows an attempt as soon as its deliveries do', () => {
+  test('is written at once with few outcomes, so that a webhook shows an attempt as soon as its deliveries do', () => {
     const book = reported(2);
     book.note(leasedDelivery({ webhook_id: 'WHK-0' }), failure, at(10));
     expect(idsOf(book.take(limits.healthOutcomes - 1, 1))).toEqual(['WHK-0']);
     expect(book.isEmpty).toBe(true);
   });
 
-  test('goes with many outcomes once a second, but at once if the webhook begins to fail or to succeed', () => {
+  test('is written once a second with many outcomes, but at once if the webhook starts to fail or to succeed', () => {
     const book = reported(3);
     for (const [id, outcome] of [
       ['WHK-0', failure],
@@ -83,13 +83,13 @@ describe('what a node reports of a webhook', () => {
     expect(idsOf(book.take(limits.healthOutcomes, limits.healthEveryMs))).toEqual(['WHK-0', 'WHK-2']);
   });
 
-  test('comes in the order of the ids: two nodes cannot wait for each other', () => {
+  test('is ordered by id, so that two nodes cannot deadlock', () => {
     const book = new HealthBook();
     for (const n of [4, 1, 3, 0, 2]) book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), success, at(n));
     expect(idsOf(book.take(1, 0))).toEqual(['WHK-0', 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']);
   });
 
-  test('is reported again if it could not be written, together with what came later', () => {
+  test('is reported again, with later results, if it could not be written', () => {
     const book = new HealthBook();
     const noted = (...outcomes: (readonly [Outcome, number])[]) => {
       for (const [outcome, ms] of outcomes)
@@ -163,7 +163,7 @@ describe('the health of a webhook in the database', () => {
     expect(await healthOf(database)).toMatchObject({ failing_since: null, last_failure_at: null });
   });
 
-  test('counts failures from zero once the webhook is verified', async () => {
+  test('counts failures from zero after the webhook is verified', async () => {
     const { database, write } = await prepared();
     await write([failure, 1]);
     await clearFailures(database, { organization_id: 'ORG-acme', id: 'WHK-1' });
@@ -171,7 +171,7 @@ describe('the health of a webhook in the database', () => {
     expect(await healthOf(database)).toMatchObject({ failing_since: at(5), last_failure_at: at(5) });
   });
 
-  test('names those who have only failed since then or longer', async () => {
+  test('returns webhooks that have had only failures for at least that long', async () => {
     const { write } = await prepared();
     expect((await write([failure, 1 - dayMs])).failing).toEqual([]);
     expect((await write([failure, -dayMs])).failing).toEqual([]);
@@ -186,7 +186,7 @@ describe('the health of a webhook in the database', () => {
     ]);
   });
 
-  test('is not written by a node that was taken for dead, nor for a webhook that was deleted', async () => {
+  test('is not written by a node that counts as dead, or for a deleted webhook', async () => {
     const { database, node, write } = await prepared();
     await subscribe(database, { id: 'WHK-2' });
     await bury(database, [node]);
@@ -253,7 +253,7 @@ describe('a settler', () => {
     expect(rows).toEqual([{ relations: ['delivery', 'health'] }]);
   });
 
-  test('writes the health last noted before it stops', async () => {
+  test('writes the last known health before it stops', async () => {
     const { database, settler, fail } = await prepared();
     await fail(-1);
     settler.health.note(leasedDelivery({ webhook_id: 'WHK-1' }), success, at(0));
@@ -261,7 +261,7 @@ describe('a settler', () => {
     expect(await healthOf(database)).toMatchObject({ last_delivery_status: 'success' });
   });
 
-  test('gives up a webhook that has only failed for 5 days, once the failure that decides it is written', async () => {
+  test('disables a webhook that has only failed for 5 days, after the deciding failure is written', async () => {
     const { database, refusing, written, fail } = await prepared();
     await fail(-5 * dayMs);
     expect(written.flatMap(({ disabled }) => disabled)).toEqual([]);
@@ -281,7 +281,7 @@ describe('a settler', () => {
     );
   });
 
-  test('does not give up a webhook whose failures are less than 12 hours apart', async () => {
+  test('does not disable a webhook whose failures are less than 12 hours apart', async () => {
     const { written, fail } = await prepared();
     await fail(-6 * dayMs);
     await fail(-6 * dayMs + 11 * hourMs);

@@ -78,7 +78,7 @@ function perform(socket: Socket, { bytes, share, drops, ending }: Act): void {
 
 const timeoutMs = 150;
 
-test('whatever a receiver sends, every request ends once, in time, and the process goes on', async () => {
+test('whatever a receiver sends, every request ends once, in time, and the process continues', async () => {
   const transport = startTransport();
   const healthy = await startByteReceiver((socket) => socket.write(ok));
   const scripts = fc.array(fc.tuple(fc.boolean(), acts), { minLength: 20, maxLength: 20 });

@@ -136,11 +136,11 @@ describe('an attempt at a receiver that', () => {
     expect(wrongDoors.receiver?.verifications.count).toBe(0);
   });
 
-  test('has a certificate nobody vouches for, is told nothing', () => {
+  test('has an untrusted certificate, sends nothing', () => {
     expect(selfSigned.requests()).toBe(0);
   });
 
-  test('has much to say, keeps the first KiB of it in the log', () => {
+  test('sends a long body, keeps the first KiB in the log', () => {
     expect(outcomes.get('sends 50 MB after a 200, is a success').attempt_log[0].response).toBe(
       'x'.repeat(kib),
     );
@@ -175,7 +175,7 @@ describe('of a response body', () => {
   });
 });
 
-describe('answers of 50 MB, ten of them at once', () => {
+describe('responses of 50 MB, ten at once', () => {
   test('are cut off, and do not fill our memory', async () => {
     const owner = await newTenant(service);
     const flood = new Flood(50 * mib);
@@ -213,8 +213,8 @@ describe('a blocked address', () => {
   });
 });
 
-describe('beside receivers that hang with a backlog of hours', () => {
-  test('a healthy webhook gets every event, and few of the hanging ones are under way', async () => {
+describe('next to receivers that hang with a backlog of hours', () => {
+  test('a healthy webhook gets every event, and few requests to the hanging ones are under way', async () => {
     const neighbours = await newTenant(service);
     const hanging = await Promise.all([1, 2, 3].map(() => neighbours.connect(hangs)));
     const same = await newTenant(service);

@@ -80,7 +80,7 @@ const roomOf = ({ webhooks, each, total }: Room, webhook: string) =>
 const named = (count: number, name: string) =>
   Array.from({ length: count }, (_, index) => `WHK-${name}-${index}`);
 
-test('organizations take turns, and within one its webhooks', () => {
+test('organizations take turns, and so do the webhooks of each', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-a1', 'WHK-a2');
   const crowd = named(50, 'crowd');
@@ -94,7 +94,7 @@ test('organizations take turns, and within one its webhooks', () => {
   expect(acme.map(({ webhookId }) => webhookId)).toEqual(['WHK-a1', 'WHK-a2', 'WHK-a1', 'WHK-a2']);
 });
 
-test('retries take turns with new deliveries, however many of those there are', () => {
+test('retries take turns with new deliveries, however many there are', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   rig.add(...many(1_000, 'WHK-1'), ...many(3, 'WHK-1', { attempts: 1 }));
@@ -106,14 +106,14 @@ test('retries take turns with new deliveries, however many of those there are', 
   ).toBe(3);
 });
 
-test('recordings leave room in memory for the retries of a webhook that is sent more than it takes', () => {
+test('recordings leave room in memory for the retries of a webhook that gets more than it can receive', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   while (rig.toRecord('WHK-1') > 0) rig.add(...many(rig.toRecord('WHK-1'), 'WHK-1'));
   expect(rig.toClaim('WHK-1')).toBeGreaterThanOrEqual(100);
 });
 
-test('once deliveries were left in the database, new ones queue up behind them until a claim finds nothing more', () => {
+test('after deliveries were left in the database, new ones queue behind them until a claim finds no more', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
@@ -126,7 +126,7 @@ test('once deliveries were left in the database, new ones queue up behind them u
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
 });
 
-test('a claim that began before deliveries were left does not end the search for them, but new ones pass them', () => {
+test('a claim that began before deliveries were left does not stop the search for them, but new ones may overtake them', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   const asked = rig.lanes.roomToClaim(1, 1);
@@ -138,7 +138,7 @@ test('a claim that began before deliveries were left does not end the search for
   expect(rig.wantsMore).toBe(true);
 });
 
-test('a claim that was told that a webhook has no room says nothing about it', () => {
+test('a claim without room for a webhook changes nothing about it', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
@@ -149,7 +149,7 @@ test('a claim that was told that a webhook has no room says nothing about it', (
   expect(rig.toRecord('WHK-1')).toBe(0);
 });
 
-test('another claim is worthwhile if a webhook has more and room for it here, or is not known here', () => {
+test('another claim is worthwhile if a webhook has more deliveries and room for them, or is unknown', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   const asked = rig.lanes.roomToClaim(1, 1);
@@ -171,7 +171,7 @@ test('however many webhooks have more than they can send, there is room in memor
   expect(rig.toClaim('WHK-healthy')).toBeGreaterThan(50);
 });
 
-test('large payloads of one webhook fill no more than its part of the memory', () => {
+test('large payloads of one webhook use no more than its part of the memory', () => {
   const rig = new Rig();
   const four = named(4, 'large');
   rig.prove(1, ...four);
@@ -186,7 +186,7 @@ test('large payloads of one webhook fill no more than its part of the memory', (
   expect(rig.lanes.queued).toBeLessThan(31);
 });
 
-test('nothing new is taken while memory is full, of deliveries or of bytes', () => {
+test('nothing new is accepted while memory is full, by count or by bytes', () => {
   const rig = new Rig();
   rig.prove(1, 'WHK-1');
   rig.lanes.add(many(limits.queued, 'WHK-1'));
@@ -196,7 +196,7 @@ test('nothing new is taken while memory is full, of deliveries or of bytes', () 
   expect(rig.lanes.roomToRecord(1).total).toBe(0);
 });
 
-test('webhooks that are slow leave half of the slots to others', () => {
+test('slow webhooks leave half of the slots to others', () => {
   const rig = new Rig();
   const slow = named(40, 'slow');
   rig.prove(1, ...slow, 'WHK-healthy');
@@ -210,7 +210,7 @@ test('webhooks that are slow leave half of the slots to others', () => {
   expect(rig.count('WHK-healthy')).toBe(8);
 });
 
-test('webhooks that all hang at once keep others waiting for no longer than it takes to see that', () => {
+test('webhooks that all hang at once delay others only until that is noticed', () => {
   const rig = new Rig();
   const hanging = named(40, 'hanging');
   rig.prove(8, ...hanging, 'WHK-healthy', 'WHK-other');
@@ -224,7 +224,7 @@ test('webhooks that all hang at once keep others waiting for no longer than it t
   expect(rig.underWay.length).toBeLessThanOrEqual(limits.slots + limits.spareSlots);
 });
 
-test('a webhook that turns to failing gives back what it had in memory beyond a little, the oldest kept', () => {
+test('a webhook that starts to fail gives back all but its oldest deliveries in memory', () => {
   const rig = new Rig();
   rig.prove(1, 'WHK-1');
   const all = many(1_000, 'WHK-1');
@@ -238,14 +238,14 @@ test('a webhook that turns to failing gives back what it had in memory beyond a 
   expect(rig.underWay[0]?.delivery).toBe(all[tried]);
 });
 
-test('what a claim brings to a failing webhook fits, so that it does not go back and forth', () => {
+test('what a failing webhook claims fits into memory, so that nothing goes back and forth', () => {
   const rig = new Rig();
   rig.add(...many(8, 'WHK-1'));
   rig.end('failed');
   expect(rig.lanes.add(many(rig.toClaim('WHK-1'), 'WHK-1'))).toEqual([]);
 });
 
-test('webhooks that do not respond, however many, fill no more than their part of the memory', () => {
+test('webhooks that do not respond use no more than their part of the memory, however many there are', () => {
   const rig = new Rig();
   rig.prove(1, 'WHK-healthy');
   const surplus = named(100, 'new').flatMap((webhook) =>
@@ -257,7 +257,7 @@ test('webhooks that do not respond, however many, fill no more than their part o
   expect(rig.toRecord('WHK-healthy')).toBeGreaterThan(100);
 });
 
-test('webhooks that rest after failures keep nobody else waiting', () => {
+test('webhooks that rest after failures do not delay others', () => {
   const rig = new Rig();
   for (const webhook of named(200, 'failing')) rig.add(...many(20, webhook));
   for (let round = 0; round < 4; round += 1) rig.end('failed');

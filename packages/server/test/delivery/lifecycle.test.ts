@@ -67,7 +67,7 @@ function live({ schedule, steps }: { schedule: number[]; steps: [Outcome, number
 }
 
 describe('a delivery', () => {
-  test('has one attempt more than its schedule has waits, and never more', () => {
+  test('has exactly one attempt more than its schedule has waits', () => {
     fc.assert(fc.property(lives, (life) => live(life).length <= life.schedule.length + 1));
     fc.assert(
       fc.property(failures, schedules, randoms, (outcome, schedule, random) => {
@@ -89,7 +89,7 @@ describe('a delivery', () => {
     );
   });
 
-  test('is not attempted again after a 2xx, and is delivered by nothing else', () => {
+  test('is not attempted again after a 2xx, and nothing else counts as delivered', () => {
     fc.assert(
       fc.property(lives, (life) =>
         live(life).every(({ outcome, verdict }) => {
@@ -100,7 +100,7 @@ describe('a delivery', () => {
     );
   });
 
-  test('is not attempted again after a 410, which is not five failures', () => {
+  test('is not attempted again after a 410, which does not count as given up', () => {
     fc.assert(
       fc.property(lives, (life) =>
         live(life).every(({ outcome, verdict }) => (verdict.kind === 'gone') === (statusOf(outcome) === 410)),
@@ -108,7 +108,7 @@ describe('a delivery', () => {
     );
   });
 
-  test('is given up by the failure of its last attempt and by no earlier one', () => {
+  test('is given up when its last attempt fails, and not before', () => {
     fc.assert(
       fc.property(lives, (life) =>
         live(life).every(({ verdict }, index) =>
@@ -126,7 +126,7 @@ describe('a delivery', () => {
 
   const askingStatuses = [429, 503];
 
-  test('waits as its schedule says and up to a fifth longer, whatever Retry-After a status but 429 and 503 has', () => {
+  test('waits as its schedule says and up to a fifth longer, whatever Retry-After says on a status other than 429 and 503', () => {
     const unaskingFailures = failures.filter((outcome) => !askingStatuses.includes(statusOf(outcome) ?? 0));
     fc.assert(
       fc.property(unaskingFailures, waits, randoms, (outcome, [schedule, attempt], random) => {
@@ -146,7 +146,7 @@ describe('a delivery', () => {
     expect(judge(outcome!, 4, usualScheduleMs, 0.999_999_999)).toEqual({ kind: 'retry', waitMs: 8_640_000 });
   });
 
-  test('waits as long as Retry-After of a 429 or 503 asks for, to 4 h or its longest wait, and never shorter for it', () => {
+  test('waits as long as the Retry-After of a 429 or 503 says, up to 4 h or its longest wait, and never shorter than scheduled', () => {
     const asked = fc.oneof(fc.nat(30 * hourMs), fc.constant(Number.MAX_SAFE_INTEGER));
     const asking = fc.tuple(fc.constantFrom(...askingStatuses), asked);
     fc.assert(
@@ -165,7 +165,7 @@ describe('a delivery', () => {
 describe('Retry-After', () => {
   const nowMs = Date.parse('2026-08-12T12:00:00.000Z');
 
-  test('is read as seconds', () => {
+  test('can be a number of seconds', () => {
     fc.assert(
       fc.property(fc.nat(9_999_999), (seconds) => {
         expect(parseRetryAfterMs(String(seconds), nowMs)).toBe(seconds * 1_000);
@@ -174,7 +174,7 @@ describe('Retry-After', () => {
     expect(parseRetryAfterMs(' 120 ', nowMs)).toBe(120_000);
   });
 
-  test('is a number however many digits it has, and still leads to a wait that ends', () => {
+  test('can have any number of digits, and the wait is still finite', () => {
     for (const digits of [11, 16, 400, 16_000]) {
       const retryAfterMs = parseRetryAfterMs('9'.repeat(digits), nowMs);
       expect(retryAfterMs).toBeGreaterThan(1_000 * hourMs);
@@ -191,7 +191,7 @@ describe('Retry-After', () => {
     }
   });
 
-  test('is read as an HTTP date, and one that has passed asks for no wait', () => {
+  test('can be an HTTP date, and a past date means no wait', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1_000_000, max: 1_000_000 }), (seconds) => {
         const header = new Date(nowMs + seconds * 1_000).toUTCString();
@@ -200,7 +200,7 @@ describe('Retry-After', () => {
     );
   });
 
-  test('asks for nothing where it says neither', () => {
+  test('is ignored if it is neither', () => {
     const others = [undefined, '', 'soon', '-5', '1.5', '1e3', '0x10', '١٢', 'Wed, the day after'];
     for (const header of others) expect(parseRetryAfterMs(header, nowMs), header).toBeUndefined();
     fc.assert(
@@ -264,7 +264,7 @@ describe('the health of a webhook', () => {
     );
   });
 
-  test('is given up on after 5 days of nothing but failures, if they are at least 12 h apart', () => {
+  test('leads to disabling after 5 days of only failures, if they are at least 12 h apart', () => {
     const instants = fc.record({
       sinceMs: fc.nat(1e12),
       spanMs: fc.nat(7 * dayMs),

@@ -45,7 +45,7 @@ test.each(smallerFirst)('%s', (_, names) => {
   expect(values).toEqual([...values].sort((a, b) => a - b));
 });
 
-test('a lane that recordings have filled still asks for retries', () => {
+test('a lane that is full of recordings still claims retries', () => {
   expect(1 - limits.recordedShare).toBeGreaterThan(limits.askShare);
 });
 
@@ -53,14 +53,14 @@ test('a failing webhook keeps at least as much in memory as it may have under wa
   expect(limits.laneQueuedFailing).toBeGreaterThan(limits.windowFailing);
 });
 
-test('the limits add up: what the healthy cannot use is what the others may', () => {
+test('the limits add up: what the healthy cannot use, the others can', () => {
   expect(limits.elasticUnprovenSlots + limits.windowUsual).toBeLessThanOrEqual(limits.unprovenSlots);
   expect(limits.unprovenSlots + limits.windowMax).toBeLessThanOrEqual(limits.slots);
   expect(limits.spareSlots).toBeLessThan(limits.slots);
   expect(limits.drainMs).toBeLessThan(10_000);
 });
 
-test('a notification is followed up after the time in which the database sends no other', async () => {
+test('a node claims again after the time in which the database sends no other notification', async () => {
   const file = new URL('../../schema/functions/announce_waiting.sql', import.meta.url);
   const keptBackMs = Number(/between 0 and (\d+)/.exec(await readFile(file, 'utf8'))?.[1]) + 1;
   expect(limits.announcedMs).toBeGreaterThan(keptBackMs);

@@ -40,7 +40,7 @@ describe('webhooks on * that fail', () => {
 
   const failedOnes = (events: Body[]) => events.filter(({ type }) => type === 'webhook.delivery_failed');
 
-  test('beside a healthy one: one webhook.delivery_failed for each delivery given up, which reaches the healthy one and never the one it is about', async () => {
+  test('next to a healthy one: one webhook.delivery_failed per delivery given up, sent to the healthy one and never to the failed one', async () => {
     const owner = await newTenant(service);
     const failing = await owner.connect(500);
     const healthy = await owner.connect(200);
@@ -57,7 +57,7 @@ describe('webhooks on * that fail', () => {
     expect(ids(healthy.receiver.deliveries.all)).toEqual([...recorded, ...told].map(({ id }) => id).sort());
   });
 
-  test('two of them: each tells the other once, that both failed to hear it is recorded, and there it ends', async () => {
+  test('two of them: each gets one report about the other, both failures are recorded, and there it ends', async () => {
     const owner = await newTenant(service);
     const [one, other] = [await owner.connect(500), await owner.connect(500)];
     const healthy = await owner.connect(200);
@@ -109,7 +109,7 @@ describe('any set of webhooks, whichever of them fail', () => {
     { minLength: 1, maxLength: 8 },
   );
 
-  test('comes to rest: failing deliveries lead to others that lead to none', async () => {
+  test('stops eventually: failing deliveries cause others, and those cause none', async () => {
     let run = 0;
     const roundsSeen = new Set<number>();
     const property = fc.asyncProperty(subscribers, async (drawn) => {

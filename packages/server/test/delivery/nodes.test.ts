@@ -77,7 +77,7 @@ const succeeded = (count: number) => (all: Stored[]) =>
 const idsOf = (requests: readonly Received[]) => requests.map(({ envelope }) => envelope.id as string);
 
 describe('when a node is killed', () => {
-  test('its unfinished deliveries are attempted by another, each once more', async () => {
+  test('another node attempts its unfinished deliveries, each once more', async () => {
     const service = await startForTest();
     const owner = await newTenant(service);
     const node = await serveBeside(service);
@@ -102,8 +102,8 @@ describe('when a node is killed', () => {
   });
 });
 
-describe('a node that was taken for dead although it lives', () => {
-  test('starts again: what it held is attempted once more, and nothing of it stays behind', async () => {
+describe('a running node that was declared dead', () => {
+  test('starts again: its deliveries are attempted once more, and none is left behind', async () => {
     const service = await startForTest({ POSTHORN_DELIVERY_TIMEOUT: '10s' });
     const owner = await newTenant(service);
     const standstill = new Standstill();
@@ -141,7 +141,7 @@ describe('two nodes on one database', () => {
     ['deletes', 'DELETE', undefined, 'cancelled'],
     ['disables', 'PATCH', { status: 'disabled' }, 'failed'],
   ] as const)(
-    'one %s a webhook: once it responds, the other sends nothing more of what it holds',
+    'one %s a webhook: after the response, the other sends nothing more of it',
     async (_, method, body, end) => {
       const owner = await newTenant(one);
       const standstill = new Standstill();
@@ -161,7 +161,7 @@ describe('two nodes on one database', () => {
     },
   );
 
-  test('share what neither recorded itself, and no delivery is attempted by both', async () => {
+  test('share what neither recorded itself, and never attempt the same delivery', async () => {
     const owner = await newTenant(one);
     const { receiver } = await owner.connect(200);
     const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
@@ -173,7 +173,7 @@ describe('two nodes on one database', () => {
 });
 
 describe('SIGTERM', () => {
-  test('lets attempts on the wire finish, writes their outcomes, gives the rest back, and exits with 0', async () => {
+  test('lets attempts under way finish, writes their outcomes, gives the rest back, and exits with 0', async () => {
     // It takes no part in delivering: what the node gives back can be seen.
     const service = await startForTest({ POSTHORN_ROLES: 'api' });
     const owner = await newTenant(service);

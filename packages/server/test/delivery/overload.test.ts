@@ -33,7 +33,7 @@ async function waiting(owner: Tenant): Promise<string[]> {
 
 const isNone = (ids: readonly string[]) => ids.length === 0;
 
-describe('a webhook that is given more than a node keeps in memory for it', () => {
+describe('a webhook that gets more than a node keeps in memory for it', () => {
   async function overloaded() {
     const owner = await newTenant(service);
     const standstill = new Standstill();
@@ -56,7 +56,7 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
     return { owner, standstill, receiver, recorded, path, onTheWire, waits: await waiting(owner) };
   }
 
-  test('gets all of it in the end, each event exactly once', async () => {
+  test('eventually gets all of it, each event exactly once', async () => {
     const { owner, standstill, receiver, recorded, waits } = await overloaded();
     expect(waits.length).toBeGreaterThanOrEqual(together);
     standstill.end(receiver, 200);
@@ -72,7 +72,7 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
     expect(await waiting(owner)).toEqual([]);
   });
 
-  test('shows what waits: each delivery as pending, and how many they are', async () => {
+  test('shows the waiting deliveries as pending, with their number', async () => {
     const { owner, path, waits } = await overloaded();
     expect(await owner.data('GET', `${path}/deliveries/${waits[0]}`)).toMatchObject({
       ...{ id: waits[0], status: 'pending', attempts: 0, attempt_log: [], http_status: null },
@@ -82,7 +82,7 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
     expect((await stranger.ask('GET', `${path}/deliveries/${waits[0]}`)).status).toBe(404);
   });
 
-  test('and is disabled, gets none of it: all that waits ends failed with error disabled', async () => {
+  test('and is disabled, gets none of it: all waiting deliveries fail with the error disabled', async () => {
     const { owner, standstill, receiver, path, onTheWire } = await overloaded();
     await owner.data('PATCH', path, { status: 'disabled' });
     await eventually(() => waiting(owner), isNone);
@@ -96,7 +96,7 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
   });
 
-  test('and is deleted, gets none of it: nothing of it is left', async () => {
+  test('and is deleted, gets none of it, and nothing is left', async () => {
     const { owner, standstill, receiver, path, onTheWire } = await overloaded();
     expect((await owner.ask('DELETE', path)).status).toBe(204);
     await eventually(() => waiting(owner), isNone);
@@ -109,7 +109,7 @@ describe('a webhook that is given more than a node keeps in memory for it', () =
   });
 });
 
-test('while outcomes cannot be written some thousands of events are sent, no more, and the rest once they can', async () => {
+test('while outcomes cannot be written, a few thousand events are sent, and the rest afterwards', async () => {
   const owner = await newTenant(service);
   const { receiver, webhook } = await owner.connect(200);
   await owner.record();

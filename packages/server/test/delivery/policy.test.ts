@@ -78,7 +78,7 @@ function tracked(...results: readonly (readonly [number, Step])[]): Track {
 }
 
 describe('a webhook', () => {
-  test('is in exactly one condition, whatever has happened to it', () => {
+  test('is in exactly one condition at any time', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { track, nowMs } = after(steps);
@@ -92,25 +92,25 @@ describe('a webhook', () => {
     expect(conditionOf(tracked([1, delivered(10)]), 0)).toBe('healthy');
   });
 
-  test('is failing after five failures in a row, and no sooner; one success ends that', () => {
+  test('is failing after exactly five failures in a row, until the next success', () => {
     expect(conditionOf(tracked([9, delivered(5)], [4, failed]), 0)).toBe('healthy');
     expect(conditionOf(tracked([9, delivered(5)], [5, failed]), 0)).toBe('failing');
     expect(conditionOf(tracked([9, delivered(5)], [500, failed], [1, delivered(5)]), 0)).toBe('healthy');
   });
 
-  test('is slow while its responses take more than a second, and healthy again when they do not', () => {
+  test('is slow while its responses take more than a second, and healthy again afterwards', () => {
     expect(conditionOf(tracked([30, delivered(3_000)]), 0)).toBe('slow');
     expect(conditionOf(tracked([30, delivered(3_000)], [30, delivered(20)]), 0)).toBe('healthy');
   });
 
-  test('is stalled when nothing under way has ended for a second, and not while anything ends', () => {
+  test('is stalled when no request has ended for a second, and not while requests end', () => {
     const track = started(started(tracked([9, delivered(5)]), 5_000), 5_500);
     expect(conditionOf(track, 6_000)).toBe('healthy');
     expect(conditionOf(track, 6_001)).toBe('stalled');
     expect(conditionOf(ended(track, { kind: 'delivered', tookMs: 5 }, true, 6_001), 6_500)).toBe('healthy');
   });
 
-  test('counts what is under way exactly', () => {
+  test('counts requests under way exactly', () => {
     fc.assert(
       fc.property(history, (steps) => {
         let underWay = 0;
@@ -123,7 +123,7 @@ describe('a webhook', () => {
 });
 
 describe('the window', () => {
-  test('stays within its bounds, whatever happens', () => {
+  test('stays within its limits, whatever happens', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { window } = after(steps).track;
@@ -133,18 +133,18 @@ describe('the window', () => {
     );
   });
 
-  test('grows to the usual one with successes, and begins anew when the webhook fails', () => {
+  test('grows to the usual size with successes, and starts again after failures', () => {
     expect(tracked([400, delivered(5, false)]).window).toBe(limits.windowUsual);
     expect(tracked([400, delivered(5, false)], [5, failed]).window).toBe(limits.windowAtStart);
   });
 
-  test('grows further for a receiver that takes its time however much is sent to it, while deliveries wait', () => {
+  test('grows further while deliveries wait for a receiver that is slow regardless of load', () => {
     expect(tracked([4_000, delivered(300)]).window).toBe(limits.windowMax);
     expect(tracked([4_000, delivered(300, false)]).window).toBe(limits.windowUsual);
     expect(tracked([4_000, delivered(20)]).window).toBe(limits.windowUsual);
   });
 
-  test('stays small for a receiver that gets slower the more is sent to it', () => {
+  test('stays small for a receiver that slows down under load', () => {
     let track = newTrack;
     let widest = 0;
     for (let n = 0; n < 50_000; n += 1) {
@@ -171,7 +171,7 @@ describe('the policy', () => {
       }),
     );
 
-  test('never starts more than the slots, and those held by stalled webhooks beyond them', () => {
+  test('never starts more requests than there are slots, apart from those held by stalled webhooks', () => {
     check((track, condition, held, load) => {
       const { underWay } = allow(condition, track, held, load);
       if (load.underWay >= limits.slots + limits.spareSlots) expect(underWay).toBe(0);
@@ -193,7 +193,7 @@ describe('the policy', () => {
     });
   });
 
-  test('takes the slots that a webhook grew into back when others want them', () => {
+  test('takes slots back from a webhook that grew when others need them', () => {
     const wide = tracked([4_000, delivered(300)]);
     const busy = (underWay: number) =>
       allow('healthy', wide, { queued: 9, bytes: 9 }, { ...idle, underWay }).underWay;
@@ -201,7 +201,7 @@ describe('the policy', () => {
     expect(busy(limits.elasticSlots)).toBe(limits.windowUsual);
   });
 
-  test('asks for no more than fits into memory, and not for every single delivery that leaves', () => {
+  test('claims no more than fits into memory, and not for every single delivery that leaves', () => {
     check((track, condition, held, load) => {
       const { ask, inMemory } = allow(condition, track, held, load);
       expect(ask === 0 || held.queued + ask <= inMemory).toBe(true);
@@ -209,7 +209,7 @@ describe('the policy', () => {
     });
   });
 
-  test('keeps little of a webhook that does not respond in memory', () => {
+  test('keeps few deliveries in memory for a webhook that does not respond', () => {
     check((track, condition, held, load) => {
       const { inMemory } = allow(condition, track, held, load);
       if (condition === 'failing') expect(inMemory).toBeLessThanOrEqual(limits.laneQueuedFailing);
@@ -227,7 +227,7 @@ describe('the policy', () => {
     });
   });
 
-  test('lets only failing webhooks rest, the longer the more they have failed, and all together within 600 a second', () => {
+  test('lets only failing webhooks rest, longer after more failures, and all together get at most 600 attempts per second', () => {
     check((track, condition, held, load) => {
       const { restMs } = allow(condition, track, held, load);
       if (condition !== 'failing') return expect(restMs).toBe(0);
@@ -240,7 +240,7 @@ describe('the policy', () => {
     expect([rest(5) < rest(500), rest(500) < rest(1_500), rest(1_500)]).toEqual([true, true, 100]);
   });
 
-  test('does not trust a webhook before it has responded, nor while it fails', () => {
+  test('does not trust a webhook before it has responded, or while it fails', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { track, nowMs } = after(steps);

@@ -31,11 +31,8 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
   const { database, url: databaseUrl } = await freshDatabase();
   const secrets = new SecretBox([Buffer.alloc(32, 7)]);
   const secret = secrets.seal('a secret of sixteen and more', webhook.id);
-  await createWebhook(
-    database,
-    { ...webhook, url, event_types: ['*'], created_at: new Date(), secret, ...noSettings },
-    100,
-  );
+  const created = { created_at: new Date(), secret, ...noSettings };
+  await createWebhook(database, { ...webhook, url, event_types: ['*'], ...created }, 100);
   await changeWebhook(database, webhook, { status: 'active' });
   const transport = new Transport({ policy, timeoutMs: 10_000, ...network });
   const attempts: string[] = [];
@@ -85,14 +82,14 @@ function gate() {
   return { resolve, asked, open: () => signals.emit('opened') };
 }
 
-describe('an attempt whose connection takes its time', () => {
+describe('an attempt whose connection opens slowly', () => {
   const ends = {
     deleted: { status: 'cancelled', attempts: 0, error: null },
     disabled: { status: 'failed', attempts: 0, error: 'disabled' },
   } as const;
 
   test.each(['deleted', 'disabled'] as const)(
-    'sends nothing if the webhook was %s meanwhile',
+    'sends nothing if the webhook was %s in the meantime',
     async (how) => {
       const receiver = await startReceiver();
       const slow = gate();
@@ -111,7 +108,7 @@ describe('an attempt whose connection takes its time', () => {
     },
   );
 
-  test('goes to the new address if the webhook was given one meanwhile', async () => {
+  test('uses the new URL if the webhook changed in the meantime', async () => {
     const [before, after] = [await startReceiver(), await startReceiver()];
     const slow = gate();
     const url = before.url.replace('127.0.0.1', 'receiver.example');
@@ -130,7 +127,7 @@ describe('an attempt whose connection takes its time', () => {
   });
 });
 
-test('a machine that can open no further connection makes no attempt, and goes on when it can', async () => {
+test('a machine that cannot open connections makes no attempts, and continues when it can', async () => {
   const receiver = await startReceiver();
   const open = buildConnector({});
   const full = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE', syscall: 'connect' });
@@ -151,7 +148,7 @@ test('a machine that can open no further connection makes no attempt, and goes o
   expect([asked, attempts]).toEqual([2, ['delivered']]);
 });
 
-test('a fault of ours in one delivery ends neither the process nor the delivery', async () => {
+test('a bug in one delivery ends neither the process nor the delivery', async () => {
   const receiver = await startReceiver();
   let faults = 0;
   const { record, stored } = await startEngine(receiver.url, {}, () => {

@@ -46,7 +46,7 @@ function answerTo(query: Buffer, end: number, isKnown: boolean): Buffer {
 }
 
 describe('names', () => {
-  test('whose server stays silent, however many, do not keep another from being resolved', async () => {
+  test('with unresponsive servers do not block other names, however many there are', async () => {
     const server = await startNameServer((name) => name.endsWith('silent.example'));
     const resolve = createResolver({ servers: [server.address], search: [] });
     let ended = 0;
@@ -61,7 +61,7 @@ describe('names', () => {
     expect(ended).toBe(40);
   });
 
-  test('that several connections want at once are asked for once', async () => {
+  test('that several connections need at once are queried once', async () => {
     const server = await startNameServer(() => false);
     const resolve = createResolver({ servers: [server.address], search: [] });
     await Promise.all(Array.from({ length: 10 }, () => resolve('receiver.example')));
@@ -69,7 +69,7 @@ describe('names', () => {
     expect(server.asked).toEqual(['receiver.example', 'receiver.example']);
   });
 
-  test('that are not known as they stand are looked for in the domains of the machine', async () => {
+  test('that are not found as they are are looked up in the search domains of the machine', async () => {
     const server = await startNameServer(
       () => false,
       (name) => name === 'hook.team.svc.cluster.example',
@@ -85,7 +85,7 @@ describe('names', () => {
     await expect(resolve('hook.team.svc.')).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
-  test('of the machine itself are not asked of a name server', async () => {
+  test('of the machine itself are not sent to a name server', async () => {
     const server = await startNameServer(() => false);
     const resolve = createResolver({ servers: [server.address], search: [] });
     const addresses = await resolve('localhost');

@@ -24,14 +24,14 @@ const first = { connection: 1, request: 1 };
 const stale = { connection: 1, request: 2 };
 const again = { connection: 2, request: 1 };
 
-describe('a request that dies on a reused connection without a byte of a response', () => {
+describe('a request that fails on a reused connection before the first byte of a response', () => {
   test.each([
     ['is closed', undefined, (socket: Socket) => socket.destroy()],
     ['is reset', undefined, (socket: Socket) => socket.resetAndDestroy()],
     ['is closed under TLS 1.2', 'TLSv1.2' as const, (socket: Socket) => socket.end()],
     ['is closed under TLS 1.3', 'TLSv1.3' as const, (socket: Socket) => socket.end()],
     ['breaks under TLS 1.3', 'TLSv1.3' as const, (socket: Socket) => socket.destroy()],
-  ])('because it %s is sent again on a fresh one, in the same attempt', async (_, version, act) => {
+  ])('because it %s is sent again on a new one, in the same attempt', async (_, version, act) => {
     const tls = version && { minVersion: version, maxVersion: version };
     const { url, arrivals } = await startByteReceiver(onSecond(act), tls);
     const transport = startTransport({ connect: trustingConnect() });
@@ -40,7 +40,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect(arrivals).toEqual([first, stale, again]);
   });
 
-  test('is sent again once at most', async () => {
+  test('is sent again at most once', async () => {
     const { url, arrivals } = await startByteReceiver((socket, { connection, request }) =>
       connection === 1 && request === 1 ? socket.write(ok) : socket.destroy(),
     );
@@ -50,7 +50,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect(arrivals).toEqual([first, stale, again]);
   });
 
-  test('is sent on a fresh connection while others are idle, since they may be just as dead', async () => {
+  test('is sent on a new connection even if others are idle, because they may be closed, too', async () => {
     const width = 4;
     const held: Socket[] = [];
     const { url, arrivals, sockets } = await startByteReceiver((socket, { connection, request }) => {
@@ -69,7 +69,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect(sockets).toHaveLength(width + 1);
   });
 
-  test('leaves the fresh connection for the next request', async () => {
+  test('leaves the new connection for the next request', async () => {
     const { url, arrivals } = await startByteReceiver((socket, { connection, request }) =>
       connection === 1 && request === 2 ? socket.destroy() : socket.write(ok),
     );
@@ -78,7 +78,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect(arrivals).toEqual([first, stale, again, { connection: 2, request: 2 }]);
   });
 
-  test('is not sent again if it may not start any more', async () => {
+  test('is not sent again if it may no longer start', async () => {
     const { url, arrivals } = await startByteReceiver(onSecond((socket) => socket.destroy()));
     const transport = startTransport();
     await warmUp(transport, url);
@@ -91,7 +91,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect(arrivals).toEqual([first, stale]);
   });
 
-  test('has the time of one attempt for both', async () => {
+  test('has the time of one attempt for both requests', async () => {
     const waitMs = 1_000;
     const { url, arrivals } = await startByteReceiver((socket, { connection, request }) => {
       if (connection > 1) return;
@@ -107,7 +107,7 @@ describe('a request that dies on a reused connection without a byte of a respons
     expect('durationMs' in outcome && outcome.durationMs).toBeLessThan(waitMs * 1.4);
   });
 
-  test('fails as the second sending fails', async () => {
+  test('fails like the second request fails', async () => {
     let dialled = 0;
     const open = trustingConnect();
     const { url } = await startByteReceiver(onSecond((socket) => socket.destroy()));
@@ -137,13 +137,13 @@ describe('a request that dies on a reused connection without a byte of a respons
 });
 
 describe('a request is not sent again', () => {
-  test('when its connection was fresh', async () => {
+  test('when its connection was new', async () => {
     const { url, arrivals } = await startByteReceiver((socket) => socket.destroy());
     expect(await post(startTransport(), url)).toMatchObject({ kind: 'unanswered', error: 'reset' });
     expect(arrivals).toEqual([first]);
   });
 
-  test('when its connection was fresh because the one before had ended', async () => {
+  test('when its connection was new because the previous one had ended', async () => {
     const { url, arrivals, sockets } = await startByteReceiver((socket, { connection }) =>
       connection === 1 ? socket.write(ok) : socket.destroy(),
     );
@@ -155,7 +155,7 @@ describe('a request is not sent again', () => {
     expect(arrivals).toEqual([first, stale, again]);
   });
 
-  test('after its time is over', async () => {
+  test('after its time is up', async () => {
     const { url, arrivals, sockets } = await startByteReceiver(onSecond((socket) => socket.destroy()));
     const open = trustingConnect();
     const held: (() => void)[] = [];
@@ -180,7 +180,7 @@ describe('a request is not sent again', () => {
     ['a hint', 'HTTP/1.1 103 Early Hints\r\n\r\n', died],
     ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n', died],
     ['a status', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', { kind: 'answered', httpStatus: 200 }],
-  ])('after %s came on a reused connection', async (_, bytes, outcome) => {
+  ])('after %s arrived on a reused connection', async (_, bytes, outcome) => {
     for (const tls of [undefined, {}]) {
       const { url, arrivals } = await startByteReceiver(
         onSecond((socket) => socket.end(bytes)),
@@ -195,7 +195,7 @@ describe('a request is not sent again', () => {
 });
 
 describe('an idle connection', () => {
-  test('is kept as long as the receiver announces, else for about a second', async () => {
+  test('is kept as long as the receiver announces, or else for about a second', async () => {
     const [quiet, brief, announcing] = await Promise.all(
       [ok, okFor(1), okFor(30)].map((text) => startByteReceiver((socket) => socket.write(text))),
     );

@@ -68,7 +68,7 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
 const entryOf = (node: number) => (delivery: LeasedDelivery) => ({ node, settlement: succeeded(delivery) });
 
 describe('the settler', () => {
-  test('does not let one outcome that the database refuses keep the others from being written', async () => {
+  test('writes the other outcomes even if the database refuses one', async () => {
     const { database, node, settler } = await withSettler();
     const { leased } = await recordFor(database, node, 10);
     const entries = leased.map(entryOf(node));
@@ -86,7 +86,7 @@ describe('the settler', () => {
     expect(await handoffSizes(database)).toEqual([]);
   });
 
-  test('keeps count of a hand-off although a transaction with outcomes of it was rolled back', async () => {
+  test('counts a hand-off correctly after a rollback', async () => {
     const { database, faltering, node, write } = await withSettler();
     const { leased } = await recordFor(database, node, 6);
     const entries = leased.map((delivery): Entry => entryOf(node)(delivery));
@@ -102,7 +102,7 @@ describe('the settler', () => {
     expect(await handoffSizes(database)).toEqual([]);
   });
 
-  test('keeps count of a hand-off although outcomes under another name failed', async () => {
+  test('counts a hand-off correctly if outcomes of another node id failed', async () => {
     const { database, faltering, node, write } = await withSettler();
     const other = await registerNode(database, 60_000);
     const { leased: ours } = await recordFor(database, node, 10);
@@ -119,7 +119,7 @@ describe('the settler', () => {
     expect(await deliveryRows(database)).toHaveLength(14);
   });
 
-  test('is behind while thousands of outcomes are not written yet', async () => {
+  test('is behind while thousands of outcomes are unwritten', async () => {
     const { database, node, settler } = await withSettler();
     const { leased } = await recordFor(database, node, 3_000);
     for (const delivery of leased.slice(1)) settler.add(entryOf(node)(delivery));
@@ -130,7 +130,7 @@ describe('the settler', () => {
     expect(settler.isBehind).toBe(false);
   });
 
-  test('writes outcomes of what was handed over, of the backlog and of retries together, in one statement', async () => {
+  test('writes outcomes of hand-offs, the backlog and retries in one statement', async () => {
     const statements: (string | undefined)[] = [];
     const { database, faltering, node, write } = await withSettler();
     const { leased: first } = await recordFor(database, node, 1);
@@ -155,7 +155,7 @@ describe('the settler', () => {
 });
 
 describe('outcomes whose response was lost', () => {
-  test('are written again without counting twice, together with those that were not written', async () => {
+  test('are written again without counting twice, together with new ones', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 6);
     const firstFour = leased.slice(0, 4).map(succeeded);
@@ -195,7 +195,7 @@ describe('an outcome', () => {
   });
   const statuses = async (database: Queryable) => (await deliveryRows(database)).map(({ status }) => status);
 
-  test('of a retry is written only while the lease is that of the node whose attempt it was, and only once', async () => {
+  test('of a retry is written only by the node that holds its lease, and only once', async () => {
     const { database, node: dead } = await withNode();
     const { leased } = await recordFor(database, dead, 1);
     await settleFor(database, dead, [failedOnce(leased[0]!, 0)]);
@@ -214,7 +214,7 @@ describe('an outcome', () => {
     expect(await statuses(database)).toEqual(['success']);
   });
 
-  test('of a retry whose week retention has dropped does not keep the others from being written', async () => {
+  test('of a retry in a week that retention has dropped does not block the others', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 2);
     await settleFor(
@@ -230,7 +230,7 @@ describe('an outcome', () => {
   });
 
   test.each(['handed over', 'waiting'] as const)(
-    'of what was %s in a week that retention has dropped does not keep the others from being written, and ends it',
+    'of what was %s in a week that retention has dropped does not block the others, and ends it',
     async (how) => {
       const { database, node } = await withNode();
       const { leased } = await recordFor(database, how === 'waiting' ? null : node, 2);
@@ -251,7 +251,7 @@ describe('an outcome', () => {
     },
   );
 
-  test('that no attempt was made leaves a delivery as it was, and it waits for any node', async () => {
+  test('without an attempt leaves a delivery unchanged, and it waits for any node', async () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 1);
     const { leased } = await recordFor(database, node, 1);
@@ -269,7 +269,7 @@ describe('an outcome', () => {
   });
 });
 
-test('while a hand-off is partly settled each delivery shows once, as it stands', async () => {
+test('while a hand-off is partly settled, each delivery appears once, in its current state', async () => {
   const { database, node } = await withNode();
   const { leased } = await recordFor(database, node, 6);
   const webhook = { organization_id: 'ORG-acme', webhook_id: 'WHK-1' };

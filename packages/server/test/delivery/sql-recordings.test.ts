@@ -21,7 +21,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     return rows[0].id;
   }
 
-  test('are delivered on the word of the database, without waiting for a poll', async () => {
+  test('are delivered after a notification, without waiting for a poll', async () => {
     withoutPolls();
     const unpolled = await startTestService();
     onTestFinished(() => unpolled.stop());
@@ -45,7 +45,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     expect(received.sort()).toEqual(all.map(([recorded]) => recorded!.id).sort());
   });
 
-  test('are delivered by the poll if nobody can LISTEN, as behind a transaction pooler', async () => {
+  test('are delivered by the poll if no node can LISTEN, as behind a transaction pooler', async () => {
     const { url } = await freshDatabase();
     const proxy = await PostgresProxy.open(url, /posthorn listener/);
     const deaf = await startTestService({ DATABASE_URL: proxy.url });

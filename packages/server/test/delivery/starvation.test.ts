@@ -4,7 +4,7 @@ import { hangs, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
 
-test('an organization whose hundred webhooks all hang cannot fill the memory so that others get nothing', async () => {
+test('an organization with a hundred hanging webhooks cannot fill the memory and starve others', async () => {
   const service = await startTestService();
   const hanging = await startReceiver({ onDelivery: hangs });
   const healthy = await newTenant(service);

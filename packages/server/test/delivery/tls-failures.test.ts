@@ -24,7 +24,7 @@ describe.each(versions)('over %s', (version) => {
     expect(arrivals).toEqual([]);
   });
 
-  test('a certificate that nobody vouches for is a tls error', async () => {
+  test('an untrusted certificate is a tls error', async () => {
     const { url, arrivals } = await startByteReceiver(respond, only);
     expect(await post(startTransport(), url)).toMatchObject({
       ...{ kind: 'unanswered', error: 'tls' },
@@ -33,7 +33,7 @@ describe.each(versions)('over %s', (version) => {
     expect(arrivals).toEqual([]);
   });
 
-  test('a certificate for another name is a tls error that says for which', async () => {
+  test('a certificate for another name is a tls error that names it', async () => {
     const { url, arrivals } = await startByteReceiver(respond, only);
     const transport = startTransport({ connect: trustingConnect() });
     expect(await post(transport, url.replace('receiver.test', 'other.test'))).toMatchObject({
@@ -47,7 +47,7 @@ describe.each(versions)('over %s', (version) => {
     expect(arrivals).toEqual([]);
   });
 
-  test('a receiver that wants a certificate of ours is a tls error', async () => {
+  test('a receiver that requires a client certificate is a tls error', async () => {
     const { url, arrivals } = await startByteReceiver(respond, { ...only, requestCert: true });
     expect(await post(startTransport({ connect: trustingConnect() }), url)).toMatchObject({
       ...{ kind: 'unanswered', error: 'tls' },
@@ -56,7 +56,7 @@ describe.each(versions)('over %s', (version) => {
     expect(arrivals).toEqual([]);
   });
 
-  test('a connection that breaks off is a tls error only if the receiver asked for a certificate', async () => {
+  test('a connection that breaks is a tls error only if the receiver asked for a certificate', async () => {
     const breakOff = (socket: Socket) => socket.destroy();
     // A receiver that refuses us looks like this when its reset overtakes the alert.
     const asking = await startByteReceiver(breakOff, {
@@ -71,7 +71,7 @@ describe.each(versions)('over %s', (version) => {
   });
 });
 
-test('a receiver that speaks plain HTTP on the port of TLS is a tls error', async () => {
+test('a receiver that speaks plain HTTP on a TLS port is a tls error', async () => {
   const { url } = await startReceiver();
   expect(await post(startTransport(), url.replace('http:', 'https:'))).toMatchObject({
     ...{ kind: 'unanswered', error: 'tls' },

@@ -57,8 +57,8 @@ async function align(database: Queryable): Promise<void> {
   while ((await alignWaiting(database, webhook, 2)) > 0);
 }
 
-describe('what waits for a webhook', () => {
-  test('ends failed with error disabled when the webhook is disabled, without an attempt, and others keep theirs', async () => {
+describe('a delivery that waits for its webhook', () => {
+  test('fails with the error disabled when the webhook is disabled, without an attempt, and other webhooks keep theirs', async () => {
     const { database, retries, waiting, outcomes, othersStay } = await prepared();
     await changeWebhook(database, webhook, disabled);
     await align(database);
@@ -73,7 +73,7 @@ describe('what waits for a webhook', () => {
     await othersStay();
   });
 
-  test('shows the event it was for when it ended, and keeps the outcome of its last attempt apart', async () => {
+  test('shows its event when it ended, and keeps the outcome of its last attempt separate', async () => {
     const { database, retries, waiting } = await prepared();
     const events = new Map((await openDeliveries(database)).map(({ id, event_id }) => [id, event_id]));
     await changeWebhook(database, webhook, disabled);
@@ -95,7 +95,7 @@ describe('what waits for a webhook', () => {
     }
   });
 
-  test('is cancelled or gone when the webhook is deleted, and others keep theirs', async () => {
+  test('is cancelled or deleted when the webhook is deleted, and other webhooks keep theirs', async () => {
     const { database, retries, outcomes, othersStay } = await prepared();
     await deleteWebhook(database, webhook);
     await align(database);
@@ -105,7 +105,7 @@ describe('what waits for a webhook', () => {
     await othersStay();
   });
 
-  test('goes on waiting while the webhook is active', async () => {
+  test('keeps waiting while the webhook is active', async () => {
     const { database, node, retries, waiting } = await prepared();
     expect(await alignWaiting(database, webhook, 1_000)).toBe(0);
     const { deliveries } = await claimFor(database, node);
@@ -113,7 +113,7 @@ describe('what waits for a webhook', () => {
     expect(idsOf(claimed).sort()).toEqual([...retries, ...waiting].sort());
   });
 
-  test('is held while the webhook is not verified, shows as pending, and waits again once it is', async () => {
+  test('is held while the webhook is not verified, appears as pending, and waits again afterwards', async () => {
     const { database, node, retries, waiting, othersStay } = await prepared();
     await changeWebhook(database, webhook, { status: 'unverified' });
     await align(database);
@@ -127,7 +127,7 @@ describe('what waits for a webhook', () => {
     expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
   });
 
-  test('is held by a claim that finds it, and costs the claims after it nothing', async () => {
+  test('is held by a claim that finds it, and costs later claims nothing', async () => {
     const { database, node } = await prepared();
     await changeWebhook(database, webhook, { status: 'unverified' });
     await claimFor(database, node);
@@ -138,24 +138,27 @@ describe('what waits for a webhook', () => {
   test.each([
     ['disabled', () => disabled, { status: 'failed', error: 'disabled' }],
     ['verified', () => ({ status: 'active' }) as const, undefined],
-  ])('and was held is let go once the webhook is %s, even if nobody said so', async (_, change, ended) => {
-    const { database, node, retries, waiting, outcomes } = await prepared();
-    await changeWebhook(database, webhook, { status: 'unverified' });
-    await align(database);
-    expect(await releaseHeld(database, 1_000)).toBe(0);
-    await changeWebhook(database, webhook, change());
-    while ((await releaseHeld(database, 2)) > 0);
-    const all = [...retries, ...waiting].sort();
-    if (ended) {
-      const ofWaiting = (await outcomes()).map(({ id, status, error }) => ({ id, status, error }));
-      expect(ofWaiting).toEqual(all.map((id) => ({ id, ...ended })));
-      return;
-    }
-    const { deliveries } = await claimFor(database, node, { webhooks: new Map([['WHK-2', 0]]) });
-    expect(idsOf(deliveries).sort()).toEqual(all);
-  });
+  ])(
+    'and is held is released when the webhook is %s, even without a notification',
+    async (_, change, ended) => {
+      const { database, node, retries, waiting, outcomes } = await prepared();
+      await changeWebhook(database, webhook, { status: 'unverified' });
+      await align(database);
+      expect(await releaseHeld(database, 1_000)).toBe(0);
+      await changeWebhook(database, webhook, change());
+      while ((await releaseHeld(database, 2)) > 0);
+      const all = [...retries, ...waiting].sort();
+      if (ended) {
+        const ofWaiting = (await outcomes()).map(({ id, status, error }) => ({ id, status, error }));
+        expect(ofWaiting).toEqual(all.map((id) => ({ id, ...ended })));
+        return;
+      }
+      const { deliveries } = await claimFor(database, node, { webhooks: new Map([['WHK-2', 0]]) });
+      expect(idsOf(deliveries).sort()).toEqual(all);
+    },
+  );
 
-  test('and is claimed just then is left to the node that claims it', async () => {
+  test('and is being claimed is left to the node that claims it', async () => {
     const { database, node, outcomes } = await prepared();
     await database.transaction(async (client) => {
       const { deliveries } = await claimFor(client, node, { webhooks: new Map([['WHK-2', 0]]), each: 6 });
@@ -170,7 +173,7 @@ describe('what waits for a webhook', () => {
     expect(await backlogSizes(database, 'leased')).toEqual([4]);
   });
 
-  test('and is given back to a webhook that was disabled or deleted meanwhile does not wait', async () => {
+  test('and is given back after the webhook was disabled or deleted does not wait', async () => {
     for (const [end, status] of [
       [(database: Database) => changeWebhook(database, webhook, disabled), 'failed'],
       [(database: Database) => deleteWebhook(database, webhook), 'cancelled'],
@@ -215,7 +218,7 @@ describe('what waits for a webhook', () => {
     expect(large).toBeLessThan(1.2 * few);
   });
 
-  test('in the backlog ends without a look at any event but its own', async () => {
+  test('in the backlog ends without reading any event other than its own', async () => {
     const { database, node } = await withNode();
     for (let n = 0; n < 3; n += 1) await recordFor(database, node, 1_000);
     await recordFor(database, null, 100);
@@ -235,7 +238,7 @@ describe('what waits for a webhook', () => {
 });
 
 describe('how long the oldest delivery has waited', () => {
-  test('counts the backlog and retries that are due, but not what is held or not due yet', async () => {
+  test('counts the backlog and due retries, but not held deliveries or later retries', async () => {
     const { database, node } = await withNode();
     expect(await readLongestWaitSeconds(database)).toBe(0);
     const { leased } = await recordFor(database, node, 1);
@@ -252,7 +255,7 @@ describe('how long the oldest delivery has waited', () => {
   });
 });
 
-test('what has waited in the backlog until its events are no longer kept is deleted; what a node has is not', async () => {
+test('backlog older than its events is deleted, but not what a node has leased', async () => {
   const { database, node } = await withNode();
   for (const size of [4, 3, 2]) await recordFor(database, null, size);
   await claimFor(database, node, { each: 4 });

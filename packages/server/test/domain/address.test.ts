@@ -193,8 +193,8 @@ function addressIn(block: string, separator: '.' | ':') {
   });
 }
 
-describe('whatever the address', () => {
-  test.each(SPECIAL_IPV4)('every address in %s is blocked, also inside IPv6', (block) => {
+describe('for any address', () => {
+  test.each(SPECIAL_IPV4)('every address in %s is blocked, even inside IPv6', (block) => {
     fc.assert(
       fc.property(addressIn(block, '.'), (ip) => {
         const wrapped = ['::ffff:', '::', '::ffff:0:', '64:ff9b::', '2606:4700::5efe:'].map(
@@ -209,7 +209,7 @@ describe('whatever the address', () => {
     fc.assert(fc.property(addressIn(block, ':'), (ip) => strict.judge(ip) === 'blocked'));
   });
 
-  test('an IPv4 that is blocked is blocked in its mapped form, and a listed one is allowed in both', () => {
+  test('a blocked IPv4 address is blocked in its mapped form, and a listed one is allowed in both', () => {
     const policy = policyFor('10.0.0.0/8,127.0.0.0/8');
     fc.assert(
       fc.property(fc.ipV4(), (ip) => {
@@ -219,7 +219,7 @@ describe('whatever the address', () => {
     );
   });
 
-  test('no text makes it throw', () => {
+  test('never throws', () => {
     const anything = fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended(), fc.string({ unit: 'binary' }));
     fc.assert(fc.property(anything, (text) => ['public', 'blocked'].includes(strict.judge(text))));
   });
@@ -242,7 +242,7 @@ describe('with an allow-list', () => {
     ['2002:7f00:1::', 'blocked'],
     ['::ffff:10.0.0.1', 'blocked'],
     ['::ffff:8.8.8.8', 'blocked'],
-  ])('of loopback, %s is %s', (text, expected) => {
+  ])('with loopback listed, %s is %s', (text, expected) => {
     expect(loopback.judge(text)).toBe(expected);
   });
 
@@ -250,7 +250,7 @@ describe('with an allow-list', () => {
     expect(policyFor('8.8.8.0/24').judge('8.8.8.8')).toBe('allowed');
   });
 
-  test('a listed translator leads to public IPv4 only', () => {
+  test('a listed translator leads only to public IPv4 addresses', () => {
     const policy = policyFor('64:ff9b::/96,64:ff9b:1::/48,2002::/16,2001::/32');
     expect(policy.judge('64:ff9b::8.8.8.8')).toBe('allowed');
     expect(policy.judge('64:ff9b::169.254.169.254')).toBe('blocked');
@@ -267,7 +267,7 @@ describe('with an allow-list', () => {
     expect(policyFor('fe80::/10').judge('fe80::1%eth0')).toBe('blocked');
   });
 
-  test('all of IPv6 listed does not open IPv4', () => {
+  test('listing all of IPv6 does not allow IPv4', () => {
     expect(policyFor('::/0').judge('fd00::1')).toBe('allowed');
     const heads = ['', '::ffff:', '::', '::ffff:0:', '64:ff9b::', '64:ff9b:1::', 'fd00::5efe:'];
     for (const head of heads) expect(policyFor('::/0').judge(`${head}127.0.0.1`), head).toBe('blocked');
@@ -311,7 +311,7 @@ describe('the setting', () => {
     ['127.0.0.0/8, ::1/128', '127.0.0.0/8 ::1/128'],
     ['0.0.0.0/0,::/0', '0.0.0.0/0 ::/0'],
     ['FD00:0::/8', 'fd00::/8'],
-  ])('%j is read', (text, expected) => {
+  ])('%j is accepted', (text, expected) => {
     const cidrs = parseCidrs(text);
     expect(cidrs.ok && cidrs.value.map((cidr) => cidr.join('/')).join(' ')).toBe(expected);
   });
@@ -333,7 +333,7 @@ describe('the setting', () => {
     ['localhost', 'is not an address block'],
     ['10.0.0.0/8,', '"" is not'],
     ['10.0.0.0/8 127.0.0.0/8', 'is not an address block'],
-  ])('%j is refused and told why', (text, detail) => {
+  ])('%j is refused with a reason', (text, detail) => {
     expect(parseCidrs(text)).toEqual({ ok: false, detail: expect.stringContaining(detail) });
   });
 });
@@ -363,7 +363,7 @@ describe('a host in a URL', () => {
     ...['localhost', 'LOCALHOST', 'localhost.', 'a.b.localhost', 'ｌｏｃａｌｈｏｓｔ', 'loc\u00adalhost'],
   ];
 
-  test.each(blocked)('%s is refused before DNS is asked', (host) => {
+  test.each(blocked)('%s is refused without DNS', (host) => {
     expect(judgeUrlHost(new URL(`https://${host}/`).hostname, strict)).toBe('blocked');
   });
 

@@ -11,19 +11,19 @@ describe('changes', () => {
     });
   });
 
-  test('of a creation come from null, and a field that has no value is not among them', () => {
+  test('of a creation come from null, without fields that have no value', () => {
     expect(changesBetween(undefined, { url: 'https://a.example', note: null })).toEqual({
       url: { from: null, to: 'https://a.example' },
     });
   });
 
-  test('of a removal go to null', () => {
+  test('of a deletion go to null', () => {
     expect(changesBetween({ url: 'https://a.example' }, undefined)).toEqual({
       url: { from: 'https://a.example', to: null },
     });
   });
 
-  test('take equal times and lists for equal', () => {
+  test('treat equal times and lists as equal', () => {
     const at = '2026-11-15T09:30:00.000Z';
     expect(changesBetween({ at: new Date(at), l: [1, 2] }, { at: new Date(at), l: [1, 2] })).toEqual({});
   });
@@ -41,7 +41,7 @@ describe('12 months', () => {
   });
 });
 
-test('an entry of the API has exactly its fields, and the text of what changed untouched', () => {
+test('an entry of the API has exactly its fields, and the text of its changes unaltered', () => {
   const json = auditEntryJson({
     id: 'AUD-1',
     organization_id: 'ORG-acme',

@@ -49,17 +49,17 @@ describe('the catalogue', () => {
     expect(catalogue.domains()).toEqual(Object.keys(table));
   });
 
-  test('does not know the verification request, which is no event', () => {
+  test('does not contain the verification request, which is not an event', () => {
     expect(catalogue.get('webhook.verification')).toBeUndefined();
   });
 
-  test('does not take the names of object members for types', () => {
+  test('does not accept the names of object members as types', () => {
     expect(catalogue.get('constructor')).toBeUndefined();
     expect(catalogue.get('__proto__')).toBeUndefined();
   });
 
   test.each(catalogue.list().map((entry) => [entry.type, entry] as const))(
-    'tells all about %s',
+    'describes %s completely',
     (_, entry) => {
       expect(entry.description).toMatch(/^[A-Z].*\.$/);
       expect(entry.since).toBe('0.1.0');
@@ -72,7 +72,7 @@ describe('the catalogue', () => {
     },
   );
 
-  test('requires nothing of the payloads that neither the interface nor the contract fixes', () => {
+  test('requires no field of payloads that neither the interface nor the contract defines', () => {
     const fixed = ['service_line.activated', 'agent.run.completed', 'incident.opened'];
     for (const { type } of catalogue.list()) {
       const { required = [], properties } = schemaOf(type as EventTypeName);
@@ -82,7 +82,7 @@ describe('the catalogue', () => {
   });
 });
 
-describe('the payloads others fix', () => {
+describe('payloads defined elsewhere', () => {
   const string = expect.objectContaining({ type: 'string' });
   const integer = expect.objectContaining({ type: 'integer' });
   const orNull = (type: string) =>
@@ -155,19 +155,19 @@ describe('nearest', () => {
   });
 
   test.each(['', '*', 'foo.bar', 'order.shipped', 'incident.closed', 'x'.repeat(50_000_000)])(
-    'there always is one (%#)',
+    'there is always one (%#)',
     (name) => {
       expect(catalogue.get(catalogue.nearest(name) ?? '')).toBeDefined();
     },
   );
 
-  test('knows further types', () => {
+  test('includes added types', () => {
     expect(createCatalogue([further('order.shipped')]).nearest('order.shiped')).toBe('order.shipped');
   });
 });
 
-describe('further types', () => {
-  test('come after ours, in their own order and domains', () => {
+describe('added types', () => {
+  test('come after the built-in ones, in their own order and domains', () => {
     const extended = createCatalogue([further('order.shipped'), further('invoice.disputed')]);
     expect(
       extended
@@ -180,7 +180,7 @@ describe('further types', () => {
     expect(extended.get('order.shipped')).toMatchObject({ type: 'order.shipped', description: 'Ours.' });
   });
 
-  test('leave other catalogues as they were', () => {
+  test('do not change other catalogues', () => {
     createCatalogue([further('order.shipped')]);
     expect(createCatalogue().get('order.shipped')).toBeUndefined();
   });
@@ -188,12 +188,12 @@ describe('further types', () => {
   test.each([
     [['invoice.paid'], /"invoice\.paid".*already has it/],
     [['order.shipped', 'order.shipped'], /"order\.shipped".*already has it/],
-    [['webhook.created'], /"webhook\.created".*service's own/],
-    [['*'], /"\*" is not a name/],
-    [['invoice.*'], /"invoice\.\*" is not a name/],
-    [['order'], /"order" is not a name/],
-    [['Order.Shipped'], /"Order\.Shipped" is not a name/],
-    [['order.a.b.c'], /is not a name/],
+    [['webhook.created'], /"webhook\.created".*reserved for the service/],
+    [['*'], /"\*" is not a valid name/],
+    [['invoice.*'], /"invoice\.\*" is not a valid name/],
+    [['order'], /"order" is not a valid name/],
+    [['Order.Shipped'], /"Order\.Shipped" is not a valid name/],
+    [['order.a.b.c'], /is not a valid name/],
   ])('%s are refused by name', (types, message) => {
     const create = () => createCatalogue(types.map(further));
     expect(create).toThrow(CatalogueError);
@@ -201,7 +201,7 @@ describe('further types', () => {
   });
 });
 
-describe('the types derived from it', () => {
+describe('types derived from the catalogue', () => {
   test('narrow on type', () => {
     const summarise = (event: EventOf<EventTypeName>): string => {
       switch (event.type) {
@@ -233,7 +233,7 @@ describe('the types derived from it', () => {
     expectTypeOf<string>().not.toExtend<EventTypeName>();
   });
 
-  test('leave the fields of open payloads out, not undefined', () => {
+  test('make the fields of open payloads optional, not undefined', () => {
     expectTypeOf<Record<never, never>>().toExtend<PayloadOf<'invoice.paid'>>();
     expectTypeOf<{ currency: number }>().not.toExtend<PayloadOf<'invoice.paid'>>();
     expectTypeOf<{ currency: undefined }>().not.toExtend<PayloadOf<'invoice.paid'>>();
@@ -241,7 +241,7 @@ describe('the types derived from it', () => {
     expectTypeOf<PayloadOf<'webhook.delivery_failed'>['http_status']>().toEqualTypeOf<number | null>();
   });
 
-  test('carry the event resource of the interface', () => {
+  test('include the event resource of the interface', () => {
     type Event = EventOf<'incident.opened'>;
     expectTypeOf<keyof Event>().toEqualTypeOf<
       'id' | 'type' | 'organization_id' | 'workspace_id' | 'actor' | 'subject' | 'payload' | 'created_at'
@@ -251,13 +251,13 @@ describe('the types derived from it', () => {
     expectTypeOf<Event['payload']>().toEqualTypeOf<PayloadOf<'incident.opened'>>();
   });
 
-  test('are what the receiver package tells receivers of data', () => {
+  test('match the data types of the receiver package', () => {
     type Payloads = { [T in EventTypeName]: PayloadOf<T> };
     type Data = { [T in EventTypeName]: EnvelopeOf<T>['data'] };
     expectTypeOf<Data>().toEqualTypeOf<Payloads>();
   });
 
-  test('check what a producer is about to record', () => {
+  test('check events before they are recorded', () => {
     const head = {
       organization_id: 'ORG-acme',
       actor: { type: 'user', id: 'USR-ada' },

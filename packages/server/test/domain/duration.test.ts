@@ -42,7 +42,7 @@ test.each([
   '0x5s',
   '٥s',
   '1234567890s',
-])('%j is no duration', (text) => {
+])('%j is not a duration', (text) => {
   expect(parseDurationMs(text)).toBeUndefined();
 });
 

@@ -9,7 +9,7 @@ const prefix = fc.constantFrom<Prefix>('EVT', 'WHK', 'WDLV', 'TOK', 'AUD', 'RPL'
 const ulid = fc.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
 
 describe('an identifier', () => {
-  test('carries its prefix and the time it was made', () => {
+  test('has its prefix and the time it was made', () => {
     fc.assert(
       fc.property(prefix, time, (kind, ms) => {
         const id = newId(kind, ms);
@@ -28,12 +28,12 @@ describe('an identifier', () => {
     );
   });
 
-  test('is never made twice', () => {
+  test('is unique', () => {
     const ids = Array.from({ length: 10_000 }, () => newId('EVT', 1_763_000_000_000));
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('tells the time that the ULID says', () => {
+  test('contains the time of its ULID', () => {
     fc.assert(
       fc.property(ulid, (text) => {
         expect(idTimeMs('EVT', `EVT-${text}`)).toBe(decodeTime(text));
@@ -41,7 +41,7 @@ describe('an identifier', () => {
     );
   });
 
-  test('of another kind is not taken for one', () => {
+  test('of another kind is not accepted', () => {
     fc.assert(
       fc.property(prefix, prefix, time, (kind, other, ms) => {
         fc.pre(kind !== other);
@@ -50,7 +50,7 @@ describe('an identifier', () => {
     );
   });
 
-  test('in small letters, with letters that ULIDs lack, too short, too long or too late is not one of ours', () => {
+  test('in lower case, with letters that ULIDs lack, too short, too long or too late is not one of ours', () => {
     fc.assert(
       fc.property(
         ulid,
@@ -74,7 +74,7 @@ describe('an identifier', () => {
     );
   });
 
-  test('can be any text without making the look at it fail', () => {
+  test('can be any text: reading it never throws', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(idTimeMs('EVT', text)).toBeUndefined();
@@ -111,7 +111,7 @@ describe('the pattern of', () => {
     ],
   ];
 
-  test.each(cases)('%s takes what it should and nothing else', (_, pattern, good, bad) => {
+  test.each(cases)('%s accepts exactly what it should', (_, pattern, good, bad) => {
     const isTaken = (text: string) => new RegExp(pattern).test(text);
     expect(good.filter((text) => !isTaken(text))).toEqual([]);
     expect(bad.filter(isTaken)).toEqual([]);

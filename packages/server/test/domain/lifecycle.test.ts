@@ -17,13 +17,13 @@ const catalogue = createCatalogue();
 const validate = createPayloadValidator(catalogue);
 
 describe('the table of moves', () => {
-  test('has a move or a creation for every event type but the service’s own', () => {
+  test('has a move or a creation for every event type except those of the service', () => {
     const emitted = new Set(transitions.map(({ event }) => event as string | undefined));
     const types = catalogue.list().map(({ type }) => type);
     expect(types.filter((type) => !type.startsWith('webhook.') && !emitted.has(type))).toEqual([]);
   });
 
-  test('has resources of the kind that the catalogue says its events are about', () => {
+  test('has resources of the kinds that the catalogue gives its events', () => {
     for (const { event, lifecycle } of transitions) {
       if (event) expect(catalogue.get(event)?.subject, event).toBe(lifecycle.kind);
     }
@@ -36,7 +36,7 @@ describe('the table of moves', () => {
     }
   });
 
-  test('gives every resource a prefix and a kind of its own', () => {
+  test('gives every resource its own prefix and kind', () => {
     const all = resources.map(([, lifecycle]) => lifecycle);
     expect(new Set(all.map(({ prefix }) => prefix)).size).toBe(all.length);
     expect(new Set(all.map(({ kind }) => kind)).size).toBe(all.length);
@@ -47,7 +47,7 @@ describe('the table of moves', () => {
     expect(Object.keys(lifecycles.invoices.moves)).toEqual(['finalize', 'pay', 'fail-payment', 'void']);
   });
 
-  test('says which moves a status allows', () => {
+  test('returns the moves that a status allows', () => {
     expect(possibleMoves(lifecycles.invoices, 'open')).toEqual(['pay', 'fail-payment', 'void']);
     expect(possibleMoves(lifecycles.invoices, 'paid')).toEqual([]);
     expect(possibleMoves(lifecycles.invoices, 'toString')).toEqual([]);
@@ -96,7 +96,7 @@ describe.each(['required', 'all'] as const)('with the %s fields', (fields) => {
   });
 });
 
-test('what is left out is filled in: the time that passed, the actor, the usual value', () => {
+test('missing fields are filled in: the time that passed, the actor, the default', () => {
   const { complete } = lifecycles.runs.moves;
   const attributes = { service_line_id: 'LIN-1' };
   const run = { before: stored('running', attributes, 1_000), after: stored('completed', attributes, 3_500) };

@@ -8,7 +8,7 @@ const position = fc.record({ atMs: fc.nat(2 ** 48 - 1), id: printable });
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 describe('a cursor', () => {
-  test('leads back to the position it was made for', () => {
+  test('decodes to the position it was made for', () => {
     fc.assert(
       fc.property(position, fc.string(), (at, binding) => {
         expect(decodeCursor(encodeCursor(at, binding), binding)).toEqual(at);
@@ -16,7 +16,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('can stand in a query string as it is', () => {
+  test('needs no escaping in a query string', () => {
     fc.assert(
       fc.property(position, (at) => {
         const cursor = encodeCursor(at, 'b');
@@ -25,7 +25,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('is refused for any other question', () => {
+  test('is refused for any other query', () => {
     fc.assert(
       fc.property(position, fc.string(), fc.string(), (at, binding, other) => {
         fc.pre(binding !== other);
@@ -34,7 +34,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('is refused where any of its characters was changed', () => {
+  test('is refused if any character was changed', () => {
     fc.assert(
       fc.property(
         position,
@@ -51,7 +51,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('is refused where a part of it is missing or something was added', () => {
+  test('is refused if a part is missing or something was added', () => {
     fc.assert(
       fc.property(position, fc.nat(), fc.string({ minLength: 1 }), (at, place, more) => {
         const cursor = encodeCursor(at, 'b');
@@ -67,7 +67,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('that somebody made up is refused, and no text makes reading it fail', () => {
+  test('that was made up is refused, and no text makes decoding throw', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String(), fc.stringMatching(/^[\w-]{20,200}$/)), (text) => {
         expect(decodeCursor(text, 'b')).toBeUndefined();
@@ -75,7 +75,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('whose id no database can hold is refused, even with the right digest', () => {
+  test('with an id that no database can store is refused, even with the right digest', () => {
     for (const id of ['\0', 'EVT-\0', 'EVT-\u00e9', 'a b', 'a\n']) {
       expect(decodeCursor(encodeCursor({ atMs: 1, id }, 'b'), 'b')).toBeUndefined();
     }
@@ -91,13 +91,13 @@ describe('a cursor', () => {
   });
 });
 
-describe('what a cursor is bound to', () => {
+describe('the binding of a cursor', () => {
   const value = fc.option(fc.oneof(fc.string(), fc.integer()), { nil: undefined });
   const filters = fc.dictionary(fc.constantFrom('type', 'from', 'to', 'order', 'actor_id'), value);
   const given = (record: Record<string, unknown>) =>
     Object.fromEntries(Object.entries(record).filter(([, one]) => one !== undefined));
 
-  test('does not depend on the order in which filters are named, nor on those left out', () => {
+  test('does not depend on the order of filters or on absent ones', () => {
     fc.assert(
       fc.property(filters, (record) => {
         const turned = Object.fromEntries(Object.entries(given(record)).reverse()) as typeof record;
@@ -106,7 +106,7 @@ describe('what a cursor is bound to', () => {
     );
   });
 
-  test('differs where any filter differs', () => {
+  test('differs if any filter differs', () => {
     fc.assert(
       fc.property(filters, filters, (a, b) => {
         const same =

@@ -31,7 +31,7 @@ const event = fc
   });
 
 describe('the text of a payload', () => {
-  test('is a part of the text of its event and means what parsing the event gives, however it was written', () => {
+  test("is part of the event's text and parses to the event's payload, however it was written", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 5 }), spaces, (events, gap) => {
         const text = `${gap}[${gap}${events.join(`${gap},${gap}`)}${gap}]${gap}`;
@@ -45,7 +45,7 @@ describe('the text of a payload', () => {
     );
   });
 
-  test('is found in a lone event too', () => {
+  test('is found in a single event, too', () => {
     fc.assert(
       fc.property(event, spaces, (text, gap) => {
         expect(payloadTexts(gap + text).map((one) => JSON.parse(one))).toEqual([JSON.parse(text).payload]);

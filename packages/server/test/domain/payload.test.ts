@@ -16,22 +16,22 @@ function fieldsOf(schema: object): string[] {
 }
 
 describe('a payload', () => {
-  test.each(types.map((entry) => [entry.type, entry] as const))('may be the sample of %s', (type, entry) => {
+  test.each(types.map((entry) => [entry.type, entry] as const))('can be the sample of %s', (type, entry) => {
     expect(validate(type, entry.sample)).toEqual([]);
   });
 
-  test('may have fields that the schema does not name', () => {
+  test('can have fields that the schema does not name', () => {
     expect(validate('agent.run.completed', { ...completed, run_id: 'RUN-1', nested: { a: [1] } })).toEqual(
       [],
     );
   });
 
-  test('may be empty where nobody fixes its fields', () => {
+  test('can be empty if its fields are not fixed', () => {
     expect(validate('invoice.paid', {})).toEqual([]);
     expect(validate('capacity.gap_detected', { anything: null })).toEqual([]);
   });
 
-  test('has all its faults told at once, each at its own place', () => {
+  test('reports all its faults at once, each at its location', () => {
     expect(validate('agent.run.completed', { duration_ms: '12', tokens_used: -1, outcome: null })).toEqual([
       { pointer: '/service_line_id', code: 'required', detail: 'is required' },
       { pointer: '/duration_ms', code: 'wrong_type', detail: 'must be an integer, got a string' },
@@ -40,7 +40,7 @@ describe('a payload', () => {
     ]);
   });
 
-  test('is refused where a severity is not p and one digit', () => {
+  test('is refused if a severity is not p and one digit', () => {
     const { sample } = catalogue.get('incident.opened')!;
     for (const severity of ['p10', 'P1', 'high', 'p1\n', '']) {
       expect(validate('incident.opened', { ...sample, severity })).toEqual([
@@ -49,7 +49,7 @@ describe('a payload', () => {
     }
   });
 
-  test('is checked by the fields that are given, even where none is required', () => {
+  test('has its fields checked even if none is required', () => {
     expect(validate('invoice.paid', { amount_minor: 12.5, paid_at: 'yesterday' })).toEqual([
       {
         pointer: '/amount_minor',
@@ -85,12 +85,12 @@ describe('a payload', () => {
     }
   });
 
-  test('of a type nobody knows is a fault, not an exception', () => {
+  test('of an unknown type is a fault, not an exception', () => {
     expect(validate('invoice.created', {})).toMatchObject([{ pointer: '', code: 'unknown_event_type' }]);
     expect(validate('__proto__', {})).toMatchObject([{ code: 'unknown_event_type' }]);
   });
 
-  test('never makes the validator throw, and every fault has a place and words', () => {
+  test('never makes the validator throw, and every fault has a location and a text', () => {
     const anyPayload = fc.oneof(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()));
     fc.assert(
       fc.property(fc.constantFrom(...types), anyPayload, fc.jsonValue(), (entry, payload, stray) => {
@@ -106,7 +106,7 @@ describe('a payload', () => {
     );
   });
 
-  test('is accepted whenever its fields are, whatever else it has', () => {
+  test('is accepted if its fields are, whatever else it has', () => {
     fc.assert(
       fc.property(fc.constantFrom(...types), fc.dictionary(fc.string(), fc.jsonValue()), (entry, extra) => {
         expect(validate(entry.type, { ...extra, ...entry.sample })).toEqual([]);
@@ -116,19 +116,19 @@ describe('a payload', () => {
 });
 
 describe('the schemas', () => {
-  test("hold under all of Ajv's strict rules", () => {
+  test("satisfy all of Ajv's strict rules", () => {
     const strict = new Ajv2020({ strict: true });
     addFormats.default(strict);
     for (const { schema } of types) strict.compile(schema);
   });
 
-  test('of further types are held to the same keywords', () => {
+  test('of added types must use the same keywords', () => {
     const typo = { type: 'order.shipped', description: 'Ours.', schema: { requird: ['id'] }, sample: {} };
     const extended = createPayloadValidator(createCatalogue([typo]));
     expect(() => extended('order.shipped', {})).toThrow(/requird/);
   });
 
-  test('of further types need not say that a payload is an object', () => {
+  test('of added types need not say that a payload is an object', () => {
     const loose = { type: 'order.shipped', description: 'Ours.', schema: {}, sample: {} };
     const extended = createPayloadValidator(createCatalogue([loose]));
     expect(extended('order.shipped', { id: 1 })).toEqual([]);
@@ -254,13 +254,13 @@ describe('a fault', () => {
     anyOf: [{ const: '*' }, { type: 'array', minItems: 1, items: { type: 'string' } }],
   };
 
-  test('of alternatives names them all where the value is of no accepted kind', () => {
+  test('of alternatives names them all if the value has none of the accepted types', () => {
     expect(faults(eventTypes, 5)).toEqual([
       { pointer: '', code: 'wrong_type', detail: 'must be "*" or an array, got an integer' },
     ]);
   });
 
-  test('of alternatives is that of the alternative which was meant', () => {
+  test('of alternatives is that of the alternative that was meant', () => {
     expect(faults(eventTypes, [])).toMatchObject([{ pointer: '', code: 'too_few_items' }]);
     expect(faults(eventTypes, ['a', 1])).toMatchObject([{ pointer: '/1', code: 'wrong_type' }]);
     const shapes = {
@@ -292,21 +292,21 @@ describe('a fault', () => {
     ]);
   });
 
-  test('of an unknown field lists the known ones where Ajv is verbose', () => {
+  test('of an unknown field lists the known ones if Ajv is verbose', () => {
     const schema = { properties: { from: {}, to: {} }, additionalProperties: false };
     expect(faults(schema, { form: 1 }, true)).toEqual([
       { pointer: '/form', code: 'unknown_field', detail: 'is not a known field; known fields: from, to' },
     ]);
   });
 
-  test('looks at fields whose names need escaping', () => {
+  test('handles fields whose names need escaping', () => {
     const schema = { properties: { 'a/b~c': { type: 'string' } } };
     expect(faults(schema, { 'a/b~c': 1 })).toEqual([
       { pointer: '/a~1b~0c', code: 'wrong_type', detail: 'must be a string, got an integer' },
     ]);
   });
 
-  test('never repeats the value', () => {
+  test('never contains the value', () => {
     const secret = 'hunter2';
     const schema = {
       properties: { secret: { type: 'string', minLength: 16, pattern: '^w', format: 'uuid' } },
@@ -314,7 +314,7 @@ describe('a fault', () => {
     expect(JSON.stringify(faults(schema, { secret }))).not.toContain(secret);
   });
 
-  test('is none where there is no error', () => {
+  test('does not exist without an error', () => {
     expect(faultsFromAjv(null, {})).toEqual([]);
     expect(faultsFromAjv(undefined, {})).toEqual([]);
   });

@@ -12,7 +12,7 @@ describe('a problem', () => {
     expect(new Problem(code, 'why').status).toBe(problems[code].status);
   });
 
-  test('says no title twice, so that people can tell codes apart', () => {
+  test('has a unique title, so that people can distinguish codes', () => {
     expect(new Set(codes.map((code) => problems[code].title)).size).toBe(codes.length);
   });
 
@@ -39,7 +39,7 @@ describe('a problem', () => {
     }
   });
 
-  test('carries faults and headers, or none', () => {
+  test('can have faults and headers', () => {
     const fault = { parameter: 'limit', code: 'too_large', detail: 'must be at most 100' };
     const full = new Problem('invalid_parameter', 'why', {
       faults: [fault],
@@ -51,7 +51,7 @@ describe('a problem', () => {
   });
 });
 
-describe('the problem of faulty input', () => {
+describe('the problem for invalid input', () => {
   const detail = fc.stringMatching(/^[a-z ]{1,20}$/);
   const inQuery = fc.record({
     parameter: fc.constantFrom('limit', 'from', 'cursor'),
@@ -64,7 +64,7 @@ describe('the problem of faulty input', () => {
     detail,
   });
 
-  test('is none where there is no fault', () => {
+  test('is undefined without faults', () => {
     expect(inputProblem([])).toBeUndefined();
   });
 
@@ -76,7 +76,7 @@ describe('the problem of faulty input', () => {
     );
   });
 
-  test('is 422 where the body alone is at fault, and 400 as soon as the query string is', () => {
+  test('is 422 if only the body is invalid, and 400 if the query string is', () => {
     fc.assert(
       fc.property(fc.array(inBody, { minLength: 1 }), fc.array(inQuery, { minLength: 1 }), (body, query) => {
         expect(inputProblem(body)).toMatchObject({ code: 'invalid_body', status: 422 });
@@ -86,7 +86,7 @@ describe('the problem of faulty input', () => {
     );
   });
 
-  test('is invalid_cursor where in the query string nothing but what the cursor says is at fault', () => {
+  test('is invalid_cursor if the cursor is the only fault in the query string', () => {
     fc.assert(
       fc.property(fc.array(inQuery, { minLength: 1 }), (faults) => {
         const onlyCursor = faults.every(
@@ -98,7 +98,7 @@ describe('the problem of faulty input', () => {
     );
   });
 
-  test('names the first fault and how many more there are', () => {
+  test('names the first fault and the number of others', () => {
     const limit = { parameter: 'limit', code: 'too_large', detail: 'must be at most 100' };
     const body = { pointer: '', code: 'wrong_type', detail: 'must be an object' };
     const type = { pointer: '/type', code: 'required', detail: 'is required' };

@@ -15,8 +15,8 @@ const spelled = (value: string) =>
     return code >= 0x20 && code < 0x7f ? value[at] : `\\u${code.toString(16).padStart(4, '0')}`;
   }).join('')}"`;
 
-describe('what no text may have', () => {
-  test('is found in the spelling of a text as in the text itself', () => {
+describe('characters that cannot be stored', () => {
+  test('are found in the escapes of a text and in the text itself', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 4 }), (texts) => {
         const json = `[${texts.map(spelled).join(',')}]`;
@@ -27,7 +27,7 @@ describe('what no text may have', () => {
     );
   });
 
-  test('is found where a second value of the same key hides it', () => {
+  test('are found if a second value of the same key hides them', () => {
     expect(hidesUnstorable('{"a":"\\u0000","a":1}')).toBe(true);
     expect(hidesUnstorable('{"a":"\\\\u0000","b":"\\ud834\\udd1e"}')).toBe(false);
   });

@@ -31,7 +31,7 @@ function token(fields: Partial<Token>): Token {
 }
 
 describe("a token's text", () => {
-  test('is 32 random bytes behind a prefix, and is recognised', () => {
+  test('is 32 random bytes after a prefix, and is recognised', () => {
     const texts = Array.from({ length: 1_000 }, newTokenText);
     expect(new Set(texts).size).toBe(texts.length);
     for (const text of texts) {
@@ -40,7 +40,7 @@ describe("a token's text", () => {
     }
   });
 
-  test('is not recognised once it is cut, lengthened or has a character no token has', () => {
+  test('is not recognised if it is truncated, extended or has an invalid character', () => {
     fc.assert(
       fc.property(fc.nat(46), fc.constantFrom(' ', '.', '+', '/', '=', '\n', '\0', 'é'), (at, by) => {
         const text = newTokenText();
@@ -67,7 +67,7 @@ describe("a token's hash", () => {
     );
   });
 
-  test('is the same for the same text only', () => {
+  test('differs for different texts', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(sameHash(tokenHash(a), tokenHash(b))).toBe(a === b);
@@ -81,7 +81,7 @@ describe("a token's hash", () => {
 });
 
 describe('a token', () => {
-  test('can be used until the millisecond it expires', () => {
+  test('is valid until the millisecond it expires', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1_000, max: 1_000 }), (leftMs) => {
         expect(isUsable(token({ expires_at: new Date(nowMs + leftMs) }), nowMs)).toBe(leftMs > 0);
@@ -89,7 +89,7 @@ describe('a token', () => {
     );
   });
 
-  test('that is revoked cannot be used, whenever that was', () => {
+  test('that is revoked is not valid, whenever that was', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1_000, max: 1_000 }), (agoMs) => {
         expect(isUsable(token({ revoked_at: new Date(nowMs - agoMs) }), nowMs)).toBe(false);
@@ -97,7 +97,7 @@ describe('a token', () => {
     );
   });
 
-  test('lasts a year and may read events and manage webhooks, where nothing else is said', () => {
+  test('by default lasts a year and may read events and manage webhooks', () => {
     expect(defaultLifetimeMs).toBe(365 * 24 * 3_600_000);
     expect(defaultScopes).toEqual(['events:read', 'webhooks:read', 'webhooks:write']);
   });

@@ -104,7 +104,7 @@ describe('refused', () => {
     expect(codeOf(text)).toBe(code);
   });
 
-  test('a refused address is named, with its kind and the way out', () => {
+  test('a blocked address is named, with its kind and a workaround', () => {
     const checked = checkWebhookUrl('https://2130706433/', strict);
     const detail = checked.ok ? '' : checked.fault.detail;
     expect(detail).toContain('"127.0.0.1" is not a public address (loopback)');
@@ -128,7 +128,7 @@ describe('with an allow-list', () => {
   });
 });
 
-test('what is accepted is accepted again, unchanged', () => {
+test('an accepted URL is accepted again, unchanged', () => {
   const texts = fc.oneof(
     fc.webUrl({ withQueryParameters: true }),
     fc.string().map((tail) => `https://a.example/${tail}`),

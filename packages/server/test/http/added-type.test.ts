@@ -53,7 +53,7 @@ describe('a type that was added to the catalogue', () => {
     expect(at(document, data.$defs.parcel.properties.whole.$ref)).toBe(data);
   });
 
-  it('is recorded, held to its schema, and suggested to whoever misspells it', async () => {
+  it('is recorded, validated against its schema, and suggested for a misspelling', async () => {
     const post = (fields: Record<string, unknown>) =>
       ask(`${service.platformUrl}/platform/events`, {
         method: 'POST',
@@ -74,14 +74,14 @@ describe('a type that was added to the catalogue', () => {
     expect(envelope).toMatchObject({ id: recorded.id, type: added.type, data: added.sample });
   });
 
-  it('is suggested to whoever subscribes to a misspelling of it', async () => {
+  it('is suggested for a misspelled subscription', async () => {
     const { url } = await startReceiver();
     const { status, body } = await tenant.create({ url, event_types: ['parcel.snet'] });
     expect(status).toBe(422);
     expect(body.errors[0].detail).toContain('did you mean parcel.sent');
   });
 
-  it('can be tried out with its sample', async () => {
+  it('can be tested with its sample', async () => {
     const { receiver, webhook } = await tenant.connect(200, { event_types: ['invoice.paid'] });
     await tenant.data('POST', `/v1/webhooks/${webhook.id}/test`, { event_type: added.type });
     const { envelope } = await receiver.deliveries.nth(1);

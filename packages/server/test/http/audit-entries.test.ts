@@ -44,8 +44,8 @@ async function entryOf(
   return added[0]!;
 }
 
-describe('every write leaves one entry', () => {
-  it('creating: what was set, but neither the secret nor what came of the verification', async () => {
+describe('every change leaves one entry', () => {
+  it('creating: the new values, but neither the secret nor the result of the verification', async () => {
     const { url } = await startReceiver();
     const { status, body, headers } = await tenant.create({
       ...{ url, secret, workspace_id: 'WS-1', event_types: ['invoice.paid'] },
@@ -67,19 +67,19 @@ describe('every write leaves one entry', () => {
     ]);
   });
 
-  it('changing: only what changed', async () => {
+  it('changing: only the changed fields', async () => {
     const { webhook } = await tenant.connect(200, { workspace_id: 'WS-1', event_types: ['invoice.paid'] });
     const entry = await entryOf(webhook, 'PATCH', '', { event_types: ['task.created'] });
     expect(entry.action).toBe('webhook.updated');
     expect(entry.changes).toEqual({ event_types: { from: ['invoice.paid'], to: ['task.created'] } });
   });
 
-  it('changing to what it was already: an entry in which nothing changed', async () => {
+  it('changing to the same values: an entry without changes', async () => {
     const { webhook } = await tenant.connect();
     expect((await entryOf(webhook, 'PATCH', '', { event_types: ['*'] })).changes).toEqual({});
   });
 
-  it('changing the URL: what came of its verification belongs to it', async () => {
+  it('changing the URL: includes the result of its verification', async () => {
     const { webhook } = await tenant.connect();
     const refusing = await startReceiver({ onVerification: 500 });
     const entry = await entryOf(webhook, 'PATCH', '', { url: refusing.url });
@@ -105,7 +105,7 @@ describe('every write leaves one entry', () => {
     expect(await actions()).toEqual(['webhook.created', 'webhook.updated', 'webhook.updated']);
   });
 
-  it('deleting: what was there', async () => {
+  it('deleting: the old values', async () => {
     const { webhook } = await tenant.connect(200, { event_types: ['invoice.paid'] });
     const entry = await entryOf(webhook, 'DELETE', '');
     expect(entry.action).toBe('webhook.deleted');
@@ -116,14 +116,14 @@ describe('every write leaves one entry', () => {
     });
   });
 
-  it('testing: with which type', async () => {
+  it('testing: the event type', async () => {
     const { webhook } = await tenant.connect();
     const entry = await entryOf(webhook, 'POST', '/test', { event_type: 'invoice.paid' });
     expect(entry.action).toBe('webhook.tested');
     expect(entry.changes).toEqual({ event_type: { from: null, to: 'invoice.paid' } });
   });
 
-  it('verifying: whatever came of it', async () => {
+  it('verifying: whatever the result', async () => {
     const { receiver, webhook } = await tenant.connect();
     const same = await entryOf(webhook, 'POST', '/verify');
     expect([same.action, same.changes]).toEqual(['webhook.verified', {}]);
@@ -135,7 +135,7 @@ describe('every write leaves one entry', () => {
     ]);
   });
 
-  it('verifying what is changed meanwhile: it was asked for, and changed nothing', async () => {
+  it('verifying while it changes: the request, without changes', async () => {
     const { receiver, webhook } = await tenant.connect();
     receiver.onVerification = async (response) => {
       await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['task.created'] });
@@ -149,7 +149,7 @@ describe('every write leaves one entry', () => {
     ]);
   });
 
-  it('rotating the secret: until when the one before it signs, and nothing of either', async () => {
+  it('rotating the secret: how long the previous one signs, and neither secret', async () => {
     const { webhook } = await tenant.connect();
     const first = await entryOf(webhook, 'POST', '/rotate-secret', { secret, grace: '1h' });
     expect(first.action).toBe('webhook.secret_rotated');
@@ -174,7 +174,7 @@ describe('every write leaves one entry', () => {
     });
   });
 
-  it('replaying: the replay and what it was asked for', async () => {
+  it('replaying: the replay and its filters', async () => {
     const { webhook } = await tenant.connect();
     const day = new Date().toISOString().slice(0, 10);
     const entry = await entryOf(webhook, 'POST', '/replay', {
@@ -192,7 +192,7 @@ describe('every write leaves one entry', () => {
     });
   });
 
-  it('making the demo token of a first start, by the operator, once', async () => {
+  it('creating the demo token at the first start: once, by the operator', async () => {
     for (let start = 0; start < 2; start++) await prepareDemo(service.database, service.dataDir, Date.now());
     const rows = await auditRows(service.database, 'ORG-demo');
     expect(rows).toMatchObject([
@@ -215,7 +215,7 @@ describe('no entry is left', () => {
     expect(await entries()).toEqual(before);
   };
 
-  it('by what is refused', async () => {
+  it('by a refused request', async () => {
     const { webhook } = await tenant.connect();
     const path = `/v1/webhooks/${webhook.id}`;
     await refused('POST', '/v1/webhooks', 422, tenant.creation({ url: 'ftp://x' }));
@@ -238,7 +238,7 @@ describe('no entry is left', () => {
     await refused('POST', `${path}/test`, 404, { event_type: 'invoice.paid' });
   });
 
-  it('by the eleventh test of a minute, and by the webhook beyond the last', async () => {
+  it('by the eleventh test within a minute, and by a webhook beyond the limit', async () => {
     const { webhook } = await tenant.connect();
     const test = { event_type: 'invoice.paid' };
     for (let n = 0; n < 10; n++) await tenant.data('POST', `/v1/webhooks/${webhook.id}/test`, test);
@@ -252,7 +252,7 @@ describe('no entry is left', () => {
     await refused('POST', '/v1/webhooks', 409, tenant.creation({ url: webhook.url }));
   });
 
-  it('by a change that came second while the URL was verified', async () => {
+  it('by a change that lost the race with a verification of the URL', async () => {
     const { webhook } = await tenant.connect();
     const moved = await startReceiver();
     moved.onVerification = async (response) => {
@@ -264,7 +264,7 @@ describe('no entry is left', () => {
     expect(await actions()).toEqual(['webhook.created', 'webhook.updated']);
   });
 
-  it('by a request that is repeated with its Idempotency-Key', async () => {
+  it('by a request that is retried with its Idempotency-Key', async () => {
     const { url } = await startReceiver();
     const more = { headers: { 'idempotency-key': 'once' } };
     const [first, again] = [await tenant.create({ url }, more), await tenant.create({ url }, more)];
@@ -273,7 +273,7 @@ describe('no entry is left', () => {
     expect(await actions()).toEqual(['webhook.created']);
   });
 
-  it('by what the service does itself', async () => {
+  it('by the service itself', async () => {
     const { webhook } = await tenant.connect(410);
     await tenant.record();
     await eventually(
@@ -284,8 +284,8 @@ describe('no entry is left', () => {
   });
 });
 
-describe('a write and its entry are one', () => {
-  it('where the entry cannot be written, nothing is', async () => {
+describe('a change and its entry are atomic', () => {
+  it('if the entry cannot be written, nothing is', async () => {
     const { webhook } = await tenant.connect();
     const broken = `for each row when (new.organization_id = '${tenant.organization}')`;
     await service.database.query({
@@ -330,7 +330,7 @@ describe('a write and its entry are one', () => {
   }
 });
 
-it('no secret is anywhere in the log, neither in the clear nor encrypted, and the chain of all is intact', async () => {
+it('the log contains no secret, neither in plain text nor encrypted, and its chain is intact', async () => {
   const { url } = await startReceiver();
   const { body } = await tenant.create({ url, secret });
   const path = `/v1/webhooks/${body.data.id}`;

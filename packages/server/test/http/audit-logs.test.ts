@@ -64,7 +64,7 @@ it('an entry has exactly its fields', async () => {
   expect(meta).toEqual({ cursor: expect.any(String), has_more: false });
 });
 
-it('answers as its description says', async () => {
+it('responds as documented', async () => {
   await write({}, { request_id: null, source_address: null, changes: {} });
   const operation = (await readOperations(service.publicUrl)).find(({ path }) => path === '/v1/audit-logs')!;
   expect(operation.scopes).toEqual(['audit:read']);
@@ -150,7 +150,7 @@ describe('pages', () => {
     expect(seen).toHaveLength(7);
   });
 
-  it('have 25 entries where nothing is said', async () => {
+  it('have 25 entries by default', async () => {
     await writeAudit(
       service.database,
       Array.from({ length: 26 }, () => auditEntry({ organization_id: tenant.organization })),
@@ -158,7 +158,7 @@ describe('pages', () => {
     expect(await page()).toMatchObject({ data: { length: 25 }, meta: { has_more: true } });
   });
 
-  it('of one millisecond keep the order in which they were written', async () => {
+  it('of one millisecond keep the order of writing', async () => {
     const names = Array.from({ length: 30 }, (_, n) => `test.${String(n).padStart(2, '0')}`);
     await writeAudit(
       service.database,
@@ -168,11 +168,11 @@ describe('pages', () => {
     expect(data.map(({ action }) => action)).toEqual(names);
   });
 
-  it('end with a null cursor where they are empty and descending', async () => {
+  it('have a null cursor if they are empty and descending', async () => {
     expect(await page()).toEqual({ data: [], meta: { cursor: null, has_more: false } });
   });
 
-  it('have a cursor to come back with where they are ascending, also on an empty log', async () => {
+  it('always have a cursor if they are ascending, even for an empty log', async () => {
     const empty = await page('?order=asc');
     expect(empty).toEqual({ data: [], meta: { cursor: expect.any(String), has_more: false } });
     await write({});
@@ -186,7 +186,7 @@ describe('pages', () => {
   });
 
   it.each(['order=asc', 'action=webhook.updated', 'workspace_id=WS-1', 'from=2000-01-01', 'to=2100-01-01'])(
-    'of one question are no use for another: %s',
+    'have cursors that are refused for another query: %s',
     async (question) => {
       await write({});
       const { meta } = await page();
@@ -195,7 +195,7 @@ describe('pages', () => {
     },
   );
 
-  it('of the event stream are no use for the log', async () => {
+  it('refuse cursors of the event stream', async () => {
     const both = await newTenant(service, { scopes, expires_at: auditor.expires_at });
     const events = await both.ask('GET', `/v1/events?order=asc&organization_id=${both.organization}`);
     const answer = await list(`?order=asc&cursor=${events.body.meta.cursor}`, both);
@@ -206,14 +206,14 @@ describe('pages', () => {
 describe('tenancy', () => {
   beforeEach(() => write({ workspace_id: 'WS-1' }, { workspace_id: 'WS-2' }, { workspace_id: null }));
 
-  it('shows nothing of another organization, and naming it is 403', async () => {
+  it('shows nothing of another organization, and asking for it is 403', async () => {
     const other = await newTenant(service, auditor);
     expect(idsOf(await page('', other))).toEqual([]);
     const { status, body } = await list(`?organization_id=${tenant.organization}`, other);
     expect([status, body.code]).toEqual([403, 'organization_forbidden']);
   });
 
-  it("shows a token that is bound to a workspace that workspace's entries only", async () => {
+  it('shows a token of a workspace only the entries of that workspace', async () => {
     const bound = await newTenant(service, {
       ...auditor,
       ...{ organization_id: tenant.organization, workspace_id: 'WS-1' },
@@ -226,7 +226,7 @@ describe('tenancy', () => {
     expect([status, body.code]).toEqual([403, 'workspace_forbidden']);
   });
 
-  it('does not let a cursor carry a bound token to other workspaces', async () => {
+  it('does not let a cursor give a token access to other workspaces', async () => {
     const bound = await newTenant(service, {
       ...auditor,
       ...{ organization_id: tenant.organization, workspace_id: 'WS-1' },
@@ -249,7 +249,7 @@ describe('access', () => {
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
   });
 
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('is for reading: %s is 405', async (method) => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('is read-only: %s is 405', async (method) => {
     const { status, headers } = await tenant.ask(method, '/v1/audit-logs');
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
@@ -263,7 +263,7 @@ describe('access', () => {
   });
 });
 
-describe('an entry is shown 12 months, to the millisecond', () => {
+describe('an entry can be read for 12 months, to the millisecond', () => {
   let oldest: Entry;
   let newest: Entry;
   let lastMs: number;
@@ -282,7 +282,7 @@ describe('an entry is shown 12 months, to the millisecond', () => {
     expect(idsOf(await page(query))).toEqual([newest.id]);
   });
 
-  it('behind a cursor, and where has_more looks', async () => {
+  it('with a cursor, and for has_more', async () => {
     const first = await page('?limit=1');
     service.clock.stoppedAtMs = lastMs;
     expect((await page('?limit=1')).meta.has_more).toBe(true);

@@ -43,20 +43,20 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
       'POST /platform/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n',
     ],
     ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
-  ])('%s is answered 400 as a problem, and the connection closed', async (_what, bytes) => {
+  ])('%s is a 400 problem, and the connection is closed', async (_what, bytes) => {
     expectProblem(await sendRaw(url, bytes), 400);
   });
 
-  it('headers that are too large are answered 431 as a problem', async () => {
+  it('headers that are too large are a 431 problem', async () => {
     const header = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(32 * 1024)}\r\n\r\n`;
     expectProblem(await sendRaw(url, header), 431);
   });
 
-  it('a request line that is too large is answered 431 as a problem', async () => {
+  it('a request line that is too large is a 431 problem', async () => {
     expectProblem(await sendRaw(url, `GET /${'x'.repeat(32 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`), 431);
   });
 
-  it('an expectation nobody knows is passed over', async () => {
+  it('an unknown expectation is ignored', async () => {
     const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: the-unexpected\r\nConnection: close\r\n\r\n';
     expect((await sendRaw(url, request)).status).toBe(200);
   });
@@ -67,7 +67,7 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
     expect((await sendRaw(url, absolute)).status).toBe(200);
   });
 
-  it('serves others although clients break off in the middle of a request', async () => {
+  it('others are served while clients abort requests', async () => {
     const begun = 'POST /platform/events HTTP/1.1\r\nHost: x\r\n';
     for (const part of ['POST /platf', begun, `${begun}Content-Length: 9\r\n\r\n{`]) {
       const socket = await openSocket(url);

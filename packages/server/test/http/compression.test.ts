@@ -36,8 +36,8 @@ async function get(path: string, headers: Record<string, string> = {}, method = 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync, deflate: inflateSync };
 const one = () => `/v1/events/${large}`;
 
-describe('an answer over 1 KiB', () => {
-  it.each(['br', 'gzip', 'deflate'] as const)('is compressed for whoever asks for %s', async (encoding) => {
+describe('a response over 1 KiB', () => {
+  it.each(['br', 'gzip', 'deflate'] as const)('is compressed if the client accepts %s', async (encoding) => {
     const plain = await get(one());
     const encoded = await get(one(), { 'accept-encoding': encoding });
     expect(encoded.headers['content-encoding']).toBe(encoding);
@@ -50,7 +50,7 @@ describe('an answer over 1 KiB', () => {
     ['/v1/event-types', {}],
     ['/openapi.json', {}],
     [`/v1/events?${'x=1&'.repeat(3)}${Array.from({ length: 40 }, (_, i) => `p${i}=1`).join('&')}`, {}],
-  ])('is compressed wherever it comes from: %s', async (path) => {
+  ])('is compressed whatever it is: %s', async (path) => {
     const { headers } = await get(path, { 'accept-encoding': 'gzip' });
     expect(headers['content-encoding']).toBe('gzip');
   });
@@ -60,13 +60,13 @@ describe('an answer over 1 KiB', () => {
     ['only identity is accepted', { 'accept-encoding': 'identity' }],
     ['gzip is declined', { 'accept-encoding': 'gzip;q=0' }],
     ['something unknown is accepted', { 'accept-encoding': 'compress, zzz' }],
-  ])('is sent as it is where %s', async (_what, headers: Record<string, string>) => {
+  ])('is not compressed if %s', async (_what, headers: Record<string, string>) => {
     const answer = await get(one(), headers);
     expect(answer.headers['content-encoding']).toBeUndefined();
     expect(JSON.parse(answer.bytes.toString()).data.id).toBe(large);
   });
 
-  it('says that it depends on Accept-Encoding, compressed or not', async () => {
+  it('varies by Accept-Encoding, compressed or not', async () => {
     expect((await get(one())).headers.vary).toMatch(/accept-encoding/i);
     expect((await get(one(), { 'accept-encoding': 'gzip' })).headers.vary).toMatch(/accept-encoding/i);
   });
@@ -81,7 +81,7 @@ describe('an answer over 1 KiB', () => {
   });
 });
 
-describe('an answer under 1 KiB', () => {
+describe('a response under 1 KiB', () => {
   it.each(['/healthz', '/v1/events?organization_id=ORG-empty', '/v1/events/EVT-x'])(
     'is not compressed: %s',
     async (path) => {
@@ -93,7 +93,7 @@ describe('an answer under 1 KiB', () => {
 });
 
 describe('a strong ETag', () => {
-  it('is never shared by bytes that differ', async () => {
+  it('is never shared by different bytes', async () => {
     const tags = await Promise.all(
       ['identity', 'gzip', 'br', 'deflate'].map(
         async (encoding) => (await get(one(), { 'accept-encoding': encoding })).headers.etag,
@@ -104,7 +104,7 @@ describe('a strong ETag', () => {
   });
 
   it.each(['identity', 'gzip', 'br', 'deflate'])(
-    'of the %s form gives 304 whatever is accepted now, and comes back with it',
+    'of the %s form gives a 304 with the same tag, whatever the client accepts now',
     async (encoding) => {
       const { etag = '' } = (await get(one(), { 'accept-encoding': encoding })).headers;
       for (const accepted of ['identity', 'gzip', 'br']) {
@@ -115,20 +115,20 @@ describe('a strong ETag', () => {
     },
   );
 
-  it('of another event gives the event, also with the name of an encoding', async () => {
+  it('of another event gives the event, even with the name of an encoding', async () => {
     const answer = await get(one(), { 'accept-encoding': 'gzip', 'if-none-match': '"another-gzip"' });
     expect(answer.status).toBe(200);
   });
 });
 
 describe('security headers', () => {
-  it('every answer forbids guessing its type', async () => {
+  it('every response forbids content sniffing', async () => {
     for (const path of ['/healthz', '/openapi.json', '/docs', '/v1/nowhere', '/v1/events/%ZZ', one()]) {
       expect((await get(path)).headers['x-content-type-options'], path).toBe('nosniff');
     }
   });
 
-  it('what a browser may load forbids framing and foreign scripts', async () => {
+  it('what a browser can load forbids framing and foreign scripts', async () => {
     for (const url of [service.publicUrl, service.platformUrl]) {
       const { headers } = await request(`${url}/docs`);
       const policy = String(headers['content-security-policy']);
@@ -139,7 +139,7 @@ describe('security headers', () => {
     }
   });
 
-  it("tokens' answers are not kept by caches on the way", async () => {
+  it('responses to a token are not cached by proxies', async () => {
     expect((await get('/v1/events?organization_id=ORG-acme')).headers['cache-control']).toBe('no-store');
     expect((await get(one())).headers['cache-control']).toMatch(/private/);
   });

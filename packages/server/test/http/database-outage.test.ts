@@ -88,14 +88,14 @@ describe('while the database refuses connections', () => {
     expectUnavailable(await within5s(post()));
   });
 
-  it('a token cannot be told from a wrong one, so it is 503 and not 401', async () => {
+  it('every token is 503 and not 401, because it cannot be checked', async () => {
     proxy.cut();
     expectUnavailable(
       await within5s(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
     );
   });
 
-  it('what the database is not needed for works on', async () => {
+  it('everything that needs no database keeps working', async () => {
     proxy.cut();
     for (const url of [service.publicUrl, service.platformUrl]) {
       expect((await ask(`${url}/healthz`)).status).toBe(200);
@@ -106,7 +106,7 @@ describe('while the database refuses connections', () => {
     expect((await ask(`${service.platformUrl}/metrics`, { token: platformToken })).status).toBe(200);
   });
 
-  it('/readyz is 503 on both listeners, and 200 again once it is back', async () => {
+  it('/readyz is 503 on both listeners, and 200 again afterwards', async () => {
     expect((await readyz()).status).toBe(200);
     proxy.cut();
     for (const url of [service.publicUrl, service.platformUrl])
@@ -116,7 +116,7 @@ describe('while the database refuses connections', () => {
     expect((await readyz(service.platformUrl)).status).toBe(200);
   });
 
-  it('nothing is recorded, and everything works as before once it is back', async () => {
+  it('nothing is recorded, and everything works again afterwards', async () => {
     const before = (await list()).body.data.length;
     proxy.cut();
     expectUnavailable(await post());
@@ -128,7 +128,7 @@ describe('while the database refuses connections', () => {
   });
 });
 
-describe('a request that the database was cut off from', () => {
+describe('a request whose database connection is cut', () => {
   it('is 503 with Retry-After, reading or recording', async () => {
     const answers = await holdingEvents(async (untilWaiting) => {
       const requests = [within5s(list()), within5s(post())];
@@ -139,7 +139,7 @@ describe('a request that the database was cut off from', () => {
     for (const answer of answers) expectUnavailable(answer);
   });
 
-  it('is 503 where the server ends the connection itself', async () => {
+  it('is 503 if the server closes the connection itself', async () => {
     const answers = await holdingEvents(async (untilWaiting) => {
       const requests = [within5s(list()), within5s(post())];
       await untilWaiting(2);
@@ -152,7 +152,7 @@ describe('a request that the database was cut off from', () => {
     for (const answer of answers) expectUnavailable(answer);
   });
 
-  it('is 503 where the network just goes silent', async () => {
+  it('is 503 if the network goes silent', async () => {
     await list();
     const answers = await holdingEvents(async (untilWaiting) => {
       const requests = [within5s(list()), within5s(post())];
@@ -170,14 +170,14 @@ describe('while the network to the database is silent', () => {
     await Promise.all(Array.from({ length: 40 }, list));
   });
 
-  it('every one of many recording requests is 503 within 5 s, also those queued behind others', async () => {
+  it('each of many recording requests is 503 within 5 s, including queued ones', async () => {
     proxy.silence();
     const started = Array.from({ length: 20 }, (_, index) => index);
     const answers = await Promise.all(started.map(() => within5s(post())));
     for (const answer of answers) expectUnavailable(answer);
   });
 
-  it('every one of many reading requests is 503 within 5 s', async () => {
+  it('each of many reading requests is 503 within 5 s', async () => {
     proxy.silence();
     for (const answer of await Promise.all(Array.from({ length: 20 }, () => within5s(list()))))
       expectUnavailable(answer);
@@ -185,11 +185,11 @@ describe('while the network to the database is silent', () => {
   });
 });
 
-describe('every endpoint, its token being known already', async () => {
+describe('every endpoint, with a cached token', async () => {
   it.each([
     ['refuses connections', () => proxy.cut()],
     ['is silent', () => proxy.silence()],
-  ])('answers as documented within 5 s while the database %s', async (_how, part) => {
+  ])('responds as documented within 5 s while the database %s', async (_how, part) => {
     const known = await makeToken(real.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
     service.clock.stoppedAtMs = Date.now();
     await ask(`${service.publicUrl}/v1/event-types`, { token: known });
@@ -224,8 +224,8 @@ describe('every endpoint, its token being known already', async () => {
   });
 });
 
-describe('a tail whose database goes away', () => {
-  it('ends, and misses nothing when it comes back with the last id it saw', async () => {
+describe('a tail that loses its database', () => {
+  it('ends, and misses nothing when it resumes after the last id', async () => {
     const tail = await Tail.open(service, token);
     const first = (await post()).body.data[0].id;
     expect((await tail.next()).id).toBe(first);
@@ -240,7 +240,7 @@ describe('a tail whose database goes away', () => {
   });
 });
 
-describe('a service that starts while the database is out of reach', () => {
+describe('a service that starts while the database is unreachable', () => {
   let late: TestService;
   let lateProxy: PostgresProxy;
 
@@ -252,7 +252,7 @@ describe('a service that starts while the database is out of reach', () => {
   });
   afterAll(() => late.stop());
 
-  it('answers 503 until it is there, then migrates it and is ready', async () => {
+  it('responds with 503 until the database is there, then migrates it and is ready', async () => {
     expect((await ask(`${late.publicUrl}/healthz`)).status).toBe(200);
     expectUnavailable(await readyz(late.publicUrl));
     lateProxy.heal();

@@ -90,7 +90,7 @@ describe.concurrent('a delivery in the list', () => {
     });
   });
 
-  it('waits for its schedule and up to 20 % of it more', async () => {
+  it('waits as scheduled and up to 20 % longer', async () => {
     for (const [answers, hours] of [
       [[500], 1],
       [[500, 500], 2],
@@ -103,14 +103,14 @@ describe.concurrent('a delivery in the list', () => {
     }
   });
 
-  it('that succeeded at last says so with all its attempts', async () => {
+  it('that eventually succeeded shows all its attempts', async () => {
     const { delivery } = await deliveredWith(500, resets, 200);
     expect(delivery).toMatchObject({ status: 'success', attempts: 3, http_status: 200, error: null });
     expect(delivery).not.toHaveProperty('last_attempt_at');
     expect(delivery).not.toHaveProperty('next_attempt_at');
   });
 
-  it('that used up its attempts is failed with 5 of them, and no next one', async () => {
+  it('that used all its attempts is failed with 5 of them, and no next one', async () => {
     const { delivery } = await deliveredWith(500, 500, 500, 500, 502);
     expect(delivery).toMatchObject({
       ...{ status: 'failed', final: true, attempts: 5, http_status: 502, error: null, next_attempt_at: null },
@@ -134,7 +134,7 @@ describe.concurrent('a delivery in the list', () => {
     expect(delivery.duration_ms).toBeGreaterThan(900);
   });
 
-  it('of a receiver that is gone from its port has no http_status, and the error connect', async () => {
+  it('of a receiver whose port is closed has no http_status, and the error connect', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     await receiver.close();
@@ -143,20 +143,20 @@ describe.concurrent('a delivery in the list', () => {
   });
 
   it.each([301, 304, 400, 401, 404, 408, 429, 500, 599])(
-    'of a receiver that answers %i has it as http_status, and no error',
+    'of a receiver that responds with %i has it as http_status, and no error',
     async (status) => {
       const { delivery } = await deliveredWith(status);
       expect(delivery).toMatchObject({ status: 'failed', http_status: status, error: null });
     },
   );
 
-  it('has the status that came although the body never ended', async () => {
+  it('has the received status even if the body never ended', async () => {
     const endless: Answering = (response) => response.writeHead(200).write('and so on');
     const { delivery } = await deliveredBy(hasty, endless);
     expect(delivery).toMatchObject({ status: 'success', http_status: 200, error: null });
   });
 
-  it('appears with its first attempt, not before', async () => {
+  it('appears with its first attempt', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);
@@ -168,7 +168,7 @@ describe.concurrent('a delivery in the list', () => {
     await attempted(tenant, webhook, 1);
   });
 
-  it('stays as it was while its next attempt is on the wire', async () => {
+  it('stays unchanged while its next attempt is under way', async () => {
     const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
     const held = new Held();
     receiver.onDelivery = held.answering;
@@ -180,7 +180,7 @@ describe.concurrent('a delivery in the list', () => {
     await attempted(tenant, webhook, 2);
   });
 
-  it('that a receiver answered 410 is failed at once and disables the webhook as gone, without webhook.delivery_failed', async () => {
+  it('that got a 410 fails at once and disables the webhook as gone, without webhook.delivery_failed', async () => {
     const { tenant, webhook, delivery } = await deliveredWith(410);
     expect(delivery).toMatchObject({
       ...{ status: 'failed', attempts: 1, http_status: 410, next_attempt_at: null },
@@ -199,7 +199,7 @@ describe.concurrent('a delivery in the list', () => {
 });
 
 describe('a webhook that is gone', () => {
-  it('has what still waited for it ended as failed, with the error disabled', async () => {
+  it('ends its waiting deliveries as failed, with the error disabled', async () => {
     const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
     receiver.onDelivery = 410;
     await tenant.record();
@@ -213,7 +213,7 @@ describe('a webhook that is gone', () => {
 });
 
 describe('webhook.delivery_failed', () => {
-  it('is recorded after the fifth attempt, once, with what the contract says', async () => {
+  it('is recorded once after the fifth attempt, as the contract says', async () => {
     const { tenant, webhook, event, delivery } = await deliveredWith(500, 500, 500, 500, 503);
     const recorded = await tenant.events({ type: 'webhook.delivery_failed' });
     expect(recorded).toEqual([
@@ -240,7 +240,7 @@ describe('webhook.delivery_failed', () => {
     expect(await tenant.webhooksOf(recorded[0])).toEqual([]);
   });
 
-  it('has the error where no status came', async () => {
+  it('has the error if there was no status', async () => {
     const { tenant } = await deliveredWith(500, 500, 500, 500, resets);
     const [{ payload }] = await tenant.events({ type: 'webhook.delivery_failed' });
     expect(payload).toMatchObject({ http_status: null, error: 'reset' });
@@ -280,7 +280,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     expect(body.meta).toEqual({ cursor: expect.any(String), has_more: false });
   });
 
-  it('is empty where there was none', async () => {
+  it('is empty without deliveries', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     expect((await listOf(tenant, webhook)).body).toEqual({
@@ -288,7 +288,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     });
   });
 
-  it('has the deliveries of this webhook only', async () => {
+  it('has only the deliveries of this webhook', async () => {
     const { tenant, webhook } = await withHistory();
     const { webhook: other } = await tenant.connect();
     await tenant.record();
@@ -298,7 +298,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     expect(idsOf(await tenant.deliveries(webhook))).not.toContain(own.id);
   });
 
-  it('pages with limit and cursor, each delivery once, also while new ones come', async () => {
+  it('pages with limit and cursor, each delivery once, even while new ones arrive', async () => {
     const { tenant, webhook, deliveries } = await withHistory();
     const first = (await listOf(tenant, webhook, '?limit=4')).body;
     expect(idsOf(first.data)).toEqual(idsOf(deliveries.slice(0, 4)));
@@ -312,7 +312,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     expect(third).toEqual({ data: [], meta: { cursor: null, has_more: false } });
   });
 
-  it('has 25 on a page unless it is told otherwise', async () => {
+  it('has 25 on a page by default', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     for (let n = 0; n < 26; n += 1) await tenant.record();
@@ -322,7 +322,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     expect([data.length, meta.has_more]).toEqual([25, true]);
   });
 
-  it.each(['success', 'failed'])('filters by status=%s, over pages', async (status) => {
+  it.each(['success', 'failed'])('filters by status=%s, across pages', async (status) => {
     const { tenant, webhook, deliveries } = await withHistory();
     const expected = idsOf(deliveries.filter((one) => one.status === status));
     expect(expected).toHaveLength(3);
@@ -332,7 +332,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
     expect(idsOf([...first.data, ...rest.data])).toEqual(expected);
   });
 
-  it('counts as failed what is between attempts, what used them up, and what was disabled', async () => {
+  it('counts deliveries between attempts, given up and disabled ones as failed', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect(500);
     await tenant.record();
@@ -428,7 +428,7 @@ describe('GET /v1/webhooks/{id}/deliveries', () => {
 });
 
 describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
-  it('answers the delivery with a log of every attempt', async () => {
+  it('returns the delivery with a log of every attempt', async () => {
     const { tenant, webhook, delivery } = await deliveredWith({ status: 500, body: 'no such luck' }, resets, {
       status: 200,
       body: 'ok',
@@ -454,7 +454,7 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
     expect([...times].sort()).toEqual(times);
   });
 
-  it('can be read while the first attempt has not been made, with an empty log', async () => {
+  it('can be read before the first attempt, with an empty log', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);
@@ -482,7 +482,7 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
   it.each<[string, Answering, Record<string, unknown>]>([
     ['status', { status: 500, body: 'no' }, { http_status: 500, error: null, response: 'no' }],
     ['error', resets, { http_status: null, error: 'reset', response: null }],
-  ])('keeps the %s of the last attempt where the webhook was disabled', async (_what, answering, outcome) => {
+  ])('keeps the %s of the last attempt if the webhook was disabled', async (_what, answering, outcome) => {
     const { tenant, webhook, delivery } = await deliveredWith(answering, answering);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     const detail = await detailOf(tenant, webhook, delivery);
@@ -503,7 +503,7 @@ describe('GET /v1/webhooks/{id}/deliveries/{delivery_id}', () => {
 });
 
 describe('a receiver', () => {
-  it('that asks with Retry-After on 429 or 503 is left alone as long, 4 h at most', async () => {
+  it('that sends Retry-After with 429 or 503 gets no request for that long, at most 4 h', async () => {
     for (const [status, seconds, hours] of [
       [429, 7_200, 2],
       [503, 7_200, 2],

@@ -36,7 +36,7 @@ const ways: [string, (tenant: Tenant, type: string, workspace: string | null) =>
   ];
 
 describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
-  it('goes to webhooks of its organization only', async () => {
+  it('goes only to webhooks of its organization', async () => {
     const [tenant, other] = [await newTenant(service), await newTenant(service)];
     const own = await subscribe(tenant, {});
     await subscribe(other, {});
@@ -65,7 +65,7 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     ['agent.run.started', ['*', 'agent.*', 'agent.run.started']],
     ['agent.policy_violated', ['*', 'agent.*']],
     ['task.created', ['*']],
-  ])('of the type %s goes to those who subscribe to %j', async (type, expected) => {
+  ])('of the type %s goes to webhooks that subscribe to %j', async (type, expected) => {
     const tenant = await newTenant(service);
     const ids = new Map<string, string>();
     for (const name of ['*', 'invoice.*', 'invoice.paid', 'agent.*', 'agent.run.started']) {
@@ -81,7 +81,7 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     expect(await tenant.webhooksOf(await recordOne(tenant, 'invoice.paid', 'WS-1'))).toEqual([webhook.id]);
   });
 
-  it('goes to no webhook that is unverified or disabled', async () => {
+  it('goes to no unverified or disabled webhook', async () => {
     const tenant = await newTenant(service);
     const active = await subscribe(tenant, {});
     const disabled = await subscribe(tenant, {});
@@ -90,7 +90,7 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     expect(await tenant.webhooksOf(await recordOne(tenant, 'invoice.paid', 'WS-1'))).toEqual([active.id]);
   });
 
-  it('arrives at every webhook it goes to', async () => {
+  it('arrives at every webhook that matches', async () => {
     const tenant = await newTenant(service);
     const receivers: Receiver[] = [];
     for (const fields of [{}, { workspace_id: 'WS-1' }, { event_types: ['invoice.*'] }]) {
@@ -102,7 +102,7 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
     for (const receiver of receivers) expect((await receiver.deliveries.nth(1)).envelope.id).toBe(id);
   });
 
-  it('before a webhook was made does not go to it', async () => {
+  it('before a webhook was created does not go to it', async () => {
     const tenant = await newTenant(service);
     const { id } = await recordOne(tenant, 'invoice.paid', 'WS-1');
     await subscribe(tenant, {});
@@ -111,7 +111,7 @@ describe.each(ways)('an event recorded through %s', (_way, recordOne) => {
 });
 
 describe("an event recorded in the caller's own transaction", () => {
-  it('is sent once that commits, and not before', async () => {
+  it('is sent after the commit, and not before', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect();
     await caller.query('begin');
@@ -123,7 +123,7 @@ describe("an event recorded in the caller's own transaction", () => {
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(id);
   });
 
-  it('never was where that rolls back: no event, no delivery', async () => {
+  it('leaves no event and no delivery after a rollback', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect();
     await caller.query('begin');
@@ -135,7 +135,7 @@ describe("an event recorded in the caller's own transaction", () => {
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(next.id);
   });
 
-  it('commits with its deliveries and the change of the caller, through recordEvents as well', async () => {
+  it("commits with its deliveries and the caller's change, also through recordEvents", async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     await caller.query('create temp table if not exists changes (name text)');
@@ -152,7 +152,7 @@ describe("an event recorded in the caller's own transaction", () => {
 });
 
 describe('events of one request', () => {
-  it('each go where they belong', async () => {
+  it('each go to the right webhooks', async () => {
     const tenant = await newTenant(service);
     const { receiver: invoices } = await tenant.connect(200, { event_types: ['invoice.*'] });
     const { receiver: tasks } = await tenant.connect(200, { event_types: ['task.*'] });

@@ -36,7 +36,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(verify(again.body, again.headers, webhook.secret).ok).toBe(true);
   });
 
-  it('is in the list beside the old one, which stays as it was', async () => {
+  it('appears in the list next to the old one, which stays unchanged', async () => {
     const { tenant, receiver, webhook, delivery } = await delivered(410);
     receiver.onDelivery = 204;
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
@@ -77,7 +77,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(await tenant.settled(webhook, 1, (one) => one.final)).toMatchObject([{ id, attempts: 1 }]);
   });
 
-  it('can be done again with what it made', async () => {
+  it('can be redelivered again', async () => {
     const { tenant, receiver, webhook, event, delivery } = await delivered();
     const second = (await redeliver(tenant, webhook, delivery)).body.data;
     await tenant.settled(webhook, 2);
@@ -86,7 +86,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(receiver.deliveries.last.envelope.id).toBe(event.id);
   });
 
-  it('reaches a new URL of the webhook', async () => {
+  it('uses a new URL of the webhook', async () => {
     const { tenant, webhook, event, delivery } = await delivered();
     const elsewhere = await startReceiver();
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
@@ -110,7 +110,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
       (tenant: Tenant, id: string) => tenant.data('PATCH', `/v1/webhooks/${id}`, { status: 'disabled' }),
     ],
     ['unverified', (tenant: Tenant, id: string) => tenant.data('POST', `/v1/webhooks/${id}/verify`)],
-  ])('is 409 where the webhook is %s, and makes none', async (status, move) => {
+  ])('is 409 if the webhook is %s, and creates none', async (status, move) => {
     const { tenant, receiver, webhook, delivery } = await delivered();
     receiver.onVerification = 500;
     expect((await move(tenant, webhook.id)).status).toBe(status);
@@ -119,13 +119,13 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(await tenant.webhooksOf({ id: delivery.event_id })).toEqual([webhook.id]);
   });
 
-  it('is 404 for a delivery of another webhook, also of the same organization', async () => {
+  it('is 404 for a delivery of another webhook, even of the same organization', async () => {
     const { tenant, delivery } = await delivered();
     const { webhook: other } = await tenant.connect();
     expect((await redeliver(tenant, other, delivery)).status).toBe(404);
   });
 
-  it('is 404 where the event is no longer kept', async () => {
+  it('is 404 after the retention of the event', async () => {
     const { tenant, webhook, delivery } = await delivered();
     await service.database.query({
       text: 'delete from posthorn.events where organization_id = $1 and id = $2',

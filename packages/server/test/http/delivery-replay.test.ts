@@ -33,7 +33,7 @@ const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
 const got = (requests: Received[]) => requests.map(({ envelope }) => envelope.id);
 
 describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
-  it('is 202 with the job, which can be followed until it is done', async () => {
+  it('is 202 with the replay, whose progress can be read until it is done', async () => {
     const { tenant, webhook } = await withPast({}, {}, {});
     const { status, headers, body } = await replay(tenant, webhook);
     expect(status).toBe(202);
@@ -55,7 +55,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(done.body).toEqual({ data: { ...body.data, status: 'done', done: 3 } });
   });
 
-  it('sends every event of the range, verbatim and oldest first, as deliveries of its own', async () => {
+  it('sends every event of the range unchanged and oldest first, as new deliveries', async () => {
     const { tenant, events, receiver, webhook } = await withPast({}, { type: 'task.created' }, {});
     await replayed(tenant, webhook);
     await receiver.deliveries.nth(3);
@@ -69,7 +69,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     }
   });
 
-  it('takes from and to as inclusive', async () => {
+  it('treats from and to as inclusive', async () => {
     const { tenant, events, receiver, webhook } = await withPast({}, {}, {}, {});
     const [from, to] = [events[1]!.created_at, events[2]!.created_at];
     const job = await replayed(tenant, webhook, { from, to });
@@ -80,7 +80,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(got(receiver.deliveries.all).sort()).toEqual(idsOf(within).sort());
   });
 
-  it('sends only what the webhook subscribes to and its workspace may see', async () => {
+  it('sends only events that the webhook subscribes to and its workspace may see', async () => {
     const tenant = await newTenant(service);
     const wanted = await tenant.record({ type: 'invoice.paid', workspace_id: 'WS-1' });
     await tenant.record({ type: 'task.created', workspace_id: 'WS-1' });
@@ -115,14 +115,14 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(receiver.deliveries.all.map(({ envelope }) => envelope.type).sort()).toEqual(expected);
   });
 
-  it('cannot reach further than the subscription', async () => {
+  it('cannot go beyond the subscription', async () => {
     const tenant = await newTenant(service);
     await tenant.record({ type: 'task.created' });
     const { webhook } = await tenant.connect(200, { event_types: ['invoice.*'] });
     expect((await replayed(tenant, webhook, { ...always, event_types: ['task.*'] })).total).toBe(0);
   });
 
-  it('sends again what was delivered, unless only_failed is asked for', async () => {
+  it('also sends delivered events again, unless only_failed is set', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const { id } = await tenant.record();
@@ -132,7 +132,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect((await receiver.deliveries.nth(2)).envelope.id).toBe(id);
   });
 
-  it('with only_failed sends what failed for good, what is between attempts, and what had no delivery', async () => {
+  it('with only_failed sends events that were given up, are between attempts, or had no delivery', async () => {
     const tenant = await newTenant(service);
     const missed = await tenant.record({ subject: { type: 'invoice', id: 'missed' } });
     const { receiver, webhook } = await tenant.connect((response, { envelope }: Received) => {
@@ -158,7 +158,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(sent).not.toContain(fine.id);
   });
 
-  it('with only_failed goes by the latest delivery of an event, not by an earlier one', async () => {
+  it('with only_failed uses the latest delivery of an event, not an earlier one', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const { id } = await tenant.record();
@@ -175,7 +175,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect((await replayed(tenant, webhook, onlyFailed)).total).toBe(0);
   });
 
-  it('with only_failed goes by deliveries of this webhook, whatever others got', async () => {
+  it('with only_failed uses deliveries of this webhook, whatever others got', async () => {
     const tenant = await newTenant(service);
     const { webhook: failing } = await tenant.connect(500);
     const { webhook: fine } = await tenant.connect(200);
@@ -187,7 +187,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect((await replayed(tenant, failing, onlyFailed)).total).toBe(1);
   });
 
-  it('brings back what a webhook missed while it was disabled', async () => {
+  it('sends what a webhook missed while it was disabled', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500);
     const waiting = await tenant.record();
@@ -201,7 +201,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(got(receiver.deliveries.all.slice(1)).sort()).toEqual(idsOf([waiting, meanwhile]).sort());
   });
 
-  it('never tells a webhook about itself', async () => {
+  it('never sends a webhook events about itself', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     const { webhook: other } = await tenant.connect();
@@ -213,7 +213,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect((await replayed(tenant, other, own)).total).toBe(1);
   });
 
-  it('goes through more than a page of events, each once', async () => {
+  it('handles more than a page of events, each once', async () => {
     const tenant = await newTenant(service);
     const many = Array.from({ length: 650 }, () => event({ organization_id: tenant.organization }));
     const recorded = await record(service, ...many);
@@ -223,7 +223,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(new Set(got(receiver.deliveries.all))).toEqual(new Set(idsOf(recorded)));
   });
 
-  it('ends cancelled where the webhook is disabled before it is done', async () => {
+  it('is cancelled if the webhook is disabled before it is done', async () => {
     const { tenant, webhook } = await withPast({});
     const job = (await replay(tenant, webhook)).body.data;
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
@@ -238,7 +238,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     ]).toContainEqual([ended.status, ended.done]);
   });
 
-  it.each(['disabled', 'unverified'])('is 409 where the webhook is %s', async (status) => {
+  it.each(['disabled', 'unverified'])('is 409 if the webhook is %s', async (status) => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     receiver.onVerification = 500;
@@ -273,7 +273,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
 });
 
 describe('GET /v1/webhooks/{id}/replays/{replay_id}', () => {
-  it('is 404 for a replay of another webhook, or one that never was', async () => {
+  it('is 404 for a replay of another webhook or an unknown one', async () => {
     const { tenant, webhook } = await withPast({});
     const job = await replayed(tenant, webhook);
     const other = await tenant.webhook(await startReceiver());

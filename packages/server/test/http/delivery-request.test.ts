@@ -20,7 +20,7 @@ async function recordPayload(tenant: Tenant, payload: string): Promise<string> {
 }
 
 describe('a delivery', () => {
-  it('carries the envelope: the event with its payload as data, and nothing more', async () => {
+  it('contains exactly the envelope: the event with its payload as data', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect();
     const payload = { service_line_id: 'LIN-1', severity: 'p1', title: 'Überlast – läuft', id: 'INC-1' };
@@ -117,7 +117,7 @@ describe('a delivery', () => {
     ['characters beyond ASCII', '{"ü":"Zürich – 東京 😀"}'],
     ['nothing', '{}'],
     ['depth', `{"a":${'['.repeat(50)}${']'.repeat(50)}}`],
-  ])('passes the payload on to the letter: %s', async (_name, payload) => {
+  ])('contains the payload byte for byte: %s', async (_name, payload) => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const id = await recordPayload(tenant, payload);
@@ -129,7 +129,7 @@ describe('a delivery', () => {
     expect(text).toContain(`"payload":${payload}`);
   });
 
-  it('passes on the same payload where it was recorded by SQL and claimed by a node', async () => {
+  it('contains the same payload if it was recorded by SQL and claimed by a node', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect();
     const payload = '{"z":1.0,"10":12345678901234567890,"2":"\\u00e9"}';
@@ -142,7 +142,7 @@ describe('a delivery', () => {
     expect(body.toString().endsWith(`,"data":${payload}}`)).toBe(true);
   });
 
-  it('is the same bytes with the same ids on every attempt, each signed anew and counted', async () => {
+  it('has the same bytes and ids on every attempt, each signed again and counted', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500);
     const event = await tenant.record({ payload: { amount: 1.5, note: 'ü' } });
@@ -176,7 +176,7 @@ describe('a delivery', () => {
     expect([delivery.status, delivery.http_status, delivery.attempts]).toEqual(['success', status, 1]);
   });
 
-  it('is not sent on where it is redirected', async () => {
+  it('does not follow redirects', async () => {
     const tenant = await newTenant(service);
     const { receiver: elsewhere } = await tenant.connect(200, { event_types: ['task.created'] });
     const { receiver } = await tenant.connect({ status: 307, headers: { location: elsewhere.url } });

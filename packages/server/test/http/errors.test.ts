@@ -161,7 +161,7 @@ describe('a query string', () => {
     },
   );
 
-  it('with thousands of unknown parameters is 400 and does not tell of each', async () => {
+  it('with thousands of unknown parameters is 400 and does not report each', async () => {
     const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
     expect(await faultsOf(`organization_id=ORG-acme&${names.join('&')}`)).toHaveLength(100);
   });
@@ -170,7 +170,7 @@ describe('a query string', () => {
     'organization_id',
     ...['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'],
     ...['from', 'to', 'order', 'cursor', 'limit'],
-  ])('that repeats %s is 400, also where both agree', async (name) => {
+  ])('that repeats %s is 400, even with equal values', async (name) => {
     const value = { limit: '5', order: 'asc', from: '2026-01-01', to: '2026-01-01' }[name] ?? 'ORG-acme';
     const rest = name === 'organization_id' ? '' : 'organization_id=ORG-acme&';
     expect(await faultsOf(`${rest}${name}=${value}&${name}=${value}`)).toMatchObject([
@@ -199,14 +199,17 @@ describe('a query string', () => {
     ]);
   });
 
-  it('may have empty parts, and + for a space', async () => {
+  it('can have empty parts, and + for a space', async () => {
     expect((await list('&organization_id=ORG-acme&&type=a+b&')).status).toBe(200);
   });
 
-  it.each(['/healthz', '/readyz', '/v1/event-types'])('is refused on %s, which takes none', async (path) => {
-    const answer = await ask(`${service.publicUrl}${path}?x=1`, { token });
-    expectProblem(answer, 400, 'invalid_parameter');
-  });
+  it.each(['/healthz', '/readyz', '/v1/event-types'])(
+    'is refused on %s, which accepts none',
+    async (path) => {
+      const answer = await ask(`${service.publicUrl}${path}?x=1`, { token });
+      expectProblem(answer, 400, 'invalid_parameter');
+    },
+  );
 });
 
 describe('a path', () => {
@@ -240,7 +243,7 @@ describe('a body', () => {
     expectProblem(await post({ raw, headers: json }), 400, 'malformed_json');
   });
 
-  it('that is not JSON is not repeated in the answer: it may hold a secret', async () => {
+  it('that is not JSON never appears in the response: it may contain a secret', async () => {
     const { text } = await post({ raw: '{"secret": "hunter2-hunter2" oops}', headers: json });
     expect(text).not.toContain('hunter2');
   });
@@ -277,7 +280,7 @@ describe('a body', () => {
   });
 
   it.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset="UTF-8"'])(
-    'sent as %s is taken for JSON',
+    'sent as %s is accepted as JSON',
     async (type) => {
       expectProblem(await post({ raw: '{}', headers: { 'content-type': type } }), 422, 'invalid_body');
     },
@@ -292,12 +295,12 @@ describe('a body', () => {
     },
   );
 
-  it('with Content-Encoding identity is read as it is', async () => {
+  it('with Content-Encoding identity is accepted', async () => {
     const answer = await post({ raw: '{}', headers: { ...json, 'content-encoding': 'identity' } });
     expectProblem(answer, 422, 'invalid_body');
   });
 
-  it('of more than 8 MiB is 413 on the platform listener, and of exactly 8 MiB is read', async () => {
+  it('of more than 8 MiB is 413 on the platform listener, and of exactly 8 MiB is accepted', async () => {
     const padded = (bytes: number) => {
       const whole = Buffer.alloc(bytes, ' ');
       whole.write('{}');
@@ -308,7 +311,7 @@ describe('a body', () => {
     expectProblem(await post({ raw: padded(most + 1), headers: json }), 413, 'body_too_large');
   });
 
-  it('of more than 8 MiB is 413 also where its length is not announced', async () => {
+  it('of more than 8 MiB is 413, even without a Content-Length', async () => {
     const chunk = Buffer.alloc(1024 * 1024, ' ');
     const chunked = Buffer.concat([
       ...Array.from({ length: 9 }, () =>
@@ -329,7 +332,7 @@ describe('a body', () => {
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large']);
   });
 
-  it('with a read is ignored, whatever it is', async () => {
+  it('in a GET request is ignored, whatever it is', async () => {
     const { status } = await sendRaw(
       service.publicUrl,
       `GET /v1/event-types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: junk\r\n` +
@@ -361,12 +364,12 @@ describe('X-Request-Id', () => {
     },
   );
 
-  it('is another one for every request', async () => {
+  it('differs for every request', async () => {
     expect(await idFor()).not.toBe(await idFor());
   });
 
   it.each(['/healthz', '/v1/nowhere', '/openapi.json', '/v1/events/%ZZ'])(
-    'is on the answer to %s',
+    'is on the response to %s',
     async (path) => {
       const { headers } = await ask(`${service.publicUrl}${path}`, {
         headers: { 'x-request-id': 'kept-as-it-is' },
@@ -375,7 +378,7 @@ describe('X-Request-Id', () => {
     },
   );
 
-  it('is on good answers of both listeners', async () => {
+  it('is on successful responses of both listeners', async () => {
     const recorded = await post({ body: event(), headers: { 'x-request-id': 'recording-this' } });
     expect([recorded.status, recorded.headers.get('x-request-id')]).toEqual([201, 'recording-this']);
     await record(service, event());

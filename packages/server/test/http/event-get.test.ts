@@ -18,14 +18,14 @@ const get = (options: Ask = {}, eventId = id) =>
   ask(`${service.publicUrl}/v1/events/${eventId}`, { token, ...options });
 
 describe('GET /v1/events/{event_id}', () => {
-  it('gives {data: Event}, the same as the list does', async () => {
+  it('returns {data: Event}, the same as the list does', async () => {
     const { status, body } = await get();
     expect(status).toBe(200);
     const listed = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme`, { token });
     expect(body).toEqual({ data: listed.body.data.find((one: { id: string }) => one.id === id) });
   });
 
-  it('is 404 for an id that never existed, was never one, or is written differently', async () => {
+  it('is 404 for an id that never existed, is not valid, or is spelled differently', async () => {
     for (const unknown of [
       'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
       'EVT-7ZZZZZZZZZZZZZZZZZZZZZZZZZ',
@@ -43,7 +43,7 @@ describe('GET /v1/events/{event_id}', () => {
     }
   });
 
-  it('is 401 without a token, however odd the id', async () => {
+  it('is 401 without a token, whatever the id', async () => {
     for (const unknown of [id, 'x'.repeat(4_000), '%00', '~'])
       expect((await get({ token: undefined }, unknown)).status).toBe(401);
   });
@@ -55,14 +55,14 @@ describe('GET /v1/events/{event_id}', () => {
     expect((await get({ token: within })).status).toBe(200);
   });
 
-  it("gives an event of the whole organization to the organization's tokens only", async () => {
+  it("returns an event of the whole organization only to the organization's tokens", async () => {
     const [whole] = await record(service, event({ workspace_id: null }));
     const within = await makeToken(service.database, { workspace_id: 'WS-1' });
     expect((await get({}, whole!.id)).status).toBe(200);
     expect((await get({ token: within }, whole!.id)).status).toBe(404);
   });
 
-  it('takes no query parameters', async () => {
+  it('accepts no query parameters', async () => {
     const { status, body } = await get({}, `${id}?organization_id=ORG-acme`);
     expect(status).toBe(400);
     expect(body.errors).toMatchObject([{ parameter: 'organization_id', code: 'unknown_parameter' }]);
@@ -70,7 +70,7 @@ describe('GET /v1/events/{event_id}', () => {
 });
 
 describe('the ETag of an event', () => {
-  it('is strong, stable, and another one for another event', async () => {
+  it('is strong, stable, and differs between events', async () => {
     const etag = (await get()).headers.get('etag');
     expect(etag).toMatch(/^"[^"]+"$/);
     expect((await get()).headers.get('etag')).toBe(etag);
@@ -96,7 +96,7 @@ describe('the ETag of an event', () => {
     ['the tag without its quotes', (etag: string) => etag.slice(1, -1)],
     ['a tag that only begins like it', (etag: string) => `${etag.slice(0, -1)}x"`],
     ['nothing', () => ''],
-  ])('in If-None-Match as %s gives the event', async (_form, header) => {
+  ])('in If-None-Match as %s returns the event', async (_form, header) => {
     const etag = (await get()).headers.get('etag')!;
     expect((await get({ headers: { 'if-none-match': header(etag) } })).status).toBe(200);
   });
@@ -133,7 +133,7 @@ describe('HEAD mirrors GET', () => {
     expect(head.text).toBe('');
   });
 
-  it('also sends no body over the wire', async () => {
+  it('sends no body over the wire', async () => {
     const { status, text, headers } = await sendRaw(
       service.publicUrl,
       `HEAD /v1/events/${id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,

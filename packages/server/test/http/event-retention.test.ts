@@ -54,7 +54,7 @@ describe('an event is kept 90 days, to the millisecond', () => {
     expect(await statusOf(newest.id)).toBe(200);
   });
 
-  it('is gone from the page behind a cursor, too', async () => {
+  it('is missing from the page after a cursor, too', async () => {
     const first = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, { token });
     const next = `&limit=1&cursor=${first.body.meta.cursor}`;
     age(0);
@@ -63,7 +63,7 @@ describe('an event is kept 90 days, to the millisecond', () => {
     expect(await ids(next)).toEqual([]);
   });
 
-  it('does not count for has_more once it is gone', async () => {
+  it('does not count for has_more after its retention', async () => {
     const more = async () =>
       (await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&limit=1`, { token })).body.meta
         .has_more;
@@ -73,7 +73,7 @@ describe('an event is kept 90 days, to the millisecond', () => {
     expect(await more()).toBe(false);
   });
 
-  it('is not sent by a tail that begins before it once it is gone', async () => {
+  it('is not sent by a tail that starts before it', async () => {
     const before = 'EVT-00000000000000000000000000';
     age(0);
     const whole = await Tail.open(service, token, { lastEventId: before });
@@ -85,7 +85,7 @@ describe('an event is kept 90 days, to the millisecond', () => {
     rest.close();
   });
 
-  it('keeps a cursor usable although everything before it is gone', async () => {
+  it('leaves a cursor usable even if everything before it is gone', async () => {
     const first = await ask(`${service.publicUrl}/v1/events?organization_id=ORG-acme&order=asc`, { token });
     service.clock.stoppedAtMs = Date.parse(newest.created_at) + retentionMs + 1;
     expect(await ids(`&order=asc&cursor=${first.body.meta.cursor}`)).toEqual([]);

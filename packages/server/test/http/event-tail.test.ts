@@ -33,7 +33,7 @@ const ask400 = async (query: string, headers: Record<string, string> = {}) => {
 };
 
 describe('GET /v1/events/tail', () => {
-  it('is a stream of Server-Sent Events that nothing on the way may keep', async () => {
+  it('is a stream of Server-Sent Events that proxies must not buffer', async () => {
     const abort = new AbortController();
     const response = await fetch(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
       headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'gzip' },
@@ -46,7 +46,7 @@ describe('GET /v1/events/tail', () => {
     expect(response.headers.get('content-encoding')).toBeNull();
   });
 
-  it('starts now: what was recorded before is not in it', async () => {
+  it('starts now, without earlier events', async () => {
     await record(service, event());
     await following({}, async (tail) => {
       const [after] = await record(service, event());
@@ -66,7 +66,7 @@ describe('GET /v1/events/tail', () => {
     });
   });
 
-  it('sends an event as one message although its payload was recorded over several lines', async () => {
+  it('sends an event as one message even if its payload has several lines', async () => {
     await following({}, async (tail) => {
       const raw = JSON.stringify(event({ payload: 0 })).replace(
         '"payload":0',
@@ -83,7 +83,7 @@ describe('GET /v1/events/tail', () => {
     });
   });
 
-  it('goes on after Last-Event-ID without loss, however much was missed', async () => {
+  it('resumes after Last-Event-ID without loss, however many events were missed', async () => {
     const seen = await following({}, async (tail) => {
       await record(service, event());
       return (await tail.next()).id;
@@ -96,7 +96,7 @@ describe('GET /v1/events/tail', () => {
     });
   });
 
-  it('goes on inside a batch that shares one millisecond', async () => {
+  it('resumes inside a batch that shares one millisecond', async () => {
     const batch = await record(service, event(), event(), event());
     await following({ lastEventId: batch[1]!.id }, async (tail) => {
       expect((await tail.next()).id).toBe(batch[2]!.id);
@@ -132,14 +132,14 @@ describe('GET /v1/events/tail', () => {
     ['subject_type', 'tail_kind', { subject: { type: 'tail_kind', id: 'X-1' } }],
     ['subject_id', 'RUN-tail', { subject: { type: 'run', id: 'RUN-tail' } }],
     ['actor_id', 'USR-tail', { actor: { type: 'user', id: 'USR-tail' } }],
-  ])('leaves only what matches %s', async (name, value, fields) => {
+  ])('sends only events that match %s', async (name, value, fields) => {
     await following({ query: `&${name}=${value}` }, async (tail) => {
       const [, match] = await record(service, event(), event(fields));
       expect((await tail.next()).id).toBe(match!.id);
     });
   });
 
-  it("keeps a workspace's token to its workspace", async () => {
+  it("limits a workspace's token to its workspace", async () => {
     const bound = await makeToken(service.database, { workspace_id: 'WS-own' });
     await following(
       {},
@@ -168,12 +168,12 @@ describe('GET /v1/events/tail', () => {
     },
   );
 
-  it('refuses an unreadable Last-Event-ID before it looks at the organization', async () => {
+  it('refuses an invalid Last-Event-ID before it checks the organization', async () => {
     await ask400('?organization_id=ORG-other', { 'last-event-id': 'nonsense' });
   });
 
   it.each(['from', 'to', 'cursor', 'limit', 'order', 'anything'])(
-    'does not know the parameter %s and says so',
+    'refuses the unknown parameter %s',
     async (name) => {
       const body = await ask400(`?organization_id=ORG-acme&${name}=1`);
       expect(body.errors).toMatchObject([{ parameter: name, code: 'unknown_parameter' }]);
@@ -209,7 +209,7 @@ describe('GET /v1/events/tail', () => {
     }
   });
 
-  it('may be held open 20 times by one token, and again once one is closed', async () => {
+  it('can be open 20 times per token, and again after one is closed', async () => {
     const busy = await makeToken(service.database);
     const tails = await Promise.all(Array.from({ length: 20 }, () => Tail.open(service, busy)));
     const one = () => ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token: busy });
@@ -221,7 +221,7 @@ describe('GET /v1/events/tail', () => {
     for (const tail of [...tails, again]) tail.close();
   });
 
-  it('is answered to HEAD without a stream', async () => {
+  it('responds to HEAD without a stream', async () => {
     const { status, headers } = await ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
       ...{ method: 'HEAD', token },
     });

@@ -37,7 +37,7 @@ describe('GET /v1/event-types', () => {
     data = body.data;
   });
 
-  it('gives {type, description, schema, sample} for each type', () => {
+  it('returns {type, description, schema, sample} for each type', () => {
     for (const one of data) {
       expect(one).toEqual({
         type: expect.stringMatching(/^[a-z_]+(\.[a-z_]+){1,2}$/),
@@ -57,7 +57,7 @@ describe('GET /v1/event-types', () => {
     expect(types).toEqual(expect.arrayContaining(wanted));
   });
 
-  it('gives samples that are payloads of their schema', () => {
+  it('returns samples that match their schemas', () => {
     const ajv = new Ajv2020({ allErrors: true });
     addFormats.default(ajv);
     for (const { type, schema, sample } of data) {
@@ -76,7 +76,7 @@ describe('GET /v1/event-types', () => {
       { service_line_id: 'string', duration_ms: 'integer', tokens_used: 'integer', outcome: 'string' },
     ],
     ['incident.opened', { id: 'string', service_line_id: 'string', severity: 'string', title: 'string' }],
-  ])('knows the payload of %s as the interface tells it', (type, fields) => {
+  ])('describes the payload of %s as the interface does', (type, fields) => {
     const { properties = {} } = data.find((one) => one.type === type)?.schema ?? {};
     for (const [name, kind] of Object.entries(fields)) expect(properties[name]).toMatchObject({ type: kind });
   });

@@ -85,7 +85,7 @@ describe('an event in the list', () => {
     expect(recorded!.created_at).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
   });
 
-  it('has a null workspace_id where it belongs to the whole organization', async () => {
+  it('has a null workspace_id if it belongs to the whole organization', async () => {
     const subject = freshSubject();
     await record(service, event({ subject, workspace_id: null }));
     const { workspace_id: _, ...withoutWorkspace } = event({ subject });
@@ -119,7 +119,7 @@ describe('each filter of GET /v1/events', () => {
     marked = one!.id;
   });
 
-  it.each(Object.entries(marks))('%s alone leaves only what matches exactly', async (name, value) => {
+  it.each(Object.entries(marks))('%s alone returns only exact matches', async (name, value) => {
     expect(await listIds({ [name]: value })).toEqual([marked]);
     expect(await listIds({ [name]: value.slice(0, -1) })).toEqual([]);
     expect(await listIds({ [name]: value.toUpperCase() })).toEqual(
@@ -127,14 +127,14 @@ describe('each filter of GET /v1/events', () => {
     );
   });
 
-  it('combines with all others: every one has to match', async () => {
+  it('combines with all others: every filter must match', async () => {
     expect(await listIds(marks)).toEqual([marked]);
     for (const name of Object.keys(marks)) {
       expect(await listIds({ ...marks, [name]: 'nobody' }), name).toEqual([]);
     }
   });
 
-  it.each([...Object.keys(marks)])('%s that nobody knows, however odd, gives an empty list', async (name) => {
+  it.each([...Object.keys(marks)])('%s with an unknown value returns an empty list', async (name) => {
     for (const value of ['never.seen', 'x'.repeat(3_000), "'; drop table x; --", '日本語 %_\\', ' ']) {
       const { status, body } = await list({ [name]: value });
       expect(status).toBe(200);
@@ -172,7 +172,7 @@ describe('from and to', () => {
     expect(await ranged({ to: at(second, -1) })).toEqual([first.id]);
   });
 
-  it('take an offset for what it means', async () => {
+  it('accept offsets', async () => {
     const [, second] = events as [Recorded, Recorded];
     const shifted = (hours: number) =>
       at(second, hours * 3_600_000).replace('Z', `${hours < 0 ? '-' : '+'}0${Math.abs(hours)}:00`);
@@ -181,7 +181,7 @@ describe('from and to', () => {
     }
   });
 
-  it('take times without a fraction, with more digits than milliseconds, and in lower case', async () => {
+  it('accept times without a fraction, with more digits than milliseconds, and in lower case', async () => {
     const [first] = events as [Recorded];
     const second = first.created_at.slice(0, 19);
     expect(await ranged({ from: `${second}Z` })).toHaveLength(3);
@@ -189,7 +189,7 @@ describe('from and to', () => {
     expect(await ranged({ from: at(first).toLowerCase() })).toHaveLength(3);
   });
 
-  it('read a plain date as a whole day in UTC: its first millisecond for from, its last for to', async () => {
+  it('treat a plain date as a whole day in UTC: its first millisecond for from, its last for to', async () => {
     const days = { type: 'run', id: 'RUN-days' };
     const moment = async (time: string) => {
       const [one] = await record(service, event({ subject: days }));
@@ -216,14 +216,14 @@ describe('from and to', () => {
     expect(await listIds({ subject_id, to: today })).toEqual([end, start, before]);
   });
 
-  it('may lie anywhere in time', async () => {
+  it('can be any time', async () => {
     expect(await ranged({ from: '0000-01-01', to: '9999-12-31' })).toHaveLength(3);
     expect(await ranged({ to: '0000-01-01T00:00:00+23:59' })).toEqual([]);
     expect(await ranged({ from: '9999-12-31T23:59:59-23:59' })).toEqual([]);
     expect(await ranged({ to: '1969-12-31', order: 'asc' })).toEqual([]);
   });
 
-  it('may be equal but not the wrong way round', async () => {
+  it('can be equal but not reversed', async () => {
     const moment = '2026-11-01T00:00:00Z';
     expect((await list({ from: moment, to: moment })).status).toBe(200);
     const { status, body } = await list({ from: '2026-11-01T00:00:00.001Z', to: moment });
@@ -258,11 +258,11 @@ describe('limit', () => {
     ids = idsOf(await record(service, ...Array.from({ length: 101 }, () => event({ subject })))).reverse();
   });
 
-  it('is 25 where none is given', async () => {
+  it('is 25 by default', async () => {
     expect(await listIds({ subject_id: subject.id })).toEqual(ids.slice(0, 25));
   });
 
-  it.each([1, 26, 100])('%i gives that many', async (limit) => {
+  it.each([1, 26, 100])('%i returns that many', async (limit) => {
     expect(await listIds({ subject_id: subject.id, limit })).toEqual(ids.slice(0, limit));
   });
 
@@ -328,7 +328,7 @@ describe('the cursor', () => {
     }
   }
 
-  it.each(['desc', 'asc'])('leads through all events once with order %s', async (order) => {
+  it.each(['desc', 'asc'])('visits every event once with order %s', async (order) => {
     const subject = freshSubject();
     const ids = idsOf(await record(service, ...Array.from({ length: 60 }, () => event({ subject }))));
     const expected = order === 'asc' ? ids : ids.toReversed();
@@ -351,7 +351,7 @@ describe('the cursor', () => {
     expect(second.body.meta.has_more).toBe(false);
   });
 
-  it('gives the same page again and again', async () => {
+  it('returns the same page every time', async () => {
     const subject = freshSubject();
     await record(service, ...Array.from({ length: 4 }, () => event({ subject })));
     const { body } = await list({ subject_id: subject.id, limit: 2 });
@@ -359,7 +359,7 @@ describe('the cursor', () => {
     expect((await page()).text).toBe((await page()).text);
   });
 
-  it('is null on an empty page with desc, also behind the last event', async () => {
+  it('is null on an empty page with desc, even after the last event', async () => {
     const subject = freshSubject();
     expect((await list({ subject_id: subject.id })).body.meta).toEqual({ cursor: null, has_more: false });
     await record(service, event({ subject }));
@@ -369,7 +369,7 @@ describe('the cursor', () => {
     expect(behind.body).toEqual({ data: [], meta: { cursor: null, has_more: false } });
   });
 
-  it('is a string with asc on a stream without events, and finds what is recorded later, once', async () => {
+  it('is a string with asc on a stream without events, and later finds new events, once', async () => {
     const subject = freshSubject();
     const query = { subject_id: subject.id, order: 'asc' };
     const empty = await list(query);
@@ -384,7 +384,7 @@ describe('the cursor', () => {
     expect(idsOf(second.body.data)).toEqual([two!.id]);
   });
 
-  it('works on a stream in which nothing was ever recorded', async () => {
+  it('works on a stream without any events', async () => {
     const newcomer = await makeToken(service.database, { organization_id: 'ORG-newcomer' });
     const query = { organization_id: 'ORG-newcomer', order: 'asc' };
     const empty = await list(query, newcomer);
@@ -463,12 +463,12 @@ describe('the cursor', () => {
       ['from', '2026-01-02'],
       ['to', '2099-12-30'],
       ['order', 'asc'],
-    ])('is refused where %s is another', async (name, value) => {
+    ])('is refused if %s differs', async (name, value) => {
       refused(await list({ ...query, [name]: value, cursor }));
     });
 
     it.each(Object.keys(query).filter((name) => name !== 'order'))(
-      'is refused where %s is left out',
+      'is refused if %s is left out',
       async (name) => {
         const { [name]: _, ...rest } = query;
         refused(await list({ ...rest, cursor }));
@@ -480,7 +480,7 @@ describe('the cursor', () => {
       refused(await list({ ...query, organization_id: 'ORG-other', cursor }, other));
     });
 
-    it('is accepted where the same range and order are only spelled differently', async () => {
+    it('is accepted if the same range and order are only spelled differently', async () => {
       const { order: _, ...rest } = query;
       const spelled = { ...rest, from: '2026-01-01T01:00:00+01:00', to: '2099-12-31T23:59:59.999Z', cursor };
       expect((await list(spelled)).status).toBe(200);
@@ -498,7 +498,7 @@ describe('the cursor', () => {
     expect(body.code).toBe('invalid_cursor');
   });
 
-  it('that was mangled in any one character is refused', async () => {
+  it('with any character changed is refused', async () => {
     const subject = freshSubject();
     await record(service, event({ subject }));
     const { cursor } = (await list({ subject_id: subject.id })).body.meta as { cursor: string };
@@ -531,7 +531,7 @@ describe('a token bound to a workspace', () => {
     expect(await listIds({ subject_id: mine.id })).toHaveLength(3);
   });
 
-  it('cannot widen its view with the cursor of another token', async () => {
+  it('cannot see more with the cursor of another token', async () => {
     await record(service, event(), event());
     const { cursor } = (await list({ limit: 1 })).body.meta;
     const { status, body } = await list({ cursor }, bound);
@@ -540,7 +540,7 @@ describe('a token bound to a workspace', () => {
 });
 
 describe('a payload', () => {
-  it('comes back byte for byte: key order, number spelling, white space inside', async () => {
+  it('is returned byte for byte: key order, number spelling, white space inside', async () => {
     const payload =
       '{ "b": 1.10, "1": 12345678901234567890, "a": [1e400, 0.1000, -0], "b": "\\u00e9\\/", "é": "𝄞" }';
     const subject = freshSubject();

@@ -237,8 +237,8 @@ function requestTo({ url, token: bearer, operation }: (typeof targets)[number]):
     });
 }
 
-describe('whatever is thrown at it, each endpoint gives only answers that are documented', () => {
-  it('there are endpoints to throw at on both listeners', () => {
+describe('whatever the request, each endpoint responds only as documented', () => {
+  it('both listeners have endpoints to test', () => {
     for (const { operations } of listeners) expect(operations.length).toBeGreaterThan(2);
   });
 
@@ -256,7 +256,7 @@ describe('whatever is thrown at it, each endpoint gives only answers that are do
     },
   );
 
-  it('a path of any kind', async () => {
+  it('any path', async () => {
     const request = fc.record({
       url: fc.constantFrom(...listeners.map(({ url }) => url)),
       method: fc.constantFrom(
@@ -285,7 +285,7 @@ describe('whatever is thrown at it, each endpoint gives only answers that are do
     );
   });
 
-  it('and it is in good health after all of it', async () => {
+  it('the service is healthy afterwards', async () => {
     for (const { url } of listeners) expect((await ask(`${url}/readyz`)).status).toBe(200);
   });
 });

@@ -56,7 +56,7 @@ describe('when the service stops', () => {
     await untilRefused(service.publicUrl);
   });
 
-  it('a connection that is kept alive and idle does not hold it up', async () => {
+  it('an idle keep-alive connection does not delay it', async () => {
     const service = await startTestService();
     const token = await makeToken(service.database);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -73,7 +73,7 @@ describe('when the service stops', () => {
     agent.destroy();
   });
 
-  it('a request that comes on an open connection meanwhile is 503, as a problem, with Retry-After', async () => {
+  it('a new request on an open connection is a 503 problem with Retry-After', async () => {
     const service = await startTestService();
     const body = JSON.stringify(event());
     const socket = await openSocket(service.platformUrl);
@@ -93,7 +93,7 @@ describe('when the service stops', () => {
     await stopped;
   });
 
-  it('stopping twice is stopping once', async () => {
+  it('stopping twice has no further effect', async () => {
     const service = await startTestService();
     await Promise.all([service.stop(), service.stop()]);
     await service.stop();
@@ -116,7 +116,7 @@ describe('while a listener drains', () => {
     return { app, socket };
   }
 
-  it('a connection is closed as soon as its request is answered, though it asked to be kept', async () => {
+  it('a connection is closed after its response, even with keep-alive', async () => {
     const { app, socket } = await unfinished(600_000);
     const closed = app.close();
     socket.write('}');
@@ -124,7 +124,7 @@ describe('while a listener drains', () => {
     await closed;
   });
 
-  it('a client that never finishes its request is cut off when the time is over', async () => {
+  it('a client that never finishes its request is cut off when the time is up', async () => {
     const { app, socket } = await unfinished(1);
     const cutOff = readToEnd(socket).catch(() => undefined);
     await Promise.all([app.close(), cutOff]);

@@ -83,12 +83,12 @@ describe.each(['a-secret-of-the-guide', `whsec_${Buffer.alloc(32, 7).toString('b
     await writeFile(workshop.path('body.json'), body);
     await writeFile(workshop.path('headers.json'), JSON.stringify(headers));
 
-    test('stand in the guide', () => {
+    test('are in the guide', () => {
       for (const source of Object.values(verifySnippets))
         expect(guides['Verify signatures']).toContain(`\n${source}\n\`\`\``);
     });
 
-    test('accept a request and refuse what was changed or is old, in TypeScript', async () => {
+    test('accept a request and refuse a changed or old one, in TypeScript', async () => {
       expect(await workshop.compile('verify', verifySnippets.typescript)).toBe('');
       const { isValid } = await import(workshop.path('verify.js'));
       expect(isValid(body, headers, secret)).toBe(true);

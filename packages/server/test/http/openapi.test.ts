@@ -46,7 +46,7 @@ describe.each([
     }
   });
 
-  it('gives every operation an id and a tag of its own', () => {
+  it('gives every operation its own id and tag', () => {
     const all = Object.values(document.paths).flatMap((item) => Object.values(item));
     const ids = all.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -72,7 +72,7 @@ describe.each([
       ).toEqual([]);
     });
 
-    it('has the error responses it can give, as problems', () => {
+    it('has its possible error responses, as problems', () => {
       const expected = ['400', '500', '503'];
       if (!operation.isOpen) expected.push('401');
       if (operation.scopes.length > 0) expected.push('403', '429');
@@ -89,7 +89,7 @@ describe.each([
       }
     });
 
-    it('has an example of each parameter, of its body and of its good answers, which fit their schemas', () => {
+    it('has examples of its parameters, body and successful responses that match their schemas', () => {
       for (const [index, { name, example, schema }] of operation.parameters.entries()) {
         const value = example ?? schema.examples?.[0] ?? schema.default ?? schema.enum?.[0];
         expect(value, name).toBeDefined();
@@ -123,14 +123,14 @@ describe.each([
       return answer;
     };
 
-    it('answers its own example as documented', async () => {
+    it('responds to its own example as documented', async () => {
       const { status, text } = await send({});
       // An example's id is nobody's; everything else in an example must do.
       if (operation.path.includes('{')) expect(status, text).toBeLessThan(500);
       else expect(status, text).toBeLessThan(300);
     });
 
-    it('answers faults as documented', async () => {
+    it('responds to faults as documented', async () => {
       const faulty = await send({}, { query: { ...exampleOf(operation).query, no_such_parameter: '1' } });
       expect(faulty.status).toBe(400);
       if (!operation.isOpen) expect((await send({ token: undefined })).status).toBe(401);
@@ -146,7 +146,7 @@ describe.each([
     });
 
     if (!operation.body) return;
-    it('takes a body of the largest size and no larger', async () => {
+    it('accepts a body of the largest size and no larger', async () => {
       const bytesMax = url === service.publicUrl ? 64 * 1024 : 8 * 1024 * 1024;
       const headers = { 'content-type': 'application/json' };
       const body = '{"no_such_field":1}';
@@ -173,7 +173,7 @@ function undescribedFields(schema: any, path = ''): string[] {
   return [...fields, ...inside.flatMap((each) => undescribedFields(each, path))];
 }
 
-describe('live answers fit the schemas of the document', async () => {
+describe('real responses match the schemas of the document', async () => {
   const conformance = await Conformance.of(service.publicUrl);
   const operations = await readOperations(service.publicUrl);
   const operation = (name: string) => operations.find((each) => each.name === name) as Operation;
@@ -194,7 +194,7 @@ describe('live answers fit the schemas of the document', async () => {
     conformance.check(operation(name), answer);
   });
 
-  it('an event that the client has is 304 and nothing more', async () => {
+  it('an event that the client already has is just a 304', async () => {
     const answer = await ask(`${service.publicUrl}/v1/events/${recorded!.id}`, {
       ...{ token: accessToken, headers: { 'if-none-match': '*' } },
     });
@@ -206,7 +206,7 @@ describe('live answers fit the schemas of the document', async () => {
 describe('the webhooks section', async () => {
   const { webhooks = {} } = await readDocument(service.publicUrl);
 
-  it('tells for every event type what a receiver gets', async () => {
+  it('describes for every event type what a receiver gets', async () => {
     const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token: accessToken });
     expect(Object.keys(webhooks)).toEqual(
       expect.arrayContaining(body.data.map(({ type }: { type: string }) => type)),

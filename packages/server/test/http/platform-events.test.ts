@@ -55,7 +55,7 @@ function freshSubject(): { type: string; id: string } {
 }
 
 describe('POST /platform/events', () => {
-  it('records one event and answers 201 with its id and time once it can be read', async () => {
+  it('records one event and returns 201 with its id and time when it can be read', async () => {
     const subject = freshSubject();
     const [one, ...more] = await recorded(post({ body: event({ subject }) }));
     expect(more).toEqual([]);
@@ -63,7 +63,7 @@ describe('POST /platform/events', () => {
     expect(await read(`subject_id=${subject.id}`)).toMatchObject([one!]);
   });
 
-  it('records an array and answers in its order', async () => {
+  it('records an array and responds in its order', async () => {
     const subject = freshSubject();
     const types = ['task.created', 'task.assigned', 'task.status_changed', 'task.created'];
     const answered = await recorded(post({ body: types.map((type) => event({ type, subject })) }));
@@ -121,7 +121,7 @@ describe('POST /platform/events', () => {
     },
   );
 
-  it('names the line of NDJSON that is not JSON, and records nothing of the others', async () => {
+  it('names the NDJSON line that is not JSON, and records none', async () => {
     const before = await eventCount();
     const raw = `${JSON.stringify(event())}\n{"broken": \n${JSON.stringify(event())}`;
     const { status, body } = await postText(raw, 'application/x-ndjson');
@@ -130,14 +130,14 @@ describe('POST /platform/events', () => {
     expect(await eventCount()).toBe(before);
   });
 
-  it('records all or nothing: one bad event refuses them all', async () => {
+  it('records all or nothing: one invalid event refuses them all', async () => {
     const before = await eventCount();
     await refused(post({ body: [event(), event({ type: 'no.such_type' }), event()] }));
     expect(await eventCount()).toBe(before);
   });
 });
 
-describe('an event that is not acceptable', () => {
+describe('an invalid event', () => {
   it('is refused with every fault at once, each pointer starting with the index of the event', async () => {
     const faults = await refused(
       post({
@@ -170,7 +170,7 @@ describe('an event that is not acceptable', () => {
     );
   });
 
-  it('has the index 0 in its pointers where it was sent alone', async () => {
+  it('has the index 0 in its pointers if it was sent alone', async () => {
     expect(await refused(post({ body: event({ subject: {} }) }))).toMatchObject([
       { pointer: '/0/subject/type', code: 'required' },
       { pointer: '/0/subject/id', code: 'required' },
@@ -195,7 +195,7 @@ describe('an event that is not acceptable', () => {
     ['an empty idempotency key', { idempotency_key: '' }, '/0/idempotency_key'],
     ['an endless idempotency key', { idempotency_key: 'x'.repeat(256) }, '/0/idempotency_key'],
     ['an idempotency key with a line break', { idempotency_key: 'a\nb' }, '/0/idempotency_key'],
-  ])('is refused for %s, told once', async (_what, fields, pointer) => {
+  ])('is refused for %s, reported once', async (_what, fields, pointer) => {
     const faults = await refused(post({ body: event(fields) }));
     expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
   });
@@ -208,21 +208,21 @@ describe('a type', () => {
     expect(fault!.detail).toContain('invoice.finalized');
   });
 
-  it('that is like none is refused with a guess all the same', async () => {
+  it('unlike any other is refused with a suggestion, too', async () => {
     const [fault] = await refused(post({ body: event({ type: 'weather.rained' }) }));
     expect(fault).toMatchObject({ pointer: '/0/type', code: 'unknown_event_type' });
     expect(fault!.detail).toContain('did you mean');
   });
 
   it.each(['webhook.delivery_failed', 'webhook.verification_failed', 'webhook.disabled', 'webhook.anything'])(
-    "%s is the service's own and refused",
+    '%s belongs to the service and is refused',
     async (type) => {
       const faults = await refused(post({ body: event({ type }) }));
       expect(faults).toMatchObject([{ pointer: '/0/type', code: 'reserved_type' }]);
     },
   );
 
-  it('of the catalogue is recorded with its own sample, every one', async () => {
+  it('of the catalogue is recorded with its sample, for every type', async () => {
     const { body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
     const own = body.data.filter(({ type }: { type: string }) => !type.startsWith('webhook.'));
     const events = own.map(({ type, sample }: { type: string; sample: object }) =>
@@ -237,7 +237,7 @@ describe('a payload', () => {
   const run = { service_line_id: 'LIN-1', duration_ms: 1200, tokens_used: 30, outcome: 'success' };
   const completed = (payload: unknown) => post({ body: event({ type: 'agent.run.completed', payload }) });
 
-  it('is held to the schema of its type', async () => {
+  it('must match the schema of its type', async () => {
     expect(await recorded(completed(run))).toHaveLength(1);
     expect(await refused(completed({ ...run, duration_ms: '1200' }))).toMatchObject([
       { pointer: '/0/payload/duration_ms', code: 'wrong_type' },
@@ -248,7 +248,7 @@ describe('a payload', () => {
     ]);
   });
 
-  it('may have fields beyond the schema', async () => {
+  it('can have fields beyond the schema', async () => {
     const [one] = await recorded(completed({ ...run, cost: { amount: '0.03', currency: 'EUR' }, tags: [] }));
     const { body } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, { token });
     expect(body.data.payload).toEqual({ ...run, cost: { amount: '0.03', currency: 'EUR' }, tags: [] });
@@ -267,7 +267,7 @@ describe('a payload', () => {
     expect(await refused(withPayload(payload))).toMatchObject([{ pointer, code: 'invalid_text' }]);
   });
 
-  it('that is nested without end is 422, not 500', async () => {
+  it('that is nested too deeply is 422, not 500', async () => {
     for (const depth of [200, 20_000]) {
       expect(await refused(withPayload(`{"a":${nested(depth)}}`))).toMatchObject([{ code: 'too_deep' }]);
     }
@@ -279,11 +279,11 @@ describe('a payload', () => {
     ['half of a surrogate pair', '{"a":"\\ud800","a":1}'],
     ['the other half', '{"a":"\\ud834\\udd1e\\udd1e","a":1}'],
     ['a nesting without end', `{"a":${nested(50_000)},"a":1}`],
-  ])('that hides %s behind a key given twice is 422, not 500', async (_what, payload) => {
+  ])('that hides %s behind a duplicate key is 422, not 500', async (_what, payload) => {
     expect(await refused(withPayload(payload))).toMatchObject([{ code: 'invalid_text' }]);
   });
 
-  it('that cannot be stored does not take down the requests recorded with it', async () => {
+  it('that cannot be stored does not fail the requests recorded with it', async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         index % 4 === 3 ? withPayload(`{"a":${nested(50_000)},"a":1}`) : post({ body: event() }),
@@ -293,7 +293,7 @@ describe('a payload', () => {
     expect(statuses).toEqual(Array.from({ length: 12 }, (_, index) => (index % 4 === 3 ? 422 : 201)));
   });
 
-  it('may have any other text: emoji, escapes, empty keys, __proto__', async () => {
+  it('can have any other text: emoji, escapes, empty keys, __proto__', async () => {
     const payload = '{"":"𝄞","__proto__":{"x":1},"constructor":"\\ud834\\udd1e","~/":"\\u0001"}';
     const [one] = await recorded(withPayload(payload));
     const { text } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, { token });
@@ -308,7 +308,7 @@ describe('an idempotency_key', () => {
     return `key-${keys}`;
   };
 
-  it('sent again answers the first event and records nothing', async () => {
+  it('sent again returns the first event and records nothing', async () => {
     const idempotency_key = freshKey();
     const subject = freshSubject();
     const [first] = await recorded(post({ body: event({ idempotency_key, subject }) }));
@@ -317,7 +317,7 @@ describe('an idempotency_key', () => {
     expect(await read(`subject_id=${subject.id}`)).toMatchObject([{ id: first!.id, type: 'invoice.paid' }]);
   });
 
-  it('twice in one request records one event and answers it twice', async () => {
+  it('twice in one request records one event and returns it twice', async () => {
     const idempotency_key = freshKey();
     const subject = freshSubject();
     const [a, b, c] = await recorded(
@@ -330,7 +330,7 @@ describe('an idempotency_key', () => {
     expect(await read(`subject_id=${subject.id}`)).toHaveLength(2);
   });
 
-  it('beside new events in one request leaves those as they are', async () => {
+  it('next to new events in one request does not affect those', async () => {
     const idempotency_key = freshKey();
     const [known] = await recorded(post({ body: event({ idempotency_key }) }));
     const answered = await recorded(post({ body: [event(), event({ idempotency_key }), event()] }));
@@ -380,7 +380,7 @@ describe('an idempotency_key', () => {
     expect(await read(`subject_id=${subject.id}`)).toHaveLength(20);
   });
 
-  it('is forgotten with a request that was refused', async () => {
+  it('is released if its request is refused', async () => {
     const idempotency_key = freshKey();
     await refused(post({ body: [event({ idempotency_key }), event({ type: 'no.such' })] }));
     const subject = freshSubject();
@@ -388,7 +388,7 @@ describe('an idempotency_key', () => {
     expect(await read(`subject_id=${subject.id}`)).toMatchObject([{ id: one!.id }]);
   });
 
-  it('may be used anew after 24 h', async () => {
+  it('can be used again after 24 h', async () => {
     const idempotency_key = freshKey();
     const [first] = await recorded(post({ body: event({ idempotency_key }) }));
     const older = async (interval: string) =>
@@ -404,7 +404,7 @@ describe('an idempotency_key', () => {
 });
 
 describe('concurrent requests', () => {
-  it('share few transactions instead of having one each', async () => {
+  it('share a few transactions', async () => {
     const requests = 60;
     const holder = new pg.Client({ connectionString: service.databaseUrl });
     await holder.connect();

@@ -14,7 +14,7 @@ describe('the platform listener', () => {
     service = await startTestService();
   });
 
-  it('counts what it records in /metrics, in the form of Prometheus', async () => {
+  it('counts what it records in /metrics, in the Prometheus format', async () => {
     const metrics = () => ask(`${service.platformUrl}/metrics`, { token: platformToken });
     const recordedSoFar = async () =>
       Number(/^posthorn_events_recorded_total (\d+)$/m.exec((await metrics()).text)?.[1]);
@@ -24,7 +24,7 @@ describe('the platform listener', () => {
     expect((await metrics()).headers.get('content-type')).toMatch(/^text\/plain/);
   });
 
-  it('counts requests by route and never by the path asked for', async () => {
+  it('counts requests by route and never by the requested path', async () => {
     await ask(`${service.publicUrl}/v1/events/EVT-secret-id`, { token: 'x' });
     await ask(`${service.publicUrl}/some/unknown/path`);
     const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
@@ -34,7 +34,7 @@ describe('the platform listener', () => {
     expect(text).not.toContain('some/unknown');
   });
 
-  it('answers health without a token: {status: "ok"} and {status: "ready"}', async () => {
+  it('reports health without a token: {status: "ok"} and {status: "ready"}', async () => {
     for (const url of [service.publicUrl, service.platformUrl]) {
       expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
       expect((await ask(`${url}/readyz`)).body).toEqual({ status: 'ready' });
@@ -42,7 +42,7 @@ describe('the platform listener', () => {
   });
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
-    'answers %s on /platform/events with 405',
+    'responds to %s on /platform/events with 405',
     async (method) => {
       const { status, headers } = await ask(`${service.platformUrl}/platform/events`, { method });
       expect([status, headers.get('allow')]).toEqual([405, 'POST']);
@@ -57,7 +57,7 @@ describe('the platform listener', () => {
   });
 });
 
-describe('further types from POSTHORN_CATALOGUE', () => {
+describe('types added by POSTHORN_CATALOGUE', () => {
   const further = {
     type: 'parcel.sent',
     description: 'A parcel left the house.',
@@ -90,7 +90,7 @@ describe('further types from POSTHORN_CATALOGUE', () => {
       ...{ method: 'POST', token: platformToken, body: event({ type: 'parcel.sent', ...fields }) },
     });
 
-  it('can be recorded and are held to their schema', async () => {
+  it('can be recorded and must match their schema', async () => {
     expect((await post({ payload: { weight_g: 1, more: true } })).status).toBe(201);
     const { status, body } = await post({ payload: { weight_g: 0 } });
     expect(status).toBe(422);
@@ -108,7 +108,7 @@ describe('further types from POSTHORN_CATALOGUE', () => {
     expect(body.errors[0].detail).toContain('parcel.sent');
   });
 
-  it('cannot be made to follow a payload that is nested without end', async () => {
+  it('cannot follow the nesting of a payload without end', async () => {
     const parts = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
     const raw = JSON.stringify(event({ type: 'parcel.sent', payload: { weight_g: 1, parts: 0 } }));
     const { status, body } = await ask(`${service.platformUrl}/platform/events`, {
@@ -130,7 +130,7 @@ describe('further types from POSTHORN_CATALOGUE', () => {
     ['a sample that does not fit', JSON.stringify([{ ...further, sample: {} }]), /parcel\.sent.*weight_g/],
     ['a schema that is none', JSON.stringify([{ ...further, schema: { type: 'parcel' } }]), /type/],
     ['a schema with a typo', JSON.stringify([{ ...further, schema: { requierd: [] } }]), /requierd/],
-  ])('stop the start with one clear line for %s', async (_what, content, pattern) => {
+  ])('prevent the start with one clear line for %s', async (_what, content, pattern) => {
     const file = content === undefined ? '/no/such/file.json' : await fileWith(content);
     const failure = await startTestService({ POSTHORN_CATALOGUE: file }).catch((error) => error);
     expect(failure).toBeInstanceOf(ConfigError);
@@ -154,7 +154,7 @@ describe('ages in /metrics', () => {
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   };
 
-  it('tell for how long the delivery that is due the longest has waited', async () => {
+  it('report how long the oldest due delivery has waited', async () => {
     const name = 'posthorn_oldest_due_delivery_age_seconds';
     expect(await ageOf(name)).toBe(0);
     await record(service, event());
@@ -168,7 +168,7 @@ describe('ages in /metrics', () => {
     expect(await ageOf(name)).toBeGreaterThanOrEqual(3_600);
   });
 
-  it('tell how far ascending readers are held back by a transaction that records', async () => {
+  it('report how far a recording transaction delays ascending readers', async () => {
     const name = 'posthorn_event_horizon_age_seconds';
     const client = new pg.Client({ connectionString: service.databaseUrl });
     await client.connect();

@@ -60,7 +60,7 @@ function keysIn(value: unknown, place: string): string[] {
   });
 }
 
-describe('what the reference prints as the answer of the public API is what comes', async () => {
+describe('responses printed in the reference of the public API are real', async () => {
   const [event] = sampleOf(printed.public.find(({ name }) => name === 'GET /v1/events')!)!.body.data;
   const operationOf = (name: string) => printed.public.find((operation) => operation.name === name)!;
 
@@ -79,7 +79,9 @@ describe('what the reference prints as the answer of the public API is what come
     const isLast = operation.method === 'DELETE' || operation.name === 'GET /v1/audit-logs';
     if (!sampleOf(operation) || isLast) continue;
     const replay_id = answers.get('POST /v1/webhooks/{webhook_id}/replay')?.body.data.id ?? 'none';
-    const path = { ...ids, event_id: recorded.id, replay_id };
+    const isDelivered = operation.name.endsWith('/{event_id}/deliveries');
+    const event_id = isDelivered ? delivery.event_id : recorded.id;
+    const path = { ...ids, event_id, replay_id };
     answers.set(operation.name, await send('public', operation, path));
   }
   // The newest entry is then the one of a change.
@@ -100,14 +102,14 @@ describe('what the reference prints as the answer of the public API is what come
     if (!name.includes('/replays/')) expect(sample.body.data?.status).toBe(body.data?.status);
   });
 
-  it('there is one of every operation that answers JSON', () => {
+  it('every operation that returns JSON has one', () => {
     const spoken = printed.public.filter(
       ({ method, name }) => method !== 'DELETE' && !name.endsWith('/tail'),
     );
     expect(withSample).toEqual(spoken);
   });
 
-  it('a receiver gets the envelope and the headers that are printed, and the verification request', async () => {
+  it('a receiver gets the printed envelope and headers, and the verification request', async () => {
     const { tags, webhooks = {} } = await readDocument(service.publicUrl);
     const { parameters, requestBody } = webhooks['invoice.finalized']!.post!;
     const { headers, envelope } = await receiver.deliveries.nth(1);
@@ -125,13 +127,13 @@ describe('what the reference prints as the answer of the public API is what come
     expect(verification.headers).not.toHaveProperty('x-service-attempt');
   });
 
-  it('no answer prints a secret', () => {
+  it('no printed response contains a secret', () => {
     for (const operation of withSample)
       expect(keysOf(sampleOf(operation)!.body)).not.toContain('.data.secret');
   });
 });
 
-describe('what the reference prints as the answer of the platform listener is what comes', () => {
+describe('responses printed in the reference of the platform listener are real', () => {
   const operationOf = (name: string) => printed.platform.find((operation) => operation.name === name)!;
 
   /** What is another one every time, by the name it has in the sample. */

@@ -27,7 +27,7 @@ describe('with limits set', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
   }
 
-  it('every authenticated answer carries RateLimit-Policy and RateLimit', async () => {
+  it('every authenticated response has RateLimit-Policy and RateLimit', async () => {
     const answer = await read();
     expect(answer.headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
     expect(answer.headers.get('ratelimit')).toBe('"reads";r=2;t=60');
@@ -39,12 +39,12 @@ describe('with limits set', () => {
     ['a bad query', '/v1/events', 400],
     ['a foreign organization', '/v1/events?organization_id=ORG-other', 403],
     ['an unknown event', '/v1/events/x', 404],
-  ])('answers to %s carry them, too, and count', async (_what, path, status) => {
+  ])('responses to %s have them, too, and count', async (_what, path, status) => {
     const answer = await read(token, path);
     expect([answer.status, answer.headers.get('ratelimit')]).toEqual([status, '"reads";r=2;t=60']);
   });
 
-  it('a 304 carries them and counts', async () => {
+  it('a 304 has them and counts', async () => {
     const [one] = await record(service, event());
     const { status, headers } = await ask(`${service.publicUrl}/v1/events/${one!.id}`, {
       ...{ token, headers: { 'if-none-match': '*' } },
@@ -52,7 +52,7 @@ describe('with limits set', () => {
     expect([status, headers.get('ratelimit')]).toEqual([304, '"reads";r=2;t=60']);
   });
 
-  it('the request after the last one is 429 with Retry-After, until the minute is over', async () => {
+  it('the request after the last one is 429 with Retry-After, until the minute ends', async () => {
     for (const left of [2, 1, 0]) {
       const answer = await read();
       expect(answer.status).toBe(200);
@@ -73,14 +73,14 @@ describe('with limits set', () => {
     expect((await read()).headers.get('ratelimit')).toBe('"reads";r=1;t=60');
   });
 
-  it('each token has its own', async () => {
+  it('each token has its own limit', async () => {
     const other = await makeToken(service.database);
     for (let count = 0; count < 4; count += 1) await read();
     expect((await read()).status).toBe(429);
     expect((await read(other)).status).toBe(200);
   });
 
-  it('writes are counted apart from reads', async () => {
+  it('writes are counted separately from reads', async () => {
     const writing = (await readOperations(service.publicUrl)).find(({ method }) => method === 'POST');
     for (let count = 0; count < 4; count += 1) await read();
     if (!writing) return expect((await read()).status).toBe(429);
@@ -98,14 +98,14 @@ describe('with limits set', () => {
     expectLimited(await read(lacking), '60');
   });
 
-  it('it is checked after the token: a revoked or unknown one is 401 and counts for nobody', async () => {
+  it('it is checked after the token: a revoked or unknown one is 401 and does not count', async () => {
     for (let count = 0; count < 5; count += 1) {
       const answer = await read(`pht_${'x'.repeat(43)}`);
       expect([answer.status, answer.headers.get('ratelimit')]).toEqual([401, null]);
     }
   });
 
-  it('what needs no token is not counted', async () => {
+  it('requests that need no token are not counted', async () => {
     for (let count = 0; count < 5; count += 1) {
       const answer = await read(token, '/healthz');
       expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, null]);
@@ -137,7 +137,7 @@ describe('a limit of 0', () => {
 });
 
 describe('without a setting', () => {
-  it('a token may read 600 times a minute', async () => {
+  it('a token may read 600 times per minute', async () => {
     const service = await startTestService({ POSTHORN_RATE_LIMIT_READS: '' });
     const token = await makeToken(service.database);
     const { headers } = await ask(`${service.publicUrl}/v1/event-types`, { token });

@@ -110,7 +110,7 @@ describe.each(named(secured))('%s', (_name, operation) => {
     }
   });
 
-  it('is 401 with a token nobody issued', async () => {
+  it('is 401 with an unknown token', async () => {
     expectUnauthenticated(await send(operation, newTokenText()));
   });
 
@@ -192,7 +192,7 @@ describe.each(named(secured.filter(takes('workspace_id'))))(
       }
     });
 
-    it('is 403 organization_forbidden for another organization even where the workspace has the same name', async () => {
+    it('is 403 organization_forbidden for another organization, even if its workspace has the same name', async () => {
       const token = await makeToken(service.database, { ...everything, workspace_id: 'WS-1' });
       const asked = asking(operation, { organization_id: 'ORG-other', workspace_id: 'WS-1' });
       expectProblem(await send(operation, token, asked), 403, 'organization_forbidden');
@@ -207,7 +207,7 @@ describe.each(named(secured.filter(({ path }) => path.includes('{'))))(
       expectProblem(await send(operation, await makeToken(service.database, everything)), 404, 'not_found');
     });
 
-    it('is 404 for an id that nothing can have', async () => {
+    it('is 404 for an impossible id', async () => {
       const token = await makeToken(service.database, everything);
       const example = exampleFor(operation);
       for (const odd of ['\0', '𝄞', ' ', "'", 'x'.repeat(3_000), '..%2F..']) {
@@ -219,7 +219,7 @@ describe.each(named(secured.filter(({ path }) => path.includes('{'))))(
 );
 
 describe("another organization's event", () => {
-  it('is answered byte for byte like one that never existed', async () => {
+  it('is byte for byte like one that never existed', async () => {
     const token = await makeToken(service.database);
     const foreign = foreignEvent!.id;
     const never = `${foreign.slice(0, -6)}000000`;
@@ -235,7 +235,7 @@ describe("another organization's event", () => {
     expect((await ask(`${service.publicUrl}/v1/events/${foreign}`, { token: own })).status).toBe(200);
   });
 
-  it('is in no list of ours, whatever is asked for', async () => {
+  it('is in none of our lists, whatever the query', async () => {
     const token = await makeToken(service.database);
     for (const filter of [
       '',
@@ -352,14 +352,14 @@ describe('without a token', () => {
     ...[service.publicUrl, service.platformUrl].flatMap((url) => [`${url}/openapi.json`, `${url}/docs`]),
   ].map((url) => url.replace(service.publicUrl, 'public').replace(service.platformUrl, 'platform'));
 
-  it.each(open)('%s is open to everyone', async (place) => {
+  it.each(open)('%s needs no token', async (place) => {
     const url = place
       .replace('public/', `${service.publicUrl}/`)
       .replace('platform/', `${service.platformUrl}/`);
     expect((await ask(url)).status).toBe(200);
   });
 
-  it('health can be asked for on both listeners', () => {
+  it('health needs none on either listener', () => {
     for (const listener of ['public', 'platform'])
       expect(open).toEqual(expect.arrayContaining([`${listener}/healthz`, `${listener}/readyz`]));
   });

@@ -24,7 +24,7 @@ describe('PATCH url', () => {
     expect(before.deliveries.count).toBe(0);
   });
 
-  it('lets events go to the old URL until the new one is verified', async () => {
+  it('sends events to the old URL until the new one is verified', async () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect();
     const held = new Held();
@@ -43,7 +43,7 @@ describe('PATCH url', () => {
     expect(before.deliveries.count).toBe(1);
   });
 
-  it('ends unverified where the new URL fails, records why, and sends events to neither', async () => {
+  it('makes it unverified if the new URL fails, reports why, and sends events to neither', async () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect();
     const after = await startReceiver({ onVerification: 404 });
@@ -55,7 +55,7 @@ describe('PATCH url', () => {
     expect([before.deliveries.count, after.deliveries.count]).toEqual([0, 0]);
   });
 
-  it('sends a retry that waited to the new URL', async () => {
+  it('sends waiting retries to the new URL', async () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect(500);
     const event = await tenant.record();
@@ -68,7 +68,7 @@ describe('PATCH url', () => {
     expect(before.deliveries.count).toBe(1);
   });
 
-  it('of a disabled webhook changes it without a request; it is verified when it is made active', async () => {
+  it('of a disabled webhook sends no request; it is verified when it is activated', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await patch(tenant, webhook, { status: 'disabled' });
@@ -80,7 +80,7 @@ describe('PATCH url', () => {
     expect(after.verifications.count).toBe(1);
   });
 
-  it('is 409 where the webhook was changed while the new URL was verified', async () => {
+  it('is 409 if the webhook changed while the new URL was verified', async () => {
     const tenant = await newTenant(service);
     const { receiver: before, webhook } = await tenant.connect();
     const held = new Held();
@@ -108,7 +108,7 @@ describe('PATCH event_types', () => {
     expect(await tenant.webhooksOf(await tenant.record({ type: 'task.created' }))).toEqual([webhook.id]);
   });
 
-  it('takes "*"', async () => {
+  it('accepts "*"', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect(200, { event_types: ['invoice.paid'] });
     expect((await patch(tenant, webhook, { event_types: '*' })).body.data.event_types).toEqual(['*']);
@@ -134,7 +134,7 @@ describe('PATCH status: disabled', () => {
     expect(Object.keys(event.payload)).toEqual(['webhook_id', 'reason']);
   });
 
-  it('is recorded once, however often it is asked for', async () => {
+  it('is recorded once, however often it is requested', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await patch(tenant, webhook, { status: 'disabled' });
@@ -143,7 +143,7 @@ describe('PATCH status: disabled', () => {
     expect(await tenant.events({ type: 'webhook.disabled' })).toHaveLength(1);
   });
 
-  it('tells the other webhooks and not the one it is about', async () => {
+  it('is sent to the other webhooks, not to the one it is about', async () => {
     const tenant = await newTenant(service);
     const { receiver: watcher, webhook: watching } = await tenant.connect();
     const { webhook } = await tenant.connect();
@@ -156,7 +156,7 @@ describe('PATCH status: disabled', () => {
     expect(await tenant.webhooksOf(envelope)).toEqual([watching.id]);
   });
 
-  it('gets no events meanwhile, and those are not sent later', async () => {
+  it('gets no events while disabled, and does not get them later', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     await patch(tenant, webhook, { status: 'disabled' });
@@ -166,7 +166,7 @@ describe('PATCH status: disabled', () => {
     expect((await receiver.deliveries.nth(1)).envelope.id).toBe(next.id);
   });
 
-  it('ends deliveries that still wait as failed, with the error disabled', async () => {
+  it('ends waiting deliveries as failed, with the error disabled', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500);
     await tenant.record();
@@ -186,7 +186,7 @@ describe('PATCH status: disabled', () => {
     expect((await tenant.events({ type: 'webhook.delivery_failed' })).length).toBe(0);
   });
 
-  it('lets an attempt on the wire finish, and makes no further one of it', async () => {
+  it('lets an attempt under way finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);
@@ -202,7 +202,7 @@ describe('PATCH status: disabled', () => {
     expect(receiver.deliveries.count).toBe(1);
   });
 
-  it('can come with other changes', async () => {
+  it('can be combined with other changes', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const after = await startReceiver();
@@ -225,7 +225,7 @@ describe('PATCH status: active', () => {
     expect(receiver.verifications.count).toBe(2);
   });
 
-  it('ends unverified where that fails', async () => {
+  it('makes it unverified if that fails', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     await patch(tenant, webhook, { status: 'disabled' });
@@ -316,7 +316,7 @@ describe('DELETE', () => {
     return rows.map(({ status }) => status);
   }
 
-  it('sends nothing after the answer, also where retries were waiting; their deliveries stay in storage', async () => {
+  it('sends nothing after the response, even if retries were waiting; their deliveries stay in storage', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(500);
     for (let recorded = 0; recorded < 3; recorded += 1) await tenant.record();
@@ -331,7 +331,7 @@ describe('DELETE', () => {
     expect(receiver.deliveries.count).toBe(3);
   });
 
-  it('lets an attempt on the wire finish, and makes no further one of it', async () => {
+  it('lets an attempt under way finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);

@@ -18,7 +18,7 @@ async function expectNothingMade(tenant: Tenant): Promise<void> {
 }
 
 describe('POST /v1/webhooks', () => {
-  it('answers 201 with Location and exactly the fields of the contract', async () => {
+  it('returns 201 with Location and exactly the fields of the contract', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const answer = await tenant.create({
@@ -47,13 +47,13 @@ describe('POST /v1/webhooks', () => {
     expect(webhook.workspace_id).toBe('WS-1');
   });
 
-  it('takes workspace_id null for the whole organization', async () => {
+  it('accepts workspace_id null for the whole organization', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect(200, { workspace_id: null });
     expect(webhook.workspace_id).toBeNull();
   });
 
-  it('generates a secret where none is given, whsec_ and 32 bytes in base64, another each time', async () => {
+  it('generates a unique secret if none is given: whsec_ and 32 bytes in base64', async () => {
     const tenant = await newTenant(service);
     const secrets = [];
     for (let made = 0; made < 2; made += 1) secrets.push((await tenant.connect()).webhook.secret);
@@ -64,7 +64,7 @@ describe('POST /v1/webhooks', () => {
     expect(secrets[0]).not.toBe(secrets[1]);
   });
 
-  it('shows a generated secret in the 201 and never again', async () => {
+  it('returns a generated secret in the 201 and never again', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     const path = `/v1/webhooks/${webhook.id}`;
@@ -93,7 +93,7 @@ describe('POST /v1/webhooks', () => {
     await expectNothingMade(enough);
   });
 
-  it("is 403 for another organization, and does not tell whether it exists or call the receiver's URL", async () => {
+  it('is 403 for another organization, without revealing whether it exists or calling the URL', async () => {
     const tenant = await newTenant(service);
     const other = await newTenant(service);
     const receiver = await startReceiver();
@@ -105,7 +105,7 @@ describe('POST /v1/webhooks', () => {
     await expectNothingMade(other);
   });
 
-  it("implies the workspace of a workspace's token, and is 403 for any other and for the whole organization", async () => {
+  it("uses the workspace of a workspace's token, and is 403 for any other and for the whole organization", async () => {
     const tenant = await newTenant(service, { workspace_id: 'WS-own' });
     const receiver = await startReceiver();
     expect((await tenant.webhook(receiver)).workspace_id).toBe('WS-own');
@@ -136,7 +136,7 @@ describe('POST /v1/webhooks', () => {
     ['url', null],
     ['secret', null],
     ['secret', 7],
-  ])('is 422 where %s is %j', async (field, value) => {
+  ])('is 422 if %s is %j', async (field, value) => {
     const tenant = await newTenant(service);
     const answer = await tenant.create({ url: 'https://receiver.example/', [field]: value });
     expect(answer.status).toBe(422);
@@ -174,7 +174,7 @@ describe('POST /v1/webhooks', () => {
     await expectNothingMade(tenant);
   });
 
-  it('lets an organization have 100 webhooks: the next is 409, also where several want the last place', async () => {
+  it('allows 100 webhooks per organization: the next is 409, even in a race for the last one', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     for (let made = 0; made < 99; made += 9) {
@@ -232,7 +232,7 @@ describe('url', () => {
     await expectNothingMade(tenant);
   });
 
-  it('may have 2,048 characters', async () => {
+  it('can have 2,048 characters', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const url = `${receiver.url}?${'x'.repeat(2_048 - receiver.url.length - 1)}`;
@@ -242,7 +242,7 @@ describe('url', () => {
     expect((await at(`${url}x`, tenant)).status).toBe(422);
   });
 
-  it('may be plain http where the operator allows the address', async () => {
+  it('can be plain http if the operator allows the address', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const byName = receiver.url.replace('127.0.0.1', 'localhost');
@@ -303,7 +303,7 @@ describe('event_types', () => {
   });
 
   it.each(['agent.run.*', '.*', '*.paid', 'invoice.', '**', 'webhook.verification', ' invoice.paid'])(
-    '%j is no type: 422',
+    '%j is not a type: 422',
     async (given) => {
       const answer = await subscribe([given]);
       expect([answer.status, faultsOf(answer)]).toEqual([422, [['/event_types/0', 'unknown_event_type']]]);
@@ -333,7 +333,7 @@ describe('secret', () => {
     ['256 characters beyond the basic plane', '🔑'.repeat(256)],
     ['a whsec_ secret', `whsec_${Buffer.alloc(32, 7).toString('base64')}`],
     ['whsec_ and no base64', 'whsec_not base64 at all'],
-  ])('%s: accepted, not echoed, and its UTF-8 bytes are the key', async (_name, secret) => {
+  ])('%s: accepted, not returned, and its UTF-8 bytes are the key', async (_name, secret) => {
     const { answer, receiver } = await createWith(secret);
     expect(answer.status).toBe(201);
     expect(answer.body.data).not.toHaveProperty('secret');
@@ -351,7 +351,7 @@ describe('secret', () => {
     ['DEL', `${'s'.repeat(16)}\u007f`],
     ['a C1 control character', `${'s'.repeat(16)}\u0085`],
     ['half a surrogate pair, which has no UTF-8 bytes', `${'s'.repeat(16)}\ud83d`],
-  ])('%s: 422, and the text is not repeated', async (_name, secret) => {
+  ])('%s: 422, without repeating the text', async (_name, secret) => {
     const { answer, receiver } = await createWith(secret);
     expect([answer.status, faultsOf(answer).map(([pointer]: [string]) => pointer)]).toEqual([
       422,

@@ -18,7 +18,7 @@ const told = ({ status, headers, body }: Answer) => ({ status, location: headers
 const count = async (tenant: Tenant) => (await tenant.data('GET', '/v1/webhooks')).length;
 
 describe('a POST with an Idempotency-Key', () => {
-  it('that is repeated answers the same, status and Location included, and does nothing again', async () => {
+  it('that is retried gets the same response, including status and Location, and does nothing again', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const fields = { url: receiver.url, secret: 'a-secret-of-16-characters-or-more' };
@@ -30,7 +30,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(receiver.verifications.count).toBe(1);
   });
 
-  it('is answered as it was then, though things have changed since', async () => {
+  it('gets the original response, even if things have changed since', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const first = await tenant.create({ url: receiver.url, secret: 's'.repeat(16) }, headers('key-1'));
@@ -40,7 +40,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count(tenant)).toBe(0);
   });
 
-  it('never answers a generated secret twice', async () => {
+  it('never returns a generated secret twice', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const first = await tenant.create({ url: receiver.url }, headers('key-1'));
@@ -50,7 +50,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(second.body).toEqual({ data: rest });
   });
 
-  it('rotates a secret once, and does not show it again', async () => {
+  it('rotates a secret once, and does not return it again', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const rotate = () => tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, headers('key-1'));
@@ -84,7 +84,7 @@ describe('a POST with an Idempotency-Key', () => {
     await tenant.settled(webhook, 3);
   });
 
-  it('is 422 where the key came with another body, and does nothing', async () => {
+  it('is 422 if the key was used with another body, and does nothing', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     await tenant.create({ url: receiver.url }, headers('key-1'));
@@ -93,7 +93,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count(tenant)).toBe(1);
   });
 
-  it('is 409 while the first is still running, and answered like it afterwards', async () => {
+  it('is 409 while the first is still running, and gets its response afterwards', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const receiver = await startReceiver({ onVerification: held.answering });
@@ -109,7 +109,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(receiver.verifications.count).toBe(1);
   });
 
-  it('runs once where many come at the same time', async () => {
+  it('runs once if many arrive at the same time', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const answers = await Promise.all(
@@ -120,7 +120,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count(tenant)).toBe(1);
   });
 
-  it('counts as still running where the first fails at this very moment, rather than run without a key', async () => {
+  it('counts as still running if the first fails at this moment, instead of running without a key', async () => {
     const key = { organization_id: 'ORG-1', token_id: 'TOK-1', route: 'POST /', key: 'key-1' };
     const now = new Date();
     // The key is taken when it is wanted, and released when it is looked at.
@@ -129,7 +129,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(earlier).toMatchObject({ fingerprint: Buffer.from('body'), status: null });
   });
 
-  it('can be repeated with its key where it did not succeed: only 2xx are kept', async () => {
+  it('can be retried with its key if it did not succeed: only 2xx are stored', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     await tenant.record();
@@ -156,7 +156,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await tenant.create({ url: receiver.url }, headers('key-3'))).status).toBe(201);
   });
 
-  it('has its key for itself: another token may use the same', async () => {
+  it('does not share its key with other tokens', async () => {
     const tenant = await newTenant(service);
     const colleague = await newTenant(service, { organization_id: tenant.organization });
     const receiver = await startReceiver();
@@ -166,7 +166,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(other.body.data.id).not.toBe(one.body.data.id);
   });
 
-  it('has its key on its route only', async () => {
+  it('does not share its key with other routes', async () => {
     const tenant = await newTenant(service);
     const { webhook: one } = await tenant.connect();
     const { webhook: other } = await tenant.connect();
@@ -179,7 +179,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await asked(`/v1/webhooks/${one.id}/rotate-secret`)).toEqual([200, one.id]);
   });
 
-  it('is honoured for 24 hours', async () => {
+  it('keeps its key for 24 hours', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const startedMs = Date.now();
@@ -196,7 +196,7 @@ describe('a POST with an Idempotency-Key', () => {
     }
   });
 
-  it('keeps an answer that was sent compressed', async () => {
+  it('stores a response that was sent compressed', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const types: { type: string }[] = await tenant.data('GET', '/v1/event-types');
@@ -226,7 +226,7 @@ describe('a POST with an Idempotency-Key', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  it('is not honoured on the test: each is sent', async () => {
+  it('is ignored by the test endpoint: each test is sent', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const test = (event_type: string) =>

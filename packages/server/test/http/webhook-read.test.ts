@@ -17,7 +17,7 @@ const list = (tenant: Tenant, query = '') => tenant.ask('GET', `/v1/webhooks${qu
 const idsOf = (webhooks: { id: string }[]) => webhooks.map(({ id }) => id);
 
 describe('GET /v1/webhooks', () => {
-  it('answers exactly the fields of the contract, with nulls before the first delivery', async () => {
+  it('returns exactly the fields of the contract, with nulls before the first delivery', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(200, { event_types: ['invoice.*', 'task.created'] });
     const { status, body } = await list(tenant, `?organization_id=${tenant.organization}`);
@@ -53,19 +53,19 @@ describe('GET /v1/webhooks', () => {
     expect(idsOf((await list(tenant)).body.data)).toEqual(ids);
   });
 
-  it('answers an empty list where there is none', async () => {
+  it('returns an empty list if there are none', async () => {
     const { body } = await list(await newTenant(service));
     expect(body).toEqual({ data: [], meta: { cursor: null, has_more: false } });
   });
 
-  it('may be asked without organization_id, and is 403 for another one', async () => {
+  it('does not need organization_id, and is 403 for another one', async () => {
     const { tenant, ids } = await withWebhooks(1);
     expect(idsOf((await list(tenant)).body.data)).toEqual(ids);
     const other = await list(await newTenant(service), `?organization_id=${tenant.organization}`);
     expect([other.status, other.body.code]).toEqual([403, 'organization_forbidden']);
   });
 
-  it("has no webhook of another organization, nor to a workspace's token of another workspace", async () => {
+  it("has no webhook of another organization or, for a workspace's token, of another workspace", async () => {
     const { tenant } = await withWebhooks(1);
     expect((await list(await newTenant(service))).body.data).toEqual([]);
     const receiver = await startReceiver();
@@ -78,7 +78,7 @@ describe('GET /v1/webhooks', () => {
     expect((await list(bound, '?workspace_id=WS-other')).status).toBe(403);
   });
 
-  it('pages with limit and cursor, each webhook once, also while others are made and deleted', async () => {
+  it('pages with limit and cursor, each webhook once, even while others are created and deleted', async () => {
     const { tenant, ids } = await withWebhooks(5);
     const first = await list(tenant, '?limit=2');
     expect(idsOf(first.body.data)).toEqual(ids.slice(0, 2));
@@ -93,7 +93,7 @@ describe('GET /v1/webhooks', () => {
     expect(third.body.meta.has_more).toBe(false);
   });
 
-  it('says has_more exactly where the page ends with the list', async () => {
+  it('has an exact has_more at the end of the list', async () => {
     const { tenant } = await withWebhooks(2);
     expect((await list(tenant, '?limit=2')).body.meta.has_more).toBe(false);
     expect((await list(tenant, '?limit=1')).body.meta.has_more).toBe(true);
@@ -120,7 +120,7 @@ describe('GET /v1/webhooks', () => {
 });
 
 describe('GET /v1/webhooks/{id}', () => {
-  it('answers the webhook as the list has it', async () => {
+  it('returns the webhook as the list does', async () => {
     const { tenant, ids } = await withWebhooks(1);
     const { status, body } = await tenant.ask('GET', `/v1/webhooks/${ids[0]}`);
     expect(status).toBe(200);
@@ -138,7 +138,7 @@ describe('last_delivery_at and last_delivery_status', () => {
     ['was answered 204', 204, 'success'],
     ['was answered 500', 500, 'failed'],
     ['was redirected', { status: 302, headers: { location: '/elsewhere' } }, 'failed'],
-  ])('tell of the latest attempt: one that %s', async (_name, answering, status) => {
+  ])('describe the latest attempt: one that %s', async (_name, answering, status) => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect(answering);
     await tenant.record();
@@ -156,7 +156,7 @@ describe('last_delivery_at and last_delivery_status', () => {
     });
   });
 
-  it('tell of an attempt no later than the list of deliveries does', async () => {
+  it('show an attempt no later than the list of deliveries', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await tenant.record();
@@ -164,7 +164,7 @@ describe('last_delivery_at and last_delivery_status', () => {
     expect(await read(tenant, webhook)).toMatchObject({ status: 'success' });
   });
 
-  it('follow from success to failed and back', async () => {
+  it('change from success to failed and back', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const times: string[] = [];
@@ -184,7 +184,7 @@ describe('last_delivery_at and last_delivery_status', () => {
     expect([...times].sort()).toEqual(times);
   });
 
-  it('do not change by tests and verifications', async () => {
+  it('do not change with tests and verifications', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await tenant.data('POST', `/v1/webhooks/${webhook.id}/test`, { event_type: 'invoice.paid' });
@@ -199,7 +199,7 @@ describe('last_delivery_at and last_delivery_status', () => {
     expect(Date.parse(seen.at)).toBeGreaterThanOrEqual(before);
   });
 
-  it('stay null while the first attempt is on the wire', async () => {
+  it('stay null during the first attempt', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(hangs);
     await tenant.record();

@@ -58,14 +58,14 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     expect(read.text).not.toContain(secret);
   });
 
-  it('takes a secret and does not echo it', async () => {
+  it('accepts a secret and does not return it', async () => {
     const { answer } = await rotated({ secret: 'another-secret-of-somebody' });
     expect(answer.status).toBe(200);
     expect(answer.text).not.toContain('another-secret-of-somebody');
     expect(answer.body.data).not.toHaveProperty('secret');
   });
 
-  it('signs with both secrets during the grace, the new one first', async () => {
+  it('signs with both secrets during the grace period, the new one first', async () => {
     const { tenant, receiver, secret } = await rotated({});
     await tenant.record();
     const request = await receiver.deliveries.nth(1);
@@ -93,7 +93,7 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     ['24 hours where none is given', undefined, 24 * hourMs],
     ['as long as is given', { grace: '2h' }, 2 * hourMs],
     ['at most 30 days', { grace: '30d' }, 720 * hourMs],
-  ])('has a grace of %s', async (_name, body, graceMs) => {
+  ])('has a grace period of %s', async (_name, body, graceMs) => {
     const startedMs = Date.now();
     const { tenant, receiver, secret } = await rotated(body);
     const rotatedMs = Date.now();
@@ -122,7 +122,7 @@ describe('POST /v1/webhooks/{id}/rotate-secret', () => {
     expect(request.headers).not.toHaveProperty('x-service-signature-previous');
   });
 
-  it('of a second rotation within the grace keeps the secret just before, not the first', async () => {
+  it('a second time within the grace period keeps the last secret, not the first', async () => {
     const { tenant, receiver, webhook, secret: second } = await rotated();
     const third = (await rotate(tenant, webhook)).body.data.secret;
     await tenant.record();
@@ -178,7 +178,7 @@ describe('a secret', () => {
     return texts.join('\n');
   }
 
-  it('is in the database in no readable form, whether given, generated, rotated or answered to a key', async () => {
+  it('is never readable in the database, whether given, generated, rotated or stored with a key', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const generated = await tenant.create(
@@ -209,7 +209,7 @@ describe('a secret', () => {
     }
   });
 
-  it('is bound to its webhook: moved to the row of another, it signs nothing', async () => {
+  it('is bound to its webhook: copied to another row, it signs nothing', async () => {
     const tenant = await newTenant(service);
     const { webhook: mine } = await tenant.connect(200, { secret: old });
     const { receiver, webhook: other } = await tenant.connect();
@@ -228,7 +228,7 @@ describe('a secret', () => {
 });
 
 describe('POSTHORN_SECRET_KEY', () => {
-  it('that lacks the key of one webhook stops that one and no other', async () => {
+  it('without the key of one webhook stops only that one', async () => {
     const before = await newTenant(underOld);
     const { receiver: unreadable } = await before.connect();
     const after = await newTenant(underNew, { organization_id: before.organization });
@@ -238,7 +238,7 @@ describe('POSTHORN_SECRET_KEY', () => {
     expect(unreadable.deliveries.count).toBe(0);
   });
 
-  it('may be rotated: with "new,old" webhooks made under the old key are signed for, and new ones need only the new key', async () => {
+  it('can be rotated: with "new,old" webhooks created with the old key still sign, and new ones need only the new key', async () => {
     const before = await newTenant(underOld);
     const { receiver, webhook } = await before.connect(200, { secret: old });
     await underOld.stop();

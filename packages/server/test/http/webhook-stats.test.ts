@@ -9,7 +9,7 @@ const statsOf = (tenant: Tenant, webhook: { id: string }) =>
   tenant.data('GET', `/v1/webhooks/${webhook.id}/stats`);
 
 describe('GET /v1/webhooks/{id}/stats', () => {
-  it('has figures of nothing where there was no delivery', async () => {
+  it('has zeros without deliveries', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     expect(await statsOf(tenant, webhook)).toEqual({
@@ -24,7 +24,7 @@ describe('GET /v1/webhooks/{id}/stats', () => {
     });
   });
 
-  it('counts what succeeded, what failed for good and what still waits', async () => {
+  it('counts succeeded, given up and pending deliveries', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect((response, { envelope }: Received) => {
       response.writeHead(envelope.type === 'task.created' ? 500 : 200).end();
@@ -49,7 +49,7 @@ describe('GET /v1/webhooks/{id}/stats', () => {
     expect(stats.duration_ms).toEqual({ p50: durations[1], p95: durations[2] });
   });
 
-  it('tells them by the hour for the last 48, oldest first, empty hours included', async () => {
+  it('counts by hour for the last 48, oldest first, including empty hours', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     const { created_at } = await tenant.record();
@@ -65,7 +65,7 @@ describe('GET /v1/webhooks/{id}/stats', () => {
     expect(filled).toEqual([{ hour, success: 1, failed: 0 }]);
   });
 
-  it('leaves out what is older than 48 hours', async () => {
+  it('leaves out deliveries older than 48 hours', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await tenant.record();

@@ -72,13 +72,13 @@ async function seen(tenant: Tenant, [method, path, body]: (typeof routes)[number
 }
 
 describe.each(routes)('%s %s %j', (...route) => {
-  it('answers a webhook of another organization byte for byte like one that never was', async () => {
+  it('responds to a webhook of another organization byte for byte like to an unknown one', async () => {
     const foreign = await seen(other, route, theirs);
     expect(foreign.status).toBe(404);
     expect(foreign).toEqual(await seen(other, route, never));
   });
 
-  it("answers a workspace's token a webhook of another workspace like one that never was", async () => {
+  it("responds to a workspace's token for a webhook of another workspace like to an unknown one", async () => {
     const foreign = await seen(neighbour, route, theirs);
     expect(foreign.status).toBe(404);
     expect(foreign).toEqual(await seen(neighbour, route, never));
@@ -88,7 +88,7 @@ describe.each(routes)('%s %s %j', (...route) => {
 describe.each(routes.filter(([, path]) => path.includes('{delivery}') || path.includes('{replay}')))(
   '%s %s, at a webhook of one’s own',
   (...route) => {
-    it('answers what belongs to another organization byte for byte like what never was', async () => {
+    it('responds to ids of another organization byte for byte like to unknown ones', async () => {
       const mixed = await seen(other, route, { ...theirs, webhook: ours.webhook });
       expect(mixed.status).toBe(404);
       expect(mixed).toEqual(await seen(other, route, { ...never, webhook: ours.webhook }));
@@ -96,8 +96,8 @@ describe.each(routes.filter(([, path]) => path.includes('{delivery}') || path.in
   },
 );
 
-describe('what was refused', () => {
-  it('has changed nothing: the owner finds everything as it was, and events still arrive', async () => {
+describe('refused requests', () => {
+  it('have changed nothing: the owner finds everything unchanged, and events still arrive', async () => {
     const path = `/v1/webhooks/${theirs.webhook}`;
     expect(await owner.data('GET', path)).toMatchObject({ status: 'active', event_types: ['*'] });
     expect((await owner.data('GET', `${path}/deliveries`)).map(({ id }: { id: string }) => id)).toEqual([
@@ -110,7 +110,7 @@ describe('what was refused', () => {
 });
 
 describe("a workspace's token", () => {
-  it("may use every route on a webhook of its own workspace, and sees none of the organization's", async () => {
+  it("can use every route with a webhook of its own workspace, and sees none of the organization's", async () => {
     const bound = { organization_id: owner.organization, workspace_id: 'WS-1' };
     const colleague = await newTenant(service, bound);
     const own = await withEverything(colleague);

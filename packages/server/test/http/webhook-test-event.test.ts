@@ -14,7 +14,7 @@ const test = (tenant: Tenant, webhook: { id: string }, event_type: unknown = 'in
   tenant.ask('POST', `/v1/webhooks/${webhook.id}/test`, { body: { event_type } });
 
 describe('POST /v1/webhooks/{id}/test', () => {
-  it('answers a receipt with exactly the fields of the contract', async () => {
+  it('returns exactly the fields of the contract', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect({ status: 202, body: 'thanks' });
     const before = Date.now();
@@ -81,21 +81,18 @@ describe('POST /v1/webhooks/{id}/test', () => {
     ['redirects', { status: 302, headers: { location: 'https://elsewhere.example/' } }, 302, null],
     ['breaks the connection off', resets, null, 'reset'],
     ['does not speak HTTP', babbles, null, 'protocol'],
-  ])(
-    'is 200 where the receiver %s: failed, with what came of it',
-    async (_name, answering, status, error) => {
-      const tenant = await newTenant(service);
-      const { receiver, webhook } = await tenant.connect(answering);
-      const answer = await test(tenant, webhook);
-      expect(answer.status).toBe(200);
-      expect(answer.body.data).toMatchObject({ status: 'failed', http_status: status, error });
-      // The one that breaks off on the connection of its verification gets the same event once more.
-      expect(new Set(receiver.deliveries.all.map(({ envelope }) => envelope.id)).size).toBe(1);
-      expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
-    },
-  );
+  ])('is 200 if the receiver %s: failed, with the outcome', async (_name, answering, status, error) => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(answering);
+    const answer = await test(tenant, webhook);
+    expect(answer.status).toBe(200);
+    expect(answer.body.data).toMatchObject({ status: 'failed', http_status: status, error });
+    // The one that breaks off on the connection of its verification gets the same event once more.
+    expect(new Set(receiver.deliveries.all.map(({ envelope }) => envelope.id)).size).toBe(1);
+    expect((await tenant.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
+  });
 
-  it('is given as long as a delivery: then failed, with the error timeout', async () => {
+  it('has the timeout of a delivery, and then fails with the error timeout', async () => {
     const tenant = await newTenant(hasty);
     const { webhook } = await tenant.connect(hangs);
     const { status, body } = await test(tenant, webhook);
@@ -127,7 +124,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
     expect((await test(tenant, webhook, 'invoice.paid')).body.data.status).toBe('success');
   });
 
-  it('is never in the event stream, the deliveries list, the figures or the health', async () => {
+  it('never appears in the event stream, the deliveries, the statistics or the health', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const receipts = [];
@@ -186,7 +183,7 @@ describe('POST /v1/webhooks/{id}/test', () => {
     ]);
   });
 
-  it('can be done 10 times a minute and webhook, also where rate limits are off: then 429 with Retry-After', async () => {
+  it('can be sent 10 times per minute per webhook, even without rate limits: then 429 with Retry-After', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const startedMs = Date.now();

@@ -40,7 +40,7 @@ async function verifyAt(tenant: Tenant): Promise<number | undefined> {
 const failuresOf = (tenant: Tenant) => tenant.events({ type: 'webhook.verification_failed' });
 
 describe('the verification request', () => {
-  it('is a POST to the URL as given, query included', async () => {
+  it('is a POST to the given URL, including its query', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     await tenant.webhook(receiver, { url: `${receiver.url}/a%20b?x=1&y=%2F` });
@@ -49,7 +49,7 @@ describe('the verification request', () => {
     expect([method, path]).toEqual(['POST', '/hook/a%20b?x=1&y=%2F']);
   });
 
-  it('carries the normal envelope with the webhook and a challenge', async () => {
+  it('has the usual envelope with the webhook and a challenge', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect(200, { workspace_id: 'WS-1' });
     const { envelope } = receiver.verifications.last;
@@ -128,7 +128,7 @@ describe('the verification request', () => {
     expect(verify(body, headers, 'another-secret-of-somebody').ok).toBe(false);
   });
 
-  it('has a fresh id and a fresh challenge each time', async () => {
+  it('has a new id and challenge each time', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
     const [first, second] = receiver.verifications.all as [Received, Received];
@@ -136,7 +136,7 @@ describe('the verification request', () => {
     expect(second.envelope.data.challenge).not.toBe(first.envelope.data.challenge);
   });
 
-  it('has an id that is in no stream, whether it succeeded or failed', async () => {
+  it('has an id that never appears in the stream, whether it succeeded or failed', async () => {
     for (const status of [200, 500]) {
       const { tenant, receiver } = await createWith(status);
       const { id } = receiver.verifications.last.envelope;
@@ -149,7 +149,7 @@ describe('the verification request', () => {
 });
 
 describe('a verification', () => {
-  it('that is answered 200 makes the webhook active, whatever the body says', async () => {
+  it('that gets a 200 makes the webhook active, whatever the body', async () => {
     for (const answer of [200, { status: 200, body: 'no' }, { status: 200, body: '{"challenge":"wrong"}' }]) {
       const { webhook, tenant } = await createWith(answer);
       expect(webhook.status).toBe('active');
@@ -158,7 +158,7 @@ describe('a verification', () => {
   });
 
   it.each([201, 202, 204, 206, 304, 400, 401, 404, 410, 429, 500, 503])(
-    'that is answered %i leaves it unverified, and still 201',
+    'that gets a %i leaves it unverified, and the response is still 201',
     async (status) => {
       const { answer, webhook, tenant } = await createWith(status);
       expect([answer.status, webhook.status]).toEqual([201, 'unverified']);
@@ -168,7 +168,7 @@ describe('a verification', () => {
     },
   );
 
-  it('that is redirected is not followed and leaves it unverified', async () => {
+  it('that is redirected does not follow and leaves it unverified', async () => {
     const elsewhere = await startReceiver();
     for (const status of [301, 302, 307, 308]) {
       const { answer, webhook } = await createWith({ status, headers: { location: elsewhere.url } });
@@ -211,7 +211,7 @@ describe('a verification', () => {
     expect((await failuresOf(tenant))[0].payload).toMatchObject({ reason: 'tls', http_status: null });
   });
 
-  it('is given 5 s for its status and not for its body', { timeout: 60_000 }, async () => {
+  it('has 5 s for its status and not for its body', { timeout: 60_000 }, async () => {
     const startedMs = performance.now();
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -238,7 +238,7 @@ describe('a verification', () => {
 });
 
 describe('webhook.verification_failed', () => {
-  it("is recorded once, with the webhook's organization and workspace, and it as subject", async () => {
+  it("is recorded once, in the webhook's organization and workspace, with the webhook as subject", async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver({ onVerification: 503 });
     const { body } = await tenant.create({ url: receiver.url, workspace_id: 'WS-1' });
@@ -282,7 +282,7 @@ describe('webhook.verification_failed', () => {
 });
 
 describe('POST /v1/webhooks/{id}/verify', () => {
-  it('tries again and answers the webhook, active where it succeeded', async () => {
+  it('tries again and returns the webhook, active if it succeeded', async () => {
     const { tenant, receiver, webhook } = await createWith(500);
     receiver.onVerification = 200;
     const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
@@ -297,13 +297,13 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     await receiver.deliveries.nth(1);
   });
 
-  it('answers 200 with the webhook unverified where it failed', async () => {
+  it('returns 200 with the unverified webhook if it failed', async () => {
     const { tenant, webhook } = await createWith(500);
     const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([status, body.data.status]).toEqual([200, 'unverified']);
   });
 
-  it('tells why it failed, in the words of the receiver too, until it succeeds', async () => {
+  it('reports why it failed, with the response of the receiver, until it succeeds', async () => {
     const refusal = { status: 401, body: 'Another secret, or another body than the one signed.' };
     const { tenant, webhook, receiver } = await createWith(refusal);
     const read = () => tenant.data('GET', `/v1/webhooks/${webhook.id}`);
@@ -329,7 +329,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     ]);
   });
 
-  it('is 503 and says what to do where the key of its secret is gone', async () => {
+  it('is 503 and says what to do if the key of its secret is missing', async () => {
     const { tenant, webhook } = await createWith(200);
     await service.database.query({
       text: 'update posthorn.webhooks set secret = $2 where id = $1',
@@ -339,21 +339,21 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     expect([answer.status, answer.body.detail]).toEqual([503, expect.stringContaining('rotate-secret')]);
   });
 
-  it('makes an active webhook unverified where it fails', async () => {
+  it('makes an active webhook unverified if it fails', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     receiver.onVerification = 500;
     expect((await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`)).status).toBe('unverified');
     expect(await tenant.webhooksOf(await tenant.record())).toEqual([]);
   });
 
-  it('is 409 for a disabled webhook, which PATCH makes active', async () => {
+  it('is 409 for a disabled webhook, which PATCH activates', async () => {
     const { tenant, webhook } = await createWith(200);
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
     const { status, body } = await tenant.ask('POST', `/v1/webhooks/${webhook.id}/verify`);
     expect([status, body.code]).toEqual([409, 'webhook_not_active']);
   });
 
-  it('tells of a webhook that was deleted while its receiver took its time: 404', async () => {
+  it('is 404 if the webhook was deleted during the verification', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
     receiver.onVerification = held.answering;
@@ -364,7 +364,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
     expect((await verifying).status).toBe(404);
   });
 
-  it('does not undo what was changed while its receiver took its time', async () => {
+  it('does not undo changes made during the verification', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     const held = new Held();
     receiver.onVerification = held.answering;
@@ -377,7 +377,7 @@ describe('POST /v1/webhooks/{id}/verify', () => {
 });
 
 describe('an unverified webhook', () => {
-  it('receives no events, and those recorded meanwhile are not sent later', async () => {
+  it('gets no events, and does not get those of that time later', async () => {
     const { tenant, receiver, webhook } = await createWith(500);
     const missed = await tenant.record();
     receiver.onVerification = 200;
@@ -387,7 +387,7 @@ describe('an unverified webhook', () => {
     expect(await tenant.webhooksOf(missed)).toEqual([]);
   });
 
-  it('is sent what waited for it, and the next event, at once when it becomes active', async () => {
+  it('gets its waiting deliveries and the next event at once when it becomes active', async () => {
     const { tenant, receiver, webhook } = await createWith(200);
     receiver.onDelivery = 500;
     const waiting = await tenant.record();
@@ -404,7 +404,7 @@ describe('an unverified webhook', () => {
   });
 });
 
-describe('by itself the service tries again', () => {
+describe('the service verifies again', () => {
   it('after 1 m, 5 m, 30 m, 2 h and 12 h, then no more', async () => {
     const { tenant, webhook } = await createWith(500);
     let at = Date.now();
@@ -420,7 +420,7 @@ describe('by itself the service tries again', () => {
     expect(await verifyAt(tenant)).toBeUndefined();
   });
 
-  it('and makes the webhook active where it then succeeds', async () => {
+  it('and activates the webhook if it succeeds', async () => {
     const { tenant, receiver, webhook } = await createWith(500);
     receiver.onVerification = 200;
     try {
@@ -437,7 +437,7 @@ describe('by itself the service tries again', () => {
     await receiver.deliveries.nth(1);
   });
 
-  it('also where the process that created the webhook died before it was verified', async () => {
+  it('even if the process that created the webhook died before verifying it', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();
     const held = new Held();

@@ -82,7 +82,7 @@ describe.each([
   ['SQL', bySql],
   ['TypeScript', byTypeScript],
 ])('an event recorded by %s in a transaction of the caller', (_way, record) => {
-  test('leaves no event, no delivery and no key if that is rolled back, and its key is free', async () => {
+  test('leaves no event, no delivery and no key after a rollback, and its key is free', async () => {
     const lost = await inTransaction(first, 'rollback', record);
     expect(await left()).toEqual(nothing);
     const kept = await inTransaction(second, 'commit', record);
@@ -101,7 +101,7 @@ describe.each([
     expect(await left()).toEqual(nothing);
   });
 
-  test('is there once, with one delivery, if two connections commit one key at once', async () => {
+  test('exists once, with one delivery, if two connections commit one key at once', async () => {
     const [one, other] = await Promise.all([
       inTransaction(first, 'commit', record),
       inTransaction(second, 'commit', record),
@@ -128,15 +128,15 @@ describe('an event recorded by the listener', () => {
     expect(await left()).toEqual(exactly(kept));
   });
 
-  test('is there once, with one delivery, if two requests bring one key at once', async () => {
+  test('exists once, with one delivery, if two requests have the same key at once', async () => {
     const [one, other] = await Promise.all([byListener(), byListener()]);
     expect(other).toBe(one);
     expect(await left()).toEqual(exactly(one));
   });
 });
 
-describe('one key brought in all three ways', () => {
-  test('at once records one event, and every way returns its id', async () => {
+describe('one key used in all three ways', () => {
+  test('concurrently records one event, and each way returns its id', async () => {
     const ids = await Promise.all([
       inTransaction(first, 'commit', bySql),
       inTransaction(second, 'commit', byTypeScript),

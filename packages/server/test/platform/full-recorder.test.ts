@@ -38,12 +38,12 @@ const post = (body: unknown) => {
   return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
 };
 
-test('a request that the node cannot hold is refused with 503 and Retry-After, also one without a valid body', async () => {
+test('a request that the node cannot hold is refused with 503 and Retry-After, even without a valid body', async () => {
   void recorder.record({ ...batch([event()]), payloads: [' '.repeat(40 * 1024 * 1024)] });
   for (const body of [event(), [event(), event()], { nothing: 'valid' }]) {
     const { status, headers, body: problem, text } = await post(body);
     expect([status, problem.code], text).toEqual([503, 'unavailable']);
-    expect(problem.detail).toMatch(/nothing was recorded/);
+    expect(problem.detail).toMatch(/Nothing was recorded/);
     expect(headers.get('retry-after')).toBe('1');
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
   }

@@ -68,7 +68,7 @@ describe('every move of the table', () => {
 
 describe('every creation of the table', () => {
   test.each(resources)(
-    '%s need an organization and an actor, and what has no usual value',
+    '%s need an organization, an actor, and the attributes without a default',
     async (name, lifecycle) => {
       const { to, event } = lifecycle.creation;
       const answer = await platform.create(name, {
@@ -101,16 +101,13 @@ describe('every creation of the table', () => {
   );
 
   const demanding = ['incidents', 'runs'];
-  test.each(resources.filter(([name]) => !demanding.includes(name)))(
-    '%s need nothing else at all',
-    async (name) => {
-      expect((await platform.create(name)).status).toBe(201);
-    },
-  );
+  test.each(resources.filter(([name]) => !demanding.includes(name)))('%s need nothing else', async (name) => {
+    expect((await platform.create(name)).status).toBe(201);
+  });
 });
 
-describe('what the table does not have', () => {
-  test.each(forbidden)('$resource that are $status: $move is 409 and leaves nothing', async (pair) => {
+describe('moves that the table does not have', () => {
+  test.each(forbidden)('$resource that are $status: $move is 409 and changes nothing', async (pair) => {
     const { resource, lifecycle, status, move } = pair;
     const { organization } = await newTenant(service);
     const stranger = new Platform(service, organization);

@@ -13,7 +13,7 @@ const pointers = ({ body }: { body: { errors: { pointer: string; code: string }[
   body.errors.map(({ pointer, code }) => `${pointer} ${code}`);
 
 describe('a creation', () => {
-  test('takes the attributes of the resource and shows them', async () => {
+  test('accepts the attributes of the resource and returns them', async () => {
     const fields = { name: 'Support', execution_model: 'agent_led', product_line: 'customer_support' };
     const { body } = await platform.create('service-lines', fields);
     expect(body.data).toMatchObject(fields);
@@ -24,7 +24,7 @@ describe('a creation', () => {
     });
   });
 
-  test('that lacks fields, has others or has wrong ones is 422 with all of them, and leaves nothing', async () => {
+  test('with missing, unknown or wrong fields is 422 with all of them, and creates nothing', async () => {
     const before = await platform.traces();
     const answer = await platform.post('incidents', {
       ...{ organization_id: 'acme', workspace_id: 'x', actor: { type: 'User' }, severity: 'bad', colour: 1 },
@@ -44,7 +44,7 @@ describe('a creation', () => {
     expect(await platform.traces()).toEqual(before);
   });
 
-  test('as NDJSON, which is for events alone, is 415', async () => {
+  test('as NDJSON, which only events support, is 415', async () => {
     const answer = await ask(`${service.platformUrl}/platform/service-lines`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/x-ndjson' } },
       raw: `${JSON.stringify({ organization_id: tenant.organization, actor })}\n`,
@@ -52,7 +52,7 @@ describe('a creation', () => {
     expect(answer.status).toBe(415);
   });
 
-  test('cannot set the status, the id or what is counted', async () => {
+  test('cannot set the status, the id or a counter', async () => {
     const answer = await platform.create('invoices', { status: 'paid', id: 'INV-1', payment_attempts: 3 });
     expect(pointers(answer)).toEqual([
       '/status unknown_field',
@@ -69,7 +69,7 @@ describe('a creation', () => {
     expect(pointers(answer)).toEqual(['/amount_minor too_large']);
   });
 
-  test('with a number that is too large to be one is 422', async () => {
+  test('with a number that is too large is 422', async () => {
     const answer = await ask(`${service.platformUrl}/platform/invoices`, {
       ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
       raw: `{"organization_id":"ORG-a","actor":{"type":"user","id":"USR-1"},"amount_minor":1e400}`,
@@ -79,7 +79,7 @@ describe('a creation', () => {
 });
 
 describe('a move', () => {
-  test('of an id that nobody has is 404, also of one of another kind', async () => {
+  test('of an unknown id, or an id of another kind, is 404', async () => {
     const { id } = await platform.bring('invoices');
     for (const path of ['service-lines/LIN-1/activate', `service-lines/${id}/activate`]) {
       const { status, body } = await platform.post(path, { actor });
@@ -92,7 +92,7 @@ describe('a move', () => {
     expect((await platform.get(`service-lines/${id}`)).status).toBe(404);
   });
 
-  test('that the resource does not know is no path, and the answer lists those it knows', async () => {
+  test('that the resource does not have is 404, and the response lists those that exist', async () => {
     const { id } = await platform.bring('service-lines');
     const { status, body } = await platform.post(`service-lines/${id}/explode`, { actor });
     expect([status, body.code]).toEqual([404, 'not_found']);
@@ -104,7 +104,7 @@ describe('a move', () => {
     expect((await platform.get(`service-lines/${id}/activate`)).status).toBe(405);
   });
 
-  test('that lacks what nobody else can know is 422, before its status or id is looked at', async () => {
+  test('that lacks a required field is 422, before its status or id is checked', async () => {
     for (const [path, field] of [
       ['incidents/INC-1/change-severity', '/severity'],
       ['users/USR-1/change-role', '/role'],
@@ -120,7 +120,7 @@ describe('a move', () => {
     ]);
   });
 
-  test('sets what it is given of the resource, tells it, and the audit log has before and after', async () => {
+  test('sets the given attributes, reports them in the event, and has before and after in the audit log', async () => {
     const { id } = await platform.bring('incidents');
     const { body } = await platform.post(`incidents/${id}/change-severity`, { actor, severity: 'p0' });
     expect(body.data.severity).toBe('p0');
@@ -128,7 +128,7 @@ describe('a move', () => {
     expect((await platform.audit(id)).at(-1).changes).toEqual({ severity: { from: 'p1', to: 'p0' } });
   });
 
-  test('tells who had a task before, and null of nobody', async () => {
+  test('reports the previous assignee of a task, or null if there was none', async () => {
     const { id } = await platform.bring('tasks');
     const assign = async (assignee_id: string) =>
       (await platform.post(`tasks/${id}/assign`, { actor, assignee_id })).body.event.payload;
@@ -136,7 +136,7 @@ describe('a move', () => {
     expect(await assign('AGT-3')).toEqual({ id, assignee_id: 'AGT-3', previous_assignee_id: 'USR-2' });
   });
 
-  test('that pays another amount than was owed tells it and leaves the invoice as it is', async () => {
+  test('that pays another amount than was owed reports it and leaves the invoice unchanged', async () => {
     const { body } = await platform.create('invoices', { amount_minor: 500 });
     const { id } = body.data;
     await platform.post(`invoices/${id}/finalize`, { actor, number: '2026-1', amount_minor: 600 });
@@ -145,7 +145,7 @@ describe('a move', () => {
     expect(paid.body.event.payload.amount_minor).toBe(550);
   });
 
-  test('counts failed payments by itself', async () => {
+  test('counts failed payments automatically', async () => {
     const { id } = await platform.bring('invoices', 'open');
     const fail = () => platform.post(`invoices/${id}/fail-payment`, { actor, failure_code: 'expired_card' });
     expect((await fail()).body.event.payload).toMatchObject({ attempt: 1, failure_code: 'expired_card' });
@@ -157,7 +157,7 @@ describe('a move', () => {
     ]);
   });
 
-  test('measures how long the status lasted, whatever was changed meanwhile', async () => {
+  test('measures how long the status lasted, whatever changed meanwhile', async () => {
     const { id } = await platform.bring('incidents');
     await service.database.query({
       text: `
@@ -169,7 +169,7 @@ describe('a move', () => {
     expect(body.event.payload.duration_ms).toBeGreaterThanOrEqual(3_600_000);
   });
 
-  test('made by many at once is made by one', async () => {
+  test('requested many times at once is made once', async () => {
     const { id } = await platform.bring('invoices');
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => platform.post(`invoices/${id}/finalize`, { actor })),
@@ -179,7 +179,7 @@ describe('a move', () => {
   });
 });
 
-test('events about resources that were never created here are recorded all the same', async () => {
+test('events about resources that were never created here are recorded, too', async () => {
   const [recorded] = await record(service, {
     ...{ type: 'invoice.paid', organization_id: tenant.organization, actor, payload: {} },
     subject: { type: 'invoice', id: 'INV-of-somebody-else' },
@@ -196,7 +196,7 @@ test('the OpenAPI document of the listener has every creation, move and resource
   }
 });
 
-test('nothing of it is on the public listener, and nothing works without the platform token', async () => {
+test('lifecycles are not on the public listener, and nothing works without the platform token', async () => {
   const options = { method: 'POST', body: moveBody(resources[0]![1], 'activate') };
   const path = '/platform/service-lines/LIN-1/activate';
   expect((await ask(`${service.publicUrl}${path}`, { ...options, token: tenant.token })).status).toBe(404);

@@ -17,14 +17,14 @@ const event: NewEvent = {
 };
 const count = async () => Number((await client.query('select count(*) from posthorn.events')).rows[0].count);
 
-test('recordEvents refuses what the catalogue refuses, with the place of each fault, and records nothing', async () => {
+test('recordEvents refuses what the catalogue refuses, with the location of each fault, and records nothing', async () => {
   const refused = recordEvents(client, [event, { ...event, payload: { ...event.payload, outcome: 7 } }]);
   await expect(refused).rejects.toBeInstanceOf(InvalidEvents);
   await expect(refused).rejects.toMatchObject({ faults: [{ pointer: '/1/payload/outcome' }] });
   expect(await count()).toBe(0);
 });
 
-test('recordEvents takes further types that it is told of', async () => {
+test('recordEvents accepts added types that are passed to it', async () => {
   const further = [
     { type: 'order.shipped', description: 'Shipped.', schema: { type: 'object' }, sample: {} },
   ];

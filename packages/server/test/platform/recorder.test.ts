@@ -41,13 +41,13 @@ function recorder() {
 }
 
 describe('a request to record', () => {
-  test('that comes alone is not delayed', () => {
+  test('is not delayed if it is the only one', () => {
     const { record, sizes } = recorder();
     void record(1);
     expect(sizes()).toEqual([1]);
   });
 
-  test('goes into the next transaction with all others that came during the last, and gets its own events', async () => {
+  test('shares the next transaction with all others that arrived during the last, and gets its own events', async () => {
     const { record, transactions, sizes } = recorder();
     const first = record(1);
     const others = [record(2), record(3)];
@@ -60,7 +60,7 @@ describe('a request to record', () => {
     expect([...two!, ...three!].map(({ id }) => id.at(-1))).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  test('is not recorded again, nor its deliveries kept, if it is our fault that the response is not understood', async () => {
+  test('is neither recorded again nor leaves leased deliveries if a bug of ours follows the commit', async () => {
     const { record, transactions, onLeaseInDoubt, sizes } = recorder();
     const first = record(1);
     const others = [record(2), record(3)];
@@ -74,7 +74,7 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1, 5]);
   });
 
-  test('does not wait for the last transaction once there are many', () => {
+  test('does not wait for the running transaction if many wait', () => {
     const { record, sizes } = recorder();
     void record(1);
     void record(249);
@@ -83,7 +83,7 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1, 250]);
   });
 
-  test('does not wait for long behind a transaction that something holds up', async () => {
+  test('does not wait long behind a transaction that is held up', async () => {
     const { record, sizes } = recorder();
     void record(1);
     void record(2);
@@ -93,7 +93,7 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1, 2]);
   });
 
-  test('is refused with 503 and Retry-After while as much waits as a node may hold, and taken once that is recorded', async () => {
+  test('is refused with 503 and Retry-After while the node is full, and accepted when there is room again', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
     // Held in memory twice: as part of its request's text, and parsed.
     const quarter = (64 * 1024 * 1024) / 4 / 2 - 10_000;
@@ -114,13 +114,13 @@ describe('a request to record', () => {
     expect(() => it.refuseIfFull()).not.toThrow();
   });
 
-  test('is taken although it is larger than all that a node may hold, if nothing else waits', () => {
+  test('is accepted even if it is larger than the limit of a node, if nothing else waits', () => {
     const { recordLarge, sizes } = recorder();
     void recordLarge(33 * 1024 * 1024);
     expect(sizes()).toEqual([1]);
   });
 
-  test('no longer counts once the database is lost', async () => {
+  test('no longer counts after the database is lost', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
     const held = [recordLarge(30 * 1024 * 1024), recordLarge(1)];
     await expect(recordLarge(10 * 1024 * 1024)).rejects.toMatchObject({ code: 'unavailable' });

@@ -71,7 +71,7 @@ describe('in the transaction of the caller', () => {
     expect((await platform.post(`service-lines/${id}/activate`, { actor })).status).toBe(200);
   });
 
-  test('a creation answers the event that tells of it', async () => {
+  test('a creation returns its event', async () => {
     const { data, event } = await inTransaction(() =>
       createResource(client, 'runs', {
         ...{ organization_id, workspace_id: 'WS-1', actor: { type: 'agent', id: 'AGT-7' } },
@@ -84,7 +84,7 @@ describe('in the transaction of the caller', () => {
     expect(created.event).toBeUndefined();
   });
 
-  test('a driver that reads times, numbers and JSON its own way makes no difference', async () => {
+  test('a driver that parses times, numbers and JSON differently makes no difference', async () => {
     const own = new pg.Client({
       connectionString: service.databaseUrl,
       types: { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig,
@@ -97,8 +97,8 @@ describe('in the transaction of the caller', () => {
   });
 });
 
-describe('what is refused', () => {
-  test('a move that the status does not allow tells the status and the moves there are, and the transaction goes on', async () => {
+describe('refusals', () => {
+  test('a move that the status does not allow reports the status and the allowed moves, and the transaction continues', async () => {
     const { id } = await platform.bring('service-lines', 'active');
     await inTransaction(async () => {
       const refused = await moveResource(client, 'service-lines', id, 'resume', { actor }).catch(
@@ -112,13 +112,13 @@ describe('what is refused', () => {
     expect((await platform.get(`service-lines/${id}`)).body.data.status).toBe('paused');
   });
 
-  test('a resource that is not there', async () => {
+  test('a resource that does not exist', async () => {
     const nowhere = moveResource(client, 'invoices', 'INV-none', 'pay', { actor });
     await expect(nowhere).rejects.toBeInstanceOf(ResourceNotFound);
     await expect(readResource(client, 'invoices', 'INV-none')).rejects.toThrow('INV-none');
   });
 
-  test('fields with a fault, before the database is asked', async () => {
+  test('invalid fields, before the database is used', async () => {
     const untouched = { query: () => Promise.reject(new Error('asked')) };
     const refused = createResource(untouched, 'incidents', {
       ...{ organization_id, actor, title: 'Late', service_line_id: 'LIN-1' },
@@ -128,7 +128,7 @@ describe('what is refused', () => {
     await expect(refused).rejects.toMatchObject({ faults: [{ pointer: '/severity' }] });
   });
 
-  test('names that are none do not compile, and say so where nobody compiles', async () => {
+  test('unknown names do not compile, and throw a clear error without types', async () => {
     // @ts-expect-error a draft is activated, not finalized
     await expect(moveResource(client, 'service-lines', 'LIN-1', 'finalize', { actor })).rejects.toThrow(
       'activate',
@@ -149,8 +149,8 @@ describe('what is refused', () => {
   });
 });
 
-describe('at the same time', () => {
-  test('of two moves from one status, the second waits for the first and finds what it left', async () => {
+describe('concurrently', () => {
+  test('the second of two moves from one status waits for the first and sees its result', async () => {
     const [first, second] = [await connect(), await connect()];
     const { id } = await platform.bring('invoices', 'open');
     await first.query('begin');
@@ -166,7 +166,7 @@ describe('at the same time', () => {
     expect(types).toEqual(['invoice.paid', 'invoice.finalized']);
   });
 
-  test('where the first is rolled back, the second is made', async () => {
+  test('the second move is made if the first is rolled back', async () => {
     const [first, second] = [await connect(), await connect()];
     const { id } = await platform.bring('invoices', 'open');
     await first.query('begin');
@@ -177,7 +177,7 @@ describe('at the same time', () => {
     expect((await late).data.status).toBe('voided');
   });
 
-  test('a request that would wait for a transaction that waits for it is made once that has ended', async () => {
+  test('a request that deadlocks with a transaction is made after that transaction has ended', async () => {
     const holder = await connect();
     const [one, other] = [await platform.bring('agents'), await platform.bring('service-lines')];
     await holder.query('begin');

@@ -8,7 +8,7 @@ function controlled() {
   return { shared, ends };
 }
 
-test('those who ask before it began share one call', async () => {
+test('callers before it begins share one call', async () => {
   const { shared, ends } = controlled();
   const answers = Promise.all([shared.call(), shared.call(), shared.call()]);
   await new Promise(setImmediate);
@@ -17,7 +17,7 @@ test('those who ask before it began share one call', async () => {
   expect(await answers).toEqual([7, 7, 7]);
 });
 
-test('whoever asks while one is under way gets the answer of the next', async () => {
+test('a caller during a running call gets the result of the next', async () => {
   const { shared, ends } = controlled();
   const first = shared.call();
   await new Promise(setImmediate);
@@ -30,7 +30,7 @@ test('whoever asks while one is under way gets the answer of the next', async ()
   expect(await later).toEqual([2, 2]);
 });
 
-test('a call that fails does not spoil the next', async () => {
+test('a failed call does not affect the next', async () => {
   let calls = 0;
   const shared = new JoinedCall(async () => {
     calls += 1;

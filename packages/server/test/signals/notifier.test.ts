@@ -5,7 +5,7 @@ const never = new AbortController().signal;
 const longMs = 600_000;
 
 describe('a notifier', () => {
-  test('wakes those who listen for somebody it is rung for, and nobody else', async () => {
+  test('wakes the subscribers of a key, and no others', async () => {
     const notifier = new Notifier();
     const [acme, other] = [notifier.subscribe('ORG-acme'), notifier.subscribe('ORG-other')];
     let woke = false;
@@ -21,7 +21,7 @@ describe('a notifier', () => {
     await slept;
   });
 
-  test('is heard by one who looked away while it rang, once', async () => {
+  test('wakes a subscriber once that was busy during the notification', async () => {
     const notifier = new Notifier();
     const subscription = notifier.subscribe('ORG-acme');
     notifier.notify(['ORG-acme']);
@@ -37,12 +37,12 @@ describe('a notifier', () => {
     await waiting;
   });
 
-  test('wakes at the latest when the time is over', async () => {
+  test('wakes at the latest after the timeout', async () => {
     const subscription = new Notifier().subscribe('ORG-acme');
     await expect(subscription.wait(1, never)).resolves.toBeUndefined();
   });
 
-  test('does not keep those who no longer listen', async () => {
+  test('does not keep closed subscriptions', async () => {
     const notifier = new Notifier();
     const subscription = notifier.subscribe('ORG-acme');
     subscription.close();

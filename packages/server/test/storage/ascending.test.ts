@@ -107,7 +107,7 @@ test('a follower sees every committed event once and in order while many writers
   for (const follower of followers) expect(follower.ids).toEqual(inOrder);
 });
 
-test('a reader does not pass a transaction that recorded earlier and is still open', async () => {
+test('a reader does not pass an open transaction that recorded earlier', async () => {
   const organization = 'ORG-late';
   const [early, late] = [await connect(), await connect()];
   const follower = new Follower(organization);
@@ -124,7 +124,7 @@ test('a reader does not pass a transaction that recorded earlier and is still op
   expect(follower.ids).toEqual([a!.id, b!.id]);
 });
 
-test('a reader does not pass a transaction that has announced itself and takes its time later', async () => {
+test('a reader does not pass a transaction that has announced itself and gets its time later', async () => {
   const organization = 'ORG-announced';
   const [early, late] = [await connect(), await connect()];
   const follower = new Follower(organization);
@@ -143,7 +143,7 @@ test('a reader does not pass a transaction that has announced itself and takes i
   expect(follower.ids).toEqual([b!.id, a!.id]);
 });
 
-test('a reader goes on when the transaction that held it up is rolled back', async () => {
+test('a reader continues when the transaction that delayed it is rolled back', async () => {
   const organization = 'ORG-rolled-back';
   const [early, late] = [await connect(), await connect()];
   const follower = new Follower(organization);
@@ -156,7 +156,7 @@ test('a reader goes on when the transaction that held it up is rolled back', asy
   expect(follower.ids).toEqual([b!.id]);
 });
 
-test('a transaction holds readers up also after it went back to a savepoint and recorded again', async () => {
+test('a transaction still delays readers after it rolled back to a savepoint and recorded again', async () => {
   const client = await connect();
   await client.query('begin; savepoint before');
   await recordText(client, batchFor('ORG-savepoint'));
@@ -167,7 +167,7 @@ test('a transaction holds readers up also after it went back to a savepoint and 
   expect(await readHorizonMs(database, 'ORG-savepoint')).toBeGreaterThan(kept!.created_at.getTime());
 });
 
-test('a transaction that records again and again holds one lock', async () => {
+test('a transaction that records repeatedly holds one lock', async () => {
   const client = await connect();
   const heldAfter = async (times: number) => {
     for (let time = 0; time < times; time++) await recordText(client, batchFor('ORG-locks'));
@@ -182,7 +182,7 @@ test('a transaction that records again and again holds one lock', async () => {
   await client.query('rollback');
 });
 
-test('a transaction holds up the readers of its own organizations, and those of others hardly ever', async () => {
+test('a transaction delays readers of its organizations, and hardly ever those of others', async () => {
   const organizations = ['ORG-held-0', 'ORG-held-1'];
   const others = Array.from({ length: 50 }, (_, n) => `ORG-other-${n}`);
   const client = await connect();
@@ -204,7 +204,7 @@ test('a transaction holds up the readers of its own organizations, and those of 
   for (const organization of [...organizations, null]) expect(await isHeld(organization)).toBe(false);
 });
 
-test('a transaction that records for very many organizations holds up all readers, with a few locks', async () => {
+test('a transaction that records for very many organizations delays all readers, with a few locks', async () => {
   const client = await connect();
   await client.query('begin');
   const events = Array.from({ length: 200 }, (_, n) => event({ organization_id: `ORG-crowd-${n}` }));
@@ -220,7 +220,7 @@ test('a transaction that records for very many organizations holds up all reader
   expect(await readHorizonMs(database, 'ORG-crowd-0')).toBeGreaterThan(first!.created_at.getTime());
 });
 
-test('an event that was acknowledged before the read is in the read', async () => {
+test('an event that was acknowledged before a read is in its result', async () => {
   const organization = 'ORG-own';
   const follower = new Follower(organization, 100, await presentPosition(database, organization));
   const written: string[] = [];
@@ -233,7 +233,7 @@ test('an event that was acknowledged before the read is in the read', async () =
   expect(follower.ids).toEqual(written);
 });
 
-test('the horizon lies after the moment it was asked for, and never in the future', async () => {
+test('the horizon is after the moment of the call, and never in the future', async () => {
   const client = await connect();
   const { rows } = await client.query(`
     select date_trunc('milliseconds', clock_timestamp()) as asked, posthorn.event_horizon('ORG-own') as horizon,
@@ -246,7 +246,7 @@ test('the horizon lies after the moment it was asked for, and never in the futur
   }
 });
 
-test('a reader that starts at the present sees what was under way then', async () => {
+test('a reader that starts now sees what is being recorded at that moment', async () => {
   const organization = 'ORG-present';
   const client = await connect();
   await client.query('begin');
@@ -264,7 +264,7 @@ test('a position in the stream never goes back, even if the horizon does', async
   expect(page).toEqual({ rows: [], hasMore: false, next: ahead });
 });
 
-test('an empty range before 1970 has a place to go on from, too', async () => {
+test('an empty range before 1970 has a next position, too', async () => {
   const filter = { organization_id: 'ORG-none', fromMs: 0, toMs: Date.parse('1960-01-01T00:00:00Z') };
   const page = await readEventPage(database, filter, 'asc', undefined, 10);
   expect(page.rows).toEqual([]);

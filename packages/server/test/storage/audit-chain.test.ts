@@ -27,7 +27,7 @@ beforeEach(async () => {
   rows = await auditRows(database, organization);
 });
 
-test('a log that nobody touched is intact, and tells its length and its end', async () => {
+test('an unchanged log is intact, and reports its length and its last hash', async () => {
   const { rows: chains } = await database.query<{ head: string }>({
     text: `select encode(hash, 'hex') as head from posthorn.audit_chains where organization_id = $1`,
     values: [organization],
@@ -41,7 +41,7 @@ test('a log that nobody touched is intact, and tells its length and its end', as
   });
 });
 
-describe('an entry that was altered is found', () => {
+describe('an altered entry is found', () => {
   test.each([
     ['action', "'webhook.deleted'"],
     ['actor_id', "'USR-eve'"],
@@ -66,7 +66,7 @@ describe('an entry that was altered is found', () => {
     expect(await faultOf()).toMatchObject({ kind: 'altered', position: 1, id: rows[0]?.id });
   });
 
-  test('in its organization: it is missing in the one and does not belong into the other', async () => {
+  test('in its organization: it is missing in one and does not belong to the other', async () => {
     const other = `${organization}-other`;
     await append(2, other);
     await tamper(url, `update posthorn.audit_log set organization_id = '${other}' ${where(3)}`);
@@ -74,7 +74,7 @@ describe('an entry that was altered is found', () => {
     expect(await faultOf(other)).toMatchObject({ id: rows[2]?.id });
   });
 
-  test('with its hash computed anew: the next one does not follow from it', async () => {
+  test('even with a new hash: the next entry does not follow from it', async () => {
     await tamper(
       url,
       `update posthorn.audit_log set action = 'webhook.deleted' ${where(3)}`,
@@ -86,7 +86,7 @@ describe('an entry that was altered is found', () => {
     expect(await faultOf()).toEqual({ kind: 'altered', position: 4, id: rows[3]?.id });
   });
 
-  test('also the last one with its hash computed anew', async () => {
+  test('even if it is the last one, with a new hash', async () => {
     await tamper(url, `update posthorn.audit_log set hash = 'x' ${where(6)}`);
     expect(await faultOf()).toEqual({ kind: 'altered', position: 6, id: rows[5]?.id });
     await tamper(
@@ -104,7 +104,7 @@ describe('an entry that was altered is found', () => {
   });
 });
 
-describe('an entry that was removed is found', () => {
+describe('a removed entry is found', () => {
   test.each([
     ['at the beginning', 1],
     ['in the middle', 4],
@@ -114,12 +114,12 @@ describe('an entry that was removed is found', () => {
     expect(await faultOf()).toEqual({ kind: 'missing', position, id: rows[position]?.id ?? null });
   });
 
-  test('where all of them were', async () => {
+  test('if all of them were removed', async () => {
     await tamper(url, `delete from posthorn.audit_log where organization_id = '${organization}'`);
     expect(await faultOf()).toEqual({ kind: 'missing', position: 1, id: null });
   });
 
-  test('where those behind it were numbered anew', async () => {
+  test('if those after it were renumbered', async () => {
     await tamper(
       url,
       `delete from posthorn.audit_log ${where(4)}`,
@@ -129,7 +129,7 @@ describe('an entry that was removed is found', () => {
     expect(await faultOf()).toEqual({ kind: 'altered', position: 4, id: rows[4]?.id });
   });
 
-  test('where the end of the chain was removed with it', async () => {
+  test('if the end of the chain was removed with it', async () => {
     await tamper(
       url,
       `delete from posthorn.audit_log ${where(6)}`,
@@ -140,7 +140,7 @@ describe('an entry that was removed is found', () => {
   });
 });
 
-test('an entry that was added behind the end is found', async () => {
+test('an entry added after the end is found', async () => {
   await tamper(
     url,
     `insert into posthorn.audit_log
@@ -155,7 +155,7 @@ test('an entry that was added behind the end is found', async () => {
   expect(await faultOf()).toEqual({ kind: 'added', position: 7, id: `${rows[5]?.id}0` });
 });
 
-test('what retention dropped is not missed, and what is left is still checked', async () => {
+test('entries dropped by retention are not missing, and the rest is still verified', async () => {
   // The first four entries are of another month.
   await tamper(
     url,
@@ -181,7 +181,7 @@ test('what retention dropped is not missed, and what is left is still checked', 
   expect(await faultOf()).toEqual({ kind: 'missing', position: 5, id: rows[5]?.id });
 });
 
-test('a log of which retention dropped all is intact, and goes on', async () => {
+test('a log that retention emptied is intact, and continues', async () => {
   const { database } = await freshDatabase();
   const entries = [auditEntry(), auditEntry()];
   await writeAudit(database, entries);
@@ -199,7 +199,7 @@ test('a log of which retention dropped all is intact, and goes on', async () => 
   });
 });
 
-test('a log of many batches is walked to its end, and tells how far it is', async () => {
+test('a log of many batches is verified to its end, with progress reports', async () => {
   await append(2_400);
   const progress: number[] = [];
   const report = await verifyChain(database, organization, (seen, of) => progress.push(seen, of));
@@ -223,7 +223,7 @@ test('a log is intact while others write to it', async () => {
   expect(reports.at(-1)!.entries).toBeGreaterThan(reports[0]!.entries);
 });
 
-test('verifying a log ends, however much is written to it meanwhile', async () => {
+test('verifying a log ends, however much is being written to it', async () => {
   await append(1_000);
   let written = 0;
   const busy: Queryable = {
@@ -237,11 +237,11 @@ test('verifying a log ends, however much is written to it meanwhile', async () =
   expect(report).toMatchObject({ entries: 1_006 + written, fault: undefined });
 });
 
-test('an organization without a log has nothing that could be wrong', async () => {
+test('an organization without a log has no faults', async () => {
   expect(await verifyChain(database, 'ORG-nobody')).toMatchObject({ entries: 0, head: '', fault: undefined });
 });
 
-test('organizations are listed in order, each once, also in small pages', async () => {
+test('organizations are listed in order, each once, even in small pages', async () => {
   const all = await readAuditedOrganizations(database, '', 1_000);
   expect([...all].sort()).toEqual(all);
   expect(new Set(all).size).toBe(all.length);

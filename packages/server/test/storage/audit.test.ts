@@ -55,7 +55,7 @@ async function expectChain(organization: string, length: number): Promise<void> 
 }
 
 describe('the chain', () => {
-  test('of writers that race in one organization has no gap, no fork, and the order of time', async () => {
+  test('of concurrent writers in one organization has no gap, no fork, and is in order of time', async () => {
     const organization = 'ORG-race';
     const writers = await Promise.all(Array.from({ length: 6 }, () => connect()));
     await Promise.all(
@@ -72,7 +72,7 @@ describe('the chain', () => {
     await expectChain(organization, rows.length);
   });
 
-  test('is held until the transaction ends, so that a later entry never shows before an earlier one', async () => {
+  test('is locked until the transaction ends, so that a later entry never appears before an earlier one', async () => {
     const organization = 'ORG-held';
     const [early, late] = [await connect(), await connect()];
     await early.query('begin');
@@ -101,7 +101,7 @@ describe('the chain', () => {
     await expectChain('ORG-other', 1);
   });
 
-  test('goes on where an entry was rolled back', async () => {
+  test('continues after an entry was rolled back', async () => {
     const client = await connect();
     await append(client, 'ORG-back');
     await client.query('begin');
@@ -111,7 +111,7 @@ describe('the chain', () => {
     await expectChain('ORG-back', 2);
   });
 
-  test('takes entries of several organizations in one transaction, whatever their order', async () => {
+  test('accepts entries of several organizations in one transaction, in any order', async () => {
     const [one, other] = [await connect(), await connect()];
     const both = (client: pg.Client, organizations: string[]) =>
       client.query('select posthorn.write_audit($1)', [
@@ -125,14 +125,14 @@ describe('the chain', () => {
   });
 });
 
-test('an entry is written though its partition is missing', async () => {
+test('an entry is written even if its partition is missing', async () => {
   await writeAudit(database, [auditEntry({ organization_id: 'ORG-first' })]);
   await dropPartitions(database, 'audit_log', new Date('2100-01-01'), new Date());
   await writeAudit(database, [auditEntry({ organization_id: 'ORG-first' })]);
   expect((await auditRows(database, 'ORG-first')).map(({ position }) => position)).toEqual([2]);
 });
 
-test("retention and writers do not stand in each other's way", async () => {
+test('retention and writers do not block each other', async () => {
   const { database, url } = await freshDatabase();
   const writers = await Promise.all(Array.from({ length: 3 }, () => connect(url)));
   let dropping = true;
@@ -220,7 +220,7 @@ async function plainOwner(): Promise<pg.Client> {
   return client;
 }
 
-test('the newest entries of all organizations come in the order of time, filtered', async () => {
+test('the newest entries of all organizations are in order of time, and filtered', async () => {
   const { database } = await freshDatabase();
   for (const [organization_id, action] of [
     ['ORG-a', 'token.created'],

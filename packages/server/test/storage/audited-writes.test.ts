@@ -5,7 +5,7 @@ import { auditedWrite } from '../../src/storage/audited-writes.js';
 import { auditEntry } from '../support/audit.js';
 import { freshDatabase } from '../support/database.js';
 
-test('writes that wait for a chain that somebody holds leave connections to others, and are told together', async () => {
+test('writes that wait for a locked chain leave connections to others, and fail together', async () => {
   const { database, url } = await freshDatabase();
   const write = (organization_id: string) =>
     auditedWrite(database, organization_id, (client) =>

@@ -26,7 +26,7 @@ async function running(text: string): Promise<number> {
   return rows[0].count;
 }
 
-test('a statement that takes too long is given up here and ended there', async () => {
+test('a statement that takes too long is cancelled on the server', async () => {
   const text = 'select pg_sleep(600)';
   const asked = database.query({ text });
   const refusal = expect(asked).rejects.toSatisfy(isUnreachable);
@@ -36,7 +36,7 @@ test('a statement that takes too long is given up here and ended there', async (
   expect(await backend()).toBeGreaterThan(0);
 });
 
-test('a statement that waits too long for a lock is ended there, too', async () => {
+test('a statement that waits too long for a lock is cancelled on the server, too', async () => {
   await database.query({ text: 'create table locked (n int)' });
   await other.query('begin; lock table locked');
   const text = 'insert into locked values (1)';
@@ -61,7 +61,7 @@ test('a connection that the server closes is replaced', async () => {
   expect(after?.rows[0]?.pid ?? (await backend())).not.toBe(before);
 });
 
-test('a connection that breaks in the middle of a transaction fails that transaction alone', async () => {
+test('a connection that breaks during a transaction fails only that transaction', async () => {
   await expect(
     database.transaction(async (client) => {
       const { rows } = await client.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
@@ -72,7 +72,7 @@ test('a connection that breaks in the middle of a transaction fails that transac
   expect(await backend()).toBeGreaterThan(0);
 });
 
-test('what a transaction throws rolls it back', async () => {
+test('an exception rolls a transaction back', async () => {
   await database.query({ text: 'create table kept (n int)' });
   const fault = new Error('no');
   await expect(
@@ -84,14 +84,14 @@ test('what a transaction throws rolls it back', async () => {
   expect((await database.query({ text: 'select from kept' })).rowCount).toBe(0);
 });
 
-test('a wrong statement is not taken for a database out of reach', async () => {
+test('a wrong statement does not count as an unreachable database', async () => {
   const error = await database
     .query({ text: 'select nothing from nowhere' })
     .catch((thrown: unknown) => thrown);
   expect(isUnreachable(error)).toBe(false);
 });
 
-test('what a transaction leased is in doubt only once its commit was on the way', async () => {
+test('the leases of a transaction are in doubt only after its commit was sent', async () => {
   const { database } = await freshDatabase();
   let inDoubt = 0;
   database.onLeaseInDoubt = () => {

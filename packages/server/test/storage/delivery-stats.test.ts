@@ -46,7 +46,7 @@ async function add(hoursAgo: number, status: string, durationMs: number | null =
 const read = () => counter.read(webhook, since, now);
 const hourOf = async (hoursAgo: number) => (await read()).hours.at(-1 - hoursAgo)!;
 
-test('there is an entry for each hour, the first of which counts from the 48th hour on', async () => {
+test('there is an entry per hour, and the first counts only from the 48th hour on', async () => {
   await add(48.1, 'success');
   await add(47.9, 'success');
   const { hours, success } = await read();
@@ -57,7 +57,7 @@ test('there is an entry for each hour, the first of which counts from the 48th h
   ]);
 });
 
-test('every hour is counted, also in many statements', async () => {
+test('every hour is counted, even in many statements', async () => {
   for (let hoursAgo = 0; hoursAgo < 48; hoursAgo += 1) {
     for (let n = 0; n <= hoursAgo % 3; n += 1) await add(hoursAgo, n === 2 ? 'failed' : 'success');
   }
@@ -68,15 +68,15 @@ test('every hour is counted, also in many statements', async () => {
   expect(await read()).toEqual(stats);
 });
 
-describe('an hour that is over', () => {
-  test('is counted once: not even what cannot be would be seen', async () => {
+describe('a past hour', () => {
+  test('is counted only once', async () => {
     await add(5, 'success');
     expect(await hourOf(5)).toMatchObject({ success: 1, failed: 0 });
     await add(5, 'success');
     expect(await hourOf(5)).toMatchObject({ success: 1, failed: 0 });
   });
 
-  test('is counted again as long as something of it is to be delivered', async () => {
+  test('is counted again while it has pending deliveries', async () => {
     await add(5, 'success');
     await add(5, 'pending');
     expect(await read()).toMatchObject({ success: 1, pending: 1 });
@@ -87,7 +87,7 @@ describe('an hour that is over', () => {
     expect(await read()).toMatchObject({ success: 1, failed: 1, pending: 0, oldest_undelivered_at: null });
   });
 
-  test('is counted again as long as a transaction of its organization is open that recorded then', async () => {
+  test('is counted again while a transaction of its organization that recorded in it is open', async () => {
     await add(5, 'success');
     await database.transaction(async (client) => {
       // As posthorn.announce_recording did then.
@@ -103,7 +103,7 @@ describe('an hour that is over', () => {
     expect(await hourOf(5)).toMatchObject({ success: 2 });
   });
 
-  test('is forgotten when it is older than what is shown', async () => {
+  test('is forgotten when it is older than the statistics', async () => {
     await add(40, 'success');
     expect((await read()).success).toBe(1);
     const later = new Date(now.getTime() + 9 * hourMs);
@@ -111,14 +111,14 @@ describe('an hour that is over', () => {
   });
 });
 
-test('the present hour is counted again each time', async () => {
+test('the current hour is counted again each time', async () => {
   await add(0, 'success');
   expect(await hourOf(0)).toMatchObject({ success: 1 });
   await add(0, 'success');
   expect(await hourOf(0)).toMatchObject({ success: 2 });
 });
 
-test('durations are those of successes', async () => {
+test('durations are those of successful deliveries', async () => {
   for (const ms of [10, 20, 30, 40]) await add(1, 'success', ms);
   await add(1, 'failed', 9_000);
   expect(await read()).toMatchObject({ p50: 20, p95: 40 });

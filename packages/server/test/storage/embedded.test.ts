@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { placeForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
+import { directoryForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
 import { findBinaries } from '../../src/storage/embedded/binaries.js';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/storage/embedded/embedded.js';
 import { ask } from '../support/client.js';
@@ -53,7 +53,7 @@ const createToken = (directory: string, organization: string, env: Record<string
   posthorn(['token', 'create', '--organization', organization], { POSTHORN_DATA_DIR: directory, ...env });
 
 describe('a data directory', () => {
-  test('gets a database at the first start, which the second start finds as it was left', async () => {
+  test('gets a database at the first start, which the second start finds unchanged', async () => {
     const directory = await dataDirectory('not', 'yet', 'there');
     const first = await openEmbedded(directory, 'command');
     await query(first, "create table notes as select 'kept' as text");
@@ -67,7 +67,7 @@ describe('a data directory', () => {
     await second.close();
   });
 
-  test('that two processes start for the first time at once gets one database, which both use', async () => {
+  test('that two processes open for the first time at once gets one database, which both use', async () => {
     const directory = await dataDirectory('data');
     const ended = await Promise.all([createToken(directory, 'ORG-a'), createToken(directory, 'ORG-b')]);
     expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
@@ -78,7 +78,7 @@ describe('a data directory', () => {
     expect(organizations.sort()).toEqual(['ORG-a', 'ORG-b']);
   });
 
-  test('keeps the log of its server short: a long one is set aside at the next start', async () => {
+  test('rotates a long server log at the next start', async () => {
     const directory = await copyOf(prepared);
     const log = join(directory, 'postgres.log');
     await writeFile(log, 'an old line\n'.repeat(500_000));
@@ -87,7 +87,7 @@ describe('a data directory', () => {
     expect((await stat(`${log}.1`)).size).toBe(6_000_000);
   });
 
-  test('may have a path longer than a socket may', async () => {
+  test('can have a path that is too long for a socket', async () => {
     const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
     const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -113,7 +113,7 @@ describe('a data directory', () => {
     expect(await ended).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
   });
 
-  test('of another version of PostgreSQL is refused by name and left alone', async () => {
+  test('of another version of PostgreSQL is refused by name and not changed', async () => {
     const directory = await copyOf(prepared);
     const versionFile = join(directory, 'postgres', 'PG_VERSION');
     await writeFile(versionFile, '17\n');
@@ -127,7 +127,7 @@ describe('a data directory', () => {
 });
 
 describe('after a crash', () => {
-  test('what was committed is there although the server was killed', async () => {
+  test('committed data survives a killed server', async () => {
     const directory = await copyOf(prepared);
     const before = await openEmbedded(directory, 'command');
     await note(before, 'committed');
@@ -141,7 +141,7 @@ describe('after a crash', () => {
     expect(await serverPid(directory)).toBeUndefined();
   });
 
-  test('a server that a killed process left behind is taken over, and stopped in the end', async () => {
+  test('a server that a killed process left behind is taken over, and eventually stopped', async () => {
     const directory = await copyOf(prepared);
     const { process: service } = await serve({ POSTHORN_DATA_DIR: directory });
     service.kill('SIGKILL');
@@ -173,13 +173,13 @@ describe('after a crash', () => {
     await embedded.close();
   }
 
-  test('a postmaster.pid that names a process which is no PostgreSQL does not prevent the start', async () => {
+  test('a postmaster.pid with the id of another program does not prevent the start', async () => {
     const directory = await copyOf(prepared);
     await leaveBehind(directory, process.pid);
     await expectStart(directory);
   });
 
-  test('a postmaster.pid that names the PostgreSQL of another directory does not prevent the start', async () => {
+  test('a postmaster.pid of a PostgreSQL in another directory does not prevent the start', async () => {
     const other = await openEmbedded(await copyOf(prepared), 'command');
     const [backend] = await query(
       other,
@@ -192,14 +192,14 @@ describe('after a crash', () => {
     await other.close();
   });
 
-  test('a postmaster.pid that was never filled does not prevent the start', async () => {
+  test('an empty postmaster.pid does not prevent the start', async () => {
     const directory = await copyOf(prepared);
     await leaveBehind(directory, '');
     await expectStart(directory);
   });
 });
 
-describe('beside a running service', () => {
+describe('next to a running service', () => {
   let directory: string;
   let service: Awaited<ReturnType<typeof serve>>;
   const isReady = async () =>
@@ -209,7 +209,7 @@ describe('beside a running service', () => {
     service = await serve({ POSTHORN_DATA_DIR: directory, POSTHORN_RATE_LIMIT_READS: '0' });
   });
 
-  test('a second serve is refused with one clear line while the first goes on', async () => {
+  test('a second serve is refused with one clear line while the first continues', async () => {
     const server = await serverPid(directory);
     const second = await posthorn(['serve'], {
       POSTHORN_DATA_DIR: directory,
@@ -220,8 +220,8 @@ describe('beside a running service', () => {
       code: 1,
       stdout: '',
       stderr:
-        `Another posthorn serve or demo runs on the data directory ${directory}. Stop it first, or let this one run beside it: ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any).\n',
+        `Another posthorn serve or demo uses the data directory ${directory}. Stop it first. To run both, ` +
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).\n',
     });
     expect(await serverPid(directory)).toBe(server);
     expect(await isReady()).toBe(true);
@@ -236,7 +236,7 @@ describe('beside a running service', () => {
     expect(await serverPid(directory)).toBe(server);
   });
 
-  test('a server that is killed under load is started again; until then the service answers 503', async () => {
+  test('a server that is killed under load is restarted; until then the service responds with 503', async () => {
     const token = (await createToken(directory, 'ORG-again')).stdout.trim();
     const url = `${service.publicUrl}/v1/events?organization_id=ORG-again`;
     const statuses = new Set<number>();
@@ -256,12 +256,12 @@ describe('beside a running service', () => {
     expect(await isReady()).toBe(true);
   });
 
-  test('a service whose server was started again is still the one that serves here', async () => {
+  test('a service whose server was restarted still holds the data directory', async () => {
     const { code, stderr } = await posthorn(['serve'], { POSTHORN_DATA_DIR: directory, POSTHORN_PORT: '0' });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('Another posthorn serve') });
   });
 
-  test('the server ends with the service', async () => {
+  test('the server stops with the service', async () => {
     service.process.kill('SIGTERM');
     expect((await service.process.ended).code).toBe(0);
     expect(await serverPid(directory)).toBeUndefined();
@@ -277,7 +277,7 @@ describe('the server', () => {
     expect(await serverPid(directory)).toBeUndefined();
   });
 
-  test('stays until the last who uses it leaves, whoever came first', async () => {
+  test('stays until its last user leaves, in any order', async () => {
     const directory = await copyOf(prepared);
     const first = await openEmbedded(directory, 'command');
     const second = await openEmbedded(directory, 'command');
@@ -296,7 +296,7 @@ describe('the server', () => {
     expect(await serverPid(directory)).toBeUndefined();
   });
 
-  test('listens on a Unix socket only, in a directory that only its account and root can enter', async () => {
+  test('listens only on a Unix socket, in a directory that only its account and root can enter', async () => {
     const directory = await copyOf(prepared);
     const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
@@ -305,7 +305,7 @@ describe('the server', () => {
     await embedded.close();
   });
 
-  test('where there are no Unix sockets, listens on loopback and wants the password', async () => {
+  test('listens on loopback with a password if there are no Unix sockets', async () => {
     const directory = await dataDirectory('data');
     const embedded = await openEmbedded(directory, 'command', true);
     const { connection } = embedded;
@@ -323,7 +323,7 @@ describe('the server', () => {
     await embedded.close();
   });
 
-  test("is not steered by PG* variables of the caller's shell", async () => {
+  test("ignores PG* variables of the caller's shell", async () => {
     const directory = await copyOf(prepared);
     const { code, stderr } = await createToken(directory, 'ORG-shell', {
       PGHOST: '192.0.2.1',
@@ -356,7 +356,7 @@ describe('the programs of PostgreSQL', () => {
   const versionOf = (program: string, account = {}) =>
     spawnSync(program, ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
 
-  test('run although the install script of their package did not', async () => {
+  test('run even if the install script of their package did not', async () => {
     const native = await unpacked();
     expect(versionOf(join(native, 'bin', 'initdb')).status).not.toBe(0);
     const account = await unprivilegedAccount('/nowhere');
@@ -365,27 +365,24 @@ describe('the programs of PostgreSQL', () => {
     expect(versionOf(initdb, account)).toMatchObject({ status: 0, stdout: expect.stringContaining('18.') });
   });
 
-  test.runIf(isRoot)(
-    'are copied to where their account can run them, where it cannot reach the checkout',
-    async () => {
-      const native = await unpacked();
-      chmodSync(dirname(dirname(native)), 0o700);
-      const account = await unprivilegedAccount('/nowhere');
-      const copy = join(await placeForAccount(account), `postgresql-${packageVersion}`);
-      try {
-        const { postgres } = await findBinaries(account, native);
-        expect(postgres).toBe(join(copy, 'native', 'bin', 'postgres'));
-        expect(versionOf(postgres, account)).toMatchObject({
-          status: 0,
-          stdout: expect.stringContaining('18.'),
-        });
-      } finally {
-        await rm(copy, { recursive: true, force: true });
-      }
-    },
-  );
+  test.runIf(isRoot)('are copied to a directory that their account can reach if necessary', async () => {
+    const native = await unpacked();
+    chmodSync(dirname(dirname(native)), 0o700);
+    const account = await unprivilegedAccount('/nowhere');
+    const copy = join(await directoryForAccount(account), `postgresql-${packageVersion}`);
+    try {
+      const { postgres } = await findBinaries(account, native);
+      expect(postgres).toBe(join(copy, 'native', 'bin', 'postgres'));
+      expect(versionOf(postgres, account)).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining('18.'),
+      });
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
+  });
 
-  test('that are missing for this platform are told of in one line that names DATABASE_URL', async () => {
+  test('that are missing for this platform are reported in one line that names DATABASE_URL', async () => {
     const directory = await dataDirectory('data');
     const strange = "Object.defineProperty(process,'arch',{value:'vax'})";
     const { code, stdout, stderr } = await posthorn(['serve'], {

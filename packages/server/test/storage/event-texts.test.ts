@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 test.each(['desc', 'asc'] as const)(
-  'the texts of a page are what is made of its rows, byte for byte, %s',
+  'the texts of a page match its rows, byte for byte, %s',
   async (order) => {
     const rows = await readEvents(database, filter, order, undefined, 100);
     expect(rows).toHaveLength(60);
@@ -60,7 +60,7 @@ test.each(['desc', 'asc'] as const)(
   },
 );
 
-test('a text shows where its event stands in the stream', async () => {
+test('the position of an event can be read from its text', async () => {
   const rows = await readEvents(database, filter, 'desc', undefined, 100);
   const positions = rows.map(({ created_at, id }) => ({ atMs: created_at.getTime(), id }));
   const given = await readEventTexts(database, filter, 'desc', undefined, 100);

@@ -5,7 +5,7 @@ import { freshDatabase } from '../support/database.js';
 
 const { database } = await freshDatabase();
 
-test('JSON texts reach PostgreSQL byte for byte, whatever is in them', async () => {
+test('JSON texts reach PostgreSQL byte for byte, whatever they contain', async () => {
   const text = fc.json({ noUnicodeString: false }).filter((json) => !/\\u0000|\\ud[89a-f]/i.test(json));
   await fc.assert(
     fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 20 }), async (texts) => {

@@ -66,7 +66,7 @@ test('a function whose text has changed is replaced, and nothing else is applied
   expect(await migrate(database)).toEqual([]);
 });
 
-test('a file of the baseline that was applied with another text is not applied again', async () => {
+test('a baseline file that was applied with another text is not applied again', async () => {
   await migrate(database);
   await database.query({
     text: "update posthorn.schema_files set checksum = 'other' where name like 'baseline/%'",
@@ -74,7 +74,7 @@ test('a file of the baseline that was applied with another text is not applied a
   expect(await migrate(database)).toEqual([]);
 });
 
-test('a file that is missing is applied', async () => {
+test('a missing file is applied', async () => {
   await migrate(database);
   await database.query({ text: 'drop table posthorn.tokens, posthorn.request_keys' });
   await database.query({
@@ -120,7 +120,7 @@ describe('a database newer than the code', () => {
     expect(await log()).toEqual(before);
   });
 
-  test('is good enough for nodes that run already', async () => {
+  test('is good enough for nodes that are already running', async () => {
     expect(await isMigrated(database)).toBe(true);
   });
 });
@@ -141,14 +141,14 @@ test('a database of a version that was never released is refused in one line and
   expect(await isMigrated(database)).toBe(false);
 });
 
-test('a file that fails leaves nothing of those before it', async () => {
+test('a failing file rolls back those before it', async () => {
   await database.query({ text: 'create schema posthorn' });
   await database.query({ text: 'create table posthorn.tokens ()' });
   await expect(migrate(database)).rejects.toThrow('"tokens" already exists');
   expect(await tables()).toEqual(['tokens']);
 });
 
-test('a PostgreSQL that is too old is refused by its version before anything else is asked of it', async () => {
+test('a PostgreSQL that is too old is refused by its version before anything else', async () => {
   const asked: string[] = [];
   const old = {
     transaction: (work: (client: unknown) => Promise<unknown>) =>

@@ -65,14 +65,14 @@ async function untilItWaits(client: pg.Client): Promise<void> {
 }
 
 describe('posthorn.record_event in a transaction of the caller', () => {
-  test('leaves nothing if it is rolled back', async () => {
+  test('leaves nothing after a rollback', async () => {
     await first.query('begin');
     await recordEvent(first);
     await first.query('rollback');
     expect(await stored()).toEqual([]);
   });
 
-  test('leaves exactly one event once it is committed, and not before', async () => {
+  test('leaves exactly one event after the commit, and not before', async () => {
     await first.query('begin');
     const id = await recordEvent(first);
     expect(await stored()).toEqual([]);
@@ -93,7 +93,7 @@ describe('posthorn.record_event in a transaction of the caller', () => {
     ]);
   });
 
-  test('shares the fate of what else the transaction does', async () => {
+  test('commits or rolls back with everything else in the transaction', async () => {
     await first.query('create temporary table bills (paid boolean not null)');
     await first.query('begin');
     await recordEvent(first);
@@ -104,21 +104,21 @@ describe('posthorn.record_event in a transaction of the caller', () => {
 });
 
 describe('recordEvents(client, events)', () => {
-  test('leaves nothing if the transaction of the client is rolled back', async () => {
+  test("leaves nothing if the client's transaction is rolled back", async () => {
     await first.query('begin');
     expect(await recordEvents(first, [newEvent(), newEvent()])).toHaveLength(2);
     await first.query('rollback');
     expect(await stored()).toEqual([]);
   });
 
-  test('leaves the events it returned once the transaction is committed', async () => {
+  test('leaves the returned events after the commit', async () => {
     await first.query('begin');
     const recorded = await recordEvents(first, [newEvent(), newEvent()]);
     await first.query('commit');
     expect((await stored()).map(({ id, created_at }) => ({ id, created_at }))).toEqual(recorded);
   });
 
-  test('returns nothing for nothing', async () => {
+  test('returns nothing for no events', async () => {
     expect(await recordEvents(first, [])).toEqual([]);
   });
 });
@@ -136,13 +136,13 @@ describe('a batch', () => {
     expect(events.map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
   });
 
-  test('is recorded whole or not at all', async () => {
+  test('is recorded completely or not at all', async () => {
     const broken = { ...newEvent(), type: null } as unknown as NewEvent;
     await expect(recordEvents(first, [newEvent(), broken])).rejects.toThrow('event 1: type');
     expect(await stored()).toEqual([]);
   });
 
-  test('may hold events of several organizations, each in its own stream', async () => {
+  test('can contain events of several organizations, each in its own stream', async () => {
     const other = `${organization}-other`;
     const [mine, theirs] = await recordEvents(first, [newEvent(), newEvent({ organization_id: other })]);
     expect(await storedIds()).toEqual([mine!.id]);
@@ -162,7 +162,7 @@ test.each([
   '{}',
   '{ "b" : 1.10,\n  "a":[1e400, 0.1000, 12345678901234567890 ] , "B":"\\u00e9\\ud83d\\ude00 é😀 \\/" }',
   '{"a":1,"a":2,"":{"":[]}}',
-])('the payload %j stays as it was recorded, to the byte', async (payload) => {
+])('the payload %j stays as recorded, to the byte', async (payload) => {
   await recordEvent(first, payload);
   await recordText(
     database,
@@ -189,7 +189,7 @@ describe('an idempotency key', () => {
     expect(await storedIds()).toEqual([before!.id]);
   });
 
-  test('that stands twice in a batch records the first of them', async () => {
+  test('that appears twice in a batch records the first event', async () => {
     const recorded = await recordEvents(first, [
       newEvent(),
       newEvent({ idempotency_key: 'k', payload: { n: 1 } }),
@@ -213,7 +213,7 @@ describe('an idempotency key', () => {
     expect(await storedIds()).toEqual([before!.id]);
   });
 
-  test('in use by a transaction that rolls back is free for the one that waited', async () => {
+  test('in use by a transaction that rolls back is free for a waiting one', async () => {
     await first.query('begin');
     const [lost] = await recordEvents(first, [newEvent({ idempotency_key: 'k' })]);
     const waiting = recordEvents(second, [newEvent({ idempotency_key: 'k' })]);
@@ -224,7 +224,7 @@ describe('an idempotency key', () => {
     expect(await storedIds()).toEqual([kept!.id]);
   });
 
-  test('among others, in batches that name them in opposite order, never makes the batches wait for each other', async () => {
+  test('in batches that name keys in opposite orders never deadlocks', async () => {
     const keys = ['a', 'b', 'c', 'd'];
     const batch = (named: string[]) => named.map((key) => newEvent({ idempotency_key: key }));
     const ids = (recorded: readonly { id: string }[]) => recorded.map(({ id }) => id);
@@ -252,7 +252,7 @@ describe('an idempotency key', () => {
     expect(await stored()).toHaveLength(isFree ? 2 : 1);
   });
 
-  test('means nothing in another organization', async () => {
+  test('is independent in another organization', async () => {
     const other = `${organization}-other`;
     const recorded = await recordEvents(first, [
       newEvent({ idempotency_key: 'k' }),
@@ -262,14 +262,14 @@ describe('an idempotency key', () => {
     expect(await storedIds(other)).toEqual([recorded[1]!.id]);
   });
 
-  test('counts however its name is spelled in JSON', async () => {
+  test('counts however its name is escaped in JSON', async () => {
     const spelled = `[${JSON.stringify(newEvent({ idempotency_key: 'k' })).replace('idempotency_key', 'idempotency\\u005fkey')}]`;
     expect(await recordText(first, spelled)).toEqual(await recordText(first, spelled));
     expect(await stored()).toHaveLength(1);
   });
 });
 
-describe("a week's partition that is missing", () => {
+describe('a missing weekly partition', () => {
   const partitions = async () => {
     const { rows } = await first.query(
       `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
@@ -278,14 +278,14 @@ describe("a week's partition that is missing", () => {
     return rows.map(({ name }) => name as string);
   };
 
-  test('is made by the first to record', async () => {
+  test('is created by the first recording', async () => {
     for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
     const [recorded] = await recordEvents(first, [newEvent()]);
     expect(await storedIds()).toEqual([recorded!.id]);
     expect(await partitions()).toEqual([`events_${weekName(recorded!.created_at.getTime())}`]);
   });
 
-  test('is made once if several record at the same time', async () => {
+  test('is created once by several concurrent recordings', async () => {
     for (const name of await partitions()) await first.query(`drop table posthorn.${name}`);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => recordText(database, JSON.stringify([newEvent()]))),

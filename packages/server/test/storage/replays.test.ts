@@ -39,7 +39,7 @@ async function step(pageSize: number) {
   return replay && database.transaction((client) => advanceReplay(client, replay, pageSize));
 }
 
-test('replays take turns, so that a long one does not keep the others waiting', async () => {
+test('replays take turns, so that a long one does not delay the others', async () => {
   const [long, short] = [await newWebhook(5), await newWebhook(2)];
   await start(long, 'RPL-long');
   await start(short, 'RPL-short');
@@ -53,7 +53,7 @@ test('replays take turns, so that a long one does not keep the others waiting', 
   expect(turns.filter((id) => id === 'RPL-long')).toHaveLength(6);
 });
 
-test('one whose step fails does not keep the others from their turns', async () => {
+test('a failing replay does not delay the others', async () => {
   const [stuck, other] = [await newWebhook(1), await newWebhook(1)];
   await start(stuck, 'RPL-stuck');
   await start(other, 'RPL-other');
@@ -63,7 +63,7 @@ test('one whose step fails does not keep the others from their turns', async () 
   while (await step(100));
 });
 
-test('a webhook has only so many replays running at once', async () => {
+test('the number of running replays per webhook is limited', async () => {
   const webhook = await newWebhook(1);
   for (let n = 1; n <= runningMax; n += 1) expect(await start(webhook, `RPL-${n}`)).toBeDefined();
   expect(await start(webhook, 'RPL-more')).toBeUndefined();

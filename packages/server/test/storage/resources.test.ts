@@ -15,7 +15,7 @@ const readMoves = async () =>
   ).rows;
 
 describe('the table of moves in the database', () => {
-  test('is that of the source, as far as it knows', async () => {
+  test('matches the source', async () => {
     const inSource = resources.flatMap(([, lifecycle]) =>
       transitionsOf(lifecycle).map(({ move, from, to }) => ({
         ...{ kind: lifecycle.kind, move, from_status: from, to_status: to },
@@ -26,7 +26,7 @@ describe('the table of moves in the database', () => {
     expect(moves).toEqual(expect.arrayContaining(inSource));
   });
 
-  test('gets back what is missing whenever migrations are applied, by several nodes at once, and keeps the rest', async () => {
+  test('gets missing moves whenever migrations are applied, by several nodes at once, and keeps the rest', async () => {
     const complete = await readMoves();
     await database.query({ text: "delete from posthorn.lifecycle_moves where move = 'pause'" });
     await database.query({
@@ -41,7 +41,7 @@ describe('the table of moves in the database', () => {
   });
 });
 
-describe('whoever writes SQL by hand', async () => {
+describe('SQL written by hand', async () => {
   const invoice = await createResource(database, {
     ...{ kind: 'invoice', prefix: 'INV', organization_id: 'ORG-acme', workspace_id: null, attributes: {} },
   });
@@ -63,13 +63,13 @@ describe('whoever writes SQL by hand', async () => {
     await expect(set(`status = '${status}'`)).rejects.toThrow('no move of invoice leads from draft');
   });
 
-  test('can make the moves of the table, and only onwards', async () => {
+  test('can make only the moves of the table', async () => {
     await set("status = 'open'");
     await expect(set("status = 'draft'")).rejects.toThrow('from open to draft');
     await set("status = 'open', attributes = '{}'");
   });
 
-  test('cannot create a resource in any other status than the first, or of an unknown kind', async () => {
+  test('cannot create a resource in a status other than the first, or of an unknown kind', async () => {
     await expect(insert('invoice', 'open')).rejects.toThrow('from nothing to open');
     await expect(insert('parcel', 'draft')).rejects.toThrow('parcel');
   });
@@ -82,7 +82,7 @@ describe('whoever writes SQL by hand', async () => {
   );
 });
 
-test('an id is one resource in all organizations', async () => {
+test('an id belongs to one resource in all organizations', async () => {
   const { rows } = await database.query<{ plan: string }>({
     text: "select indexdef as plan from pg_indexes where indexname = 'resources_by_id'",
   });

@@ -22,7 +22,7 @@ const partitions = async (parent = 'events') => {
 const partitionOf = (ms: number) => `events_${weekName(ms)}`;
 
 test.each(['events', 'deliveries'] as const)(
-  'a week of %s is dropped once all of it is older than what is kept, and not before',
+  'a week of %s is dropped when all of it is past retention, and not before',
   async (parent) => {
     const nowMs = Date.now();
     await makePartitionsAhead(database, nowMs);
@@ -35,7 +35,7 @@ test.each(['events', 'deliveries'] as const)(
   },
 );
 
-test('a week goes from Monday to Sunday, UTC, and has its partition a week before it begins', async () => {
+test('a week runs from Monday to Sunday, UTC, and has its partition a week before it begins', async () => {
   await makePartitionsAhead(database, Date.parse('2026-11-15T23:59:59.999Z'));
   expect(await partitions()).toEqual(['events_20261109', 'events_20261116', 'events_20261123']);
   for (const [at, partition] of [
@@ -56,7 +56,7 @@ test('a week goes from Monday to Sunday, UTC, and has its partition a week befor
   }
 });
 
-test('recording makes a partition that is missing', async () => {
+test('recording creates a missing partition', async () => {
   const nowMs = Date.now();
   expect(await partitions()).toEqual([]);
   await recordEvents({ query: (text, values) => database.query({ text, values }) }, [
@@ -80,12 +80,12 @@ describe('the audit log has a partition for each month', () => {
     expect(await partitions('audit_log')).toEqual(['audit_log_20270101', 'audit_log_20270201']);
   });
 
-  test('which is dropped once all of it is old', async () => {
+  test('which is dropped when all of it is old', async () => {
     expect(await drop('2027-02-01', '2027-02-15')).toEqual(['audit_log_20270101']);
     expect(await partitions('audit_log')).toEqual(['audit_log_20270201']);
   });
 
-  test('which is dropped before that if its last entry is old already', async () => {
+  test('which is dropped earlier if its last entry is already old', async () => {
     const insert = `
   insert into posthorn.audit_log
          (organization_id, created_at, id, position, actor_type, actor_id, action, target_type, target_id, changes, hash)
@@ -98,7 +98,7 @@ describe('the audit log has a partition for each month', () => {
     ]);
   });
 
-  test('which is never dropped while entries can still come into it', async () => {
+  test('which is never dropped while it can still get entries', async () => {
     expect(await drop('2027-01-31T23:59:59.999Z', '2027-01-31T23:59:59.999Z')).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Metrics } from '../../src/web/metrics.js';
 
-test('attempts are counted by what followed and how long they took', async () => {
+test('attempts are counted by verdict and duration', async () => {
   const metrics = new Metrics();
   const lasting = (durationMs: number) => ({ kind: 'unanswered', error: 'timeout', durationMs }) as const;
   for (const durationMs of [5, 5.1, 12_000]) metrics.observeAttempt(lasting(durationMs), 'retry');

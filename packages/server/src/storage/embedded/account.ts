@@ -3,15 +3,15 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The unprivileged account PostgreSQL runs as when we are root, which it refuses to be. */
+/** The unprivileged account that PostgreSQL runs as if we are root. PostgreSQL refuses to run as root. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
 /**
- * Undefined unless we are root. An existing database keeps its owner; otherwise the machine's `postgres`
- * account is taken where there is one, else `nobody`.
+ * Returns undefined unless we are root. An existing database keeps its owner. Otherwise this returns the `postgres`
+ * account of the machine if there is one, or else `nobody`.
  */
 export async function unprivilegedAccount(pgdata: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -28,19 +28,19 @@ export async function unprivilegedAccount(pgdata: string): Promise<Account | und
   return { uid: 65_534, gid: 65_534 };
 }
 
-/** Asks the kernel rather than reading modes: access lists and read-only mounts count too. */
+/** Asks the kernel instead of reading modes, because access lists and read-only mounts count, too. */
 export function canReach(account: Account, directory: string): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;
 }
 
-/** A directory of ours that the account can reach: for root where system services keep theirs. */
-export async function placeForAccount(account: Account | undefined): Promise<string> {
+/** Returns a directory of ours that the account can reach. For root, it is where system services keep their data. */
+export async function directoryForAccount(account: Account | undefined): Promise<string> {
   const place = account ? '/var/lib/posthorn' : join(homedir(), '.cache', 'posthorn');
   await makeReachable(place, 0o755);
   return place;
 }
 
-/** A directory with exactly this mode: mkdir's own is cut by the umask, which for root may be 077. */
+/** Creates a directory with exactly this mode: the umask, which may be 077 for root, limits the mode of mkdir. */
 export async function makeReachable(directory: string, mode: number): Promise<void> {
   await mkdir(directory, { recursive: true, mode });
   await chmod(directory, mode);

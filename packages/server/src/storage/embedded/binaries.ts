@@ -3,9 +3,9 @@ import { access, constants, cp, readFile, rename, rm, symlink } from 'node:fs/pr
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-import { type Account, makeReachable, placeForAccount } from './account.js';
+import { type Account, directoryForAccount, makeReachable } from './account.js';
 
-/** Says why there is no embedded database and what to do instead. */
+/** Explains why there is no embedded database and what to do instead. */
 export class EmbeddedUnavailable extends Error {
   override name = 'EmbeddedUnavailable';
 }
@@ -19,8 +19,8 @@ export interface Binaries {
 const instead = 'Set DATABASE_URL to a PostgreSQL 15 or newer instead.';
 
 /**
- * The PostgreSQL programs of this platform, runnable by `account`. They are used where npm put them unless
- * that account cannot get there (a checkout below a home of mode 700); then a copy is used.
+ * Returns the PostgreSQL programs of this platform, executable by `account`. Uses them where npm put them, or a copy
+ * if the account cannot reach that directory (a checkout in a home directory with mode 700).
  */
 export async function findBinaries(
   account: Account | undefined,
@@ -57,8 +57,8 @@ function programs(native: string): Binaries {
 }
 
 /**
- * npm archives hold no symbolic links, so the package makes those of its shared libraries in an install
- * script. Where scripts are switched off they are made here. False where the directory is read-only.
+ * Creates the symbolic links of the shared libraries. npm archives cannot contain links, so the package creates them
+ * in an install script, which may be disabled. Returns false if the directory is read-only.
  */
 async function linkLibraries(native: string): Promise<boolean> {
   const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -89,8 +89,8 @@ function runFault(native: string, account: Account | undefined): string | undefi
 
 async function copyNative(native: string, account: Account | undefined): Promise<string> {
   const manifest = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8'));
-  const place = await placeForAccount(account);
-  // linkLibraries resolves links against the parent, as in the package itself.
+  const place = await directoryForAccount(account);
+  // linkLibraries resolves links relative to the parent directory, as the package does.
   const target = join(place, `postgresql-${manifest.version}`);
   const copy = join(target, 'native');
   if (await exists(join(copy, 'bin'))) return copy;

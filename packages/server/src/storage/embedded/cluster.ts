@@ -5,16 +5,22 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Account, canReach, makeReachable, placeForAccount, unprivilegedAccount } from './account.js';
+import {
+  type Account,
+  canReach,
+  directoryForAccount,
+  makeReachable,
+  unprivilegedAccount,
+} from './account.js';
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.js';
 import { findPostmaster, isAlive, type Postmaster } from './postmaster.js';
 
-/** Where a cluster's files are and how to reach its server once it runs. */
+/** The files of a cluster and how to connect to its server. */
 export interface Cluster {
   pgdata: string;
   logFile: string;
   account: Account | undefined;
-  /** Windows has no Unix sockets that PostgreSQL supports: loopback and a random password there. */
+  /** Set on Windows only: PostgreSQL supports no Unix sockets there, so it uses loopback with a random password. */
   password: string | undefined;
 }
 
@@ -23,17 +29,17 @@ export interface Connection {
   port: number;
   user: string;
   password: string | undefined;
-  /** Said, so that PGSSLMODE of the caller's shell does not ask for what a Unix socket cannot do. */
+  /** Explicit, so that PGSSLMODE in the caller's shell does not ask for TLS on a Unix socket. */
   ssl: false;
 }
 
 const superuser = 'posthorn';
 const startDeadlineMs = 60_000;
 const logBytesMax = 4 * 1024 * 1024;
-/** A Unix socket's path may have 107 bytes on Linux and 103 on macOS, `.s.PGSQL.5432` included. */
+/** The path of a Unix socket may have 107 bytes on Linux and 103 on macOS, including `.s.PGSQL.5432`. */
 const socketDirectoryLengthMax = 85;
 
-/** Prepares (first time: creates) the cluster that belongs to a data directory. */
+/** Prepares the cluster of a data directory, and creates it the first time. */
 export async function openCluster(dataDir: string, overTcp = process.platform === 'win32'): Promise<Cluster> {
   const base = resolve(dataDir);
   await mkdir(base, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
@@ -47,8 +53,8 @@ export async function openCluster(dataDir: string, overTcp = process.platform ==
 }
 
 /**
- * The data directory itself, unless we are root and PostgreSQL's own account cannot get there; then a
- * place it can reach, which the data directory remembers in `database-directory`.
+ * Returns the data directory, unless we are root and PostgreSQL's account cannot reach it. Then it returns a
+ * directory that the account can reach, and stores its path in `database-directory`.
  */
 async function clusterHome(base: string): Promise<string> {
   const pointer = join(base, 'database-directory');
@@ -56,7 +62,7 @@ async function clusterHome(base: string): Promise<string> {
   if (remembered) return remembered;
   const account = await unprivilegedAccount(join(base, 'postgres'));
   if (!account || canReach(account, base)) return base;
-  const home = join(await placeForAccount(account), `data-${randomBytes(8).toString('hex')}`);
+  const home = join(await directoryForAccount(account), `data-${randomBytes(8).toString('hex')}`);
   await makeReachable(home, 0o711);
   await writeFile(pointer, `${home}\n`);
   return home;
@@ -74,7 +80,7 @@ async function hasCluster(pgdata: string): Promise<boolean> {
   return true;
 }
 
-/** Created beside its place and moved there whole, so that a crash in between leaves no half of it. */
+/** Creates the cluster next to its final path and renames it, so that a crash leaves no partial cluster. */
 async function initialise(cluster: Cluster): Promise<void> {
   const { initdb } = await findBinaries(cluster.account);
   const draft = `${cluster.pgdata}.draft-${process.pid}`;
@@ -110,8 +116,8 @@ async function initialise(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Makes sure the cluster's server runs and answers, whoever started it: one that a dead process left
- * behind is taken over, one that is starting or stopping is waited for.
+ * Makes sure that the cluster's server is running and accepts connections. Takes over a server that a dead process
+ * left behind, and waits for one that is starting or stopping.
  */
 export async function startServer(cluster: Cluster): Promise<Postmaster> {
   const deadline = Date.now() + startDeadlineMs;
@@ -135,12 +141,12 @@ export async function startServer(cluster: Cluster): Promise<Postmaster> {
   }
 }
 
-/** Another process won the race to start it, or backends of a killed server are still going away. */
+/** Returns whether another process won the race to start, or backends of a killed server are still exiting. */
 function startsOver(logTail: string): boolean {
   return /lock file .* (already exists|is empty)|pre-existing shared memory block/.test(logTail);
 }
 
-/** Starts the server; resolves once it is ready, or with the end of its log where it ended instead. */
+/** Starts the server. Resolves when it is ready, or with the end of its log if it exited. */
 async function launch(cluster: Cluster, binaries: Binaries): Promise<string | undefined> {
   await setAsideLog(cluster.logFile);
   const log = await open(cluster.logFile, 'a', 0o600);
@@ -151,7 +157,7 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
       cwd: '/',
       env: cleanEnvironment(),
       stdio: ['ignore', log.fd, log.fd],
-      // A group of its own: Ctrl-C in the terminal must reach us alone, so that we can drain first.
+      // A separate process group: Ctrl-C in the terminal must only reach us, so that we can drain first.
       detached: true,
     });
     server.unref();
@@ -177,7 +183,8 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
 async function serverArguments(cluster: Cluster): Promise<string[]> {
   const options: Record<string, string> = {
     max_connections: '60',
-    // A statement over all partitions takes hundreds; the usual 64 would be enough for five at a time.
+    // A statement over all partitions takes hundreds of locks. The default of 64 would be enough for only five at a
+    // time.
     max_locks_per_transaction: '512',
     shared_buffers: '128MB',
     max_wal_size: '1GB',
@@ -212,12 +219,12 @@ async function socketDirectory(cluster: Cluster): Promise<string> {
   await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
-  // In the shared temporary directory somebody else may have been there first, with a link or a trap.
+  // In the shared temporary directory, another user may have created it first, for example as a link.
   const { uid } = await lstat(directory);
   const owners = [process.getuid?.(), cluster.account?.uid];
   if (!owners.includes(uid)) {
     throw new EmbeddedUnavailable(
-      `The directory ${directory} belongs to somebody else. Remove it, or use a shorter POSTHORN_DATA_DIR.`,
+      `The directory ${directory} belongs to another user. Remove it, or use a shorter POSTHORN_DATA_DIR.`,
     );
   }
   await chmod(directory, 0o700);
@@ -225,7 +232,7 @@ async function socketDirectory(cluster: Cluster): Promise<string> {
   return directory;
 }
 
-/** A fast shutdown: open transactions are rolled back, the rest is on disk. */
+/** Shuts down fast: rolls back open transactions and writes the rest to disk. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const running = await findPostmaster(cluster.pgdata);
   if (!running) return;
@@ -250,7 +257,7 @@ async function readOrCreatePassword(base: string): Promise<string> {
   return (await readFile(file, 'utf8')).trim();
 }
 
-/** The port of the last start where it is free, so that a restart is found where the server was before. */
+/** Returns the port of the last start if it is free, so that clients find the server again after a restart. */
 async function steadyPort(cluster: Cluster): Promise<number> {
   const file = join(cluster.pgdata, '..', 'postgres-port');
   const last = Number(await readFile(file, 'utf8').catch(() => '0'));
@@ -270,12 +277,12 @@ function tryPort(port: number): Promise<number | undefined> {
   });
 }
 
-/** PG* variables of the caller's shell must not steer our server. */
+/** Removes PG* and locale variables, which must not influence our server. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name)));
 }
 
-/** One file of old lines is kept beside the current one. */
+/** Rotates the log and keeps one old file. */
 async function setAsideLog(path: string): Promise<void> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));
   if (size > logBytesMax) await rename(path, `${path}.1`);

@@ -9,22 +9,22 @@ import {
   stopServer,
 } from './cluster.js';
 
-/** Somebody else already serves from this data directory. */
+/** Reports that another process already serves from this data directory. */
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse';
 }
 
 export interface EmbeddedDatabase {
   connection: Connection & { database: string };
-  /** Leaves the database; its server is stopped if nobody else uses it. */
+  /** Closes the connection, and stops the server if no other process uses it. */
   close: () => Promise<void>;
 }
 
 const databaseName = 'posthorn';
 /**
- * Whoever uses the server holds `presence`, shared; who gets it exclusively on leaving is the last and
- * stops the server. The serving process also holds `serving`. Locks of a killed process go with its
- * connection, so nothing is ever left to clean up.
+ * Every user of the server holds a shared lock on `presence`. A user that leaves and then gets the lock exclusively
+ * was the last, and stops the server. The serving process also holds `serving`. PostgreSQL releases the locks of a
+ * killed process with its connection, so nothing has to be cleaned up.
  */
 const presence = 7_401_001;
 const serving = 7_401_002;
@@ -41,8 +41,8 @@ export async function openEmbedded(
   if (purpose === 'serve' && !(await takeServing(seat.client))) {
     await leave(cluster, seat);
     throw new DataDirectoryInUse(
-      `Another posthorn serve or demo runs on the data directory ${dataDir}. Stop it first, or let this one run beside it: ` +
-        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any).',
+      `Another posthorn serve or demo uses the data directory ${dataDir}. Stop it first. To run both, ` +
+        'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).',
     );
   }
 
@@ -53,12 +53,12 @@ export async function openEmbedded(
       await seat.lost;
       while (!closing) {
         try {
-          // The server was killed under us. Its next start recovers what was committed.
+          // The server was killed. Its next start recovers everything that was committed.
           seat = await enter(cluster);
           await takeServing(seat.client);
           break;
         } catch {
-          // The disk may be full, say: until there is room again every request is answered 503.
+          // The disk may be full, for example. Until the server starts, every request gets a 503.
           await delay(startAgainMs);
         }
       }
@@ -81,11 +81,11 @@ export async function openEmbedded(
 interface Seat {
   client: pg.Client;
   connection: Connection;
-  /** Resolves when the connection has ended, by whomever. */
+  /** Resolves when the connection has ended for any reason. */
   lost: Promise<void>;
 }
 
-/** Starts the server where needed and takes a seat; tries again where it was just being stopped. */
+/** Starts the server if necessary and connects. Retries if the server was just stopping. */
 async function enter(cluster: Cluster): Promise<Seat> {
   for (let attempt = 1; ; attempt++) {
     const server = await startServer(cluster);
@@ -115,7 +115,7 @@ async function createDatabase(client: pg.Client): Promise<void> {
   });
 }
 
-/** A killed predecessor's lock is freed as soon as PostgreSQL sees its connection gone: worth a moment. */
+/** Waits a moment: PostgreSQL frees the lock of a killed process when it notices the closed connection. */
 async function takeServing(client: pg.Client): Promise<boolean> {
   const deadline = Date.now() + servingWaitMs;
   for (;;) {

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a running PostgreSQL writes about itself into its data directory. */
+/** What a running PostgreSQL writes about itself to its data directory. */
 export interface Postmaster {
   pid: number;
   port: number;
@@ -11,10 +11,10 @@ export interface Postmaster {
   ready: boolean;
 }
 
-/** A server that starts makes the file and fills it a moment later. */
+/** A starting server creates the file and fills it a moment later. */
 const emptyMsMax = 1_000;
 
-/** The live server of this data directory, or undefined. A file left behind by a dead one is removed. */
+/** Returns the running server of this data directory, or undefined. Removes the file that a dead server left behind. */
 export async function findPostmaster(pgdata: string): Promise<Postmaster | undefined> {
   const file = join(pgdata, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -23,12 +23,12 @@ export async function findPostmaster(pgdata: string): Promise<Postmaster | undef
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) {
     const made = await stat(file).catch(() => undefined);
-    // Left behind by a power cut, as PostgreSQL itself cannot tell: it would refuse to start.
+    // A power cut left it behind. PostgreSQL cannot know that and would refuse to start.
     if (made && Date.now() - made.mtimeMs > emptyMsMax) await rm(file, { force: true });
     return undefined;
   }
   if (!isAlive(pid) || !isPostmasterOf(pid, pgdata)) {
-    // After a crash the number may belong to any other process by now; PostgreSQL would refuse to start.
+    // After a crash another process may have this id, and PostgreSQL would refuse to start.
     await rm(file, { force: true });
     return undefined;
   }
@@ -56,18 +56,18 @@ function isPostmasterOf(pid: number, pgdata: string): boolean {
     return state !== 'Z' && name.includes('postgres') && worksIn(pid, pgdata);
   } catch {
     const ps = spawnSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' });
-    // With neither /proc nor ps, PostgreSQL's own check of the file must do.
+    // Without /proc and ps, rely on PostgreSQL's own check of the file.
     return ps.status !== 0 || ps.stdout.includes('postgres');
   }
 }
 
-/** PostgreSQL works in its data directory; another cluster's server, or a backend of it, elsewhere. */
+/** Returns whether a process runs in the data directory. A server of another cluster, or its backend, does not. */
 function worksIn(pid: number, pgdata: string): boolean {
   try {
     const [there, here] = [statSync(`/proc/${pid}/cwd`), statSync(pgdata)];
     return there.dev === here.dev && there.ino === here.ino;
   } catch {
-    // Root of a container may not look at others' processes. Then any PostgreSQL is taken for ours.
+    // In a container, root may not inspect other processes. Then any PostgreSQL counts as ours.
     return true;
   }
 }

@@ -9,7 +9,7 @@ import { noSettings } from '../support/deliveries.js';
 const [oldKey, newKey, lostKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
 const organization_id = 'ORG-acme';
 
-test('at the start secrets are encrypted anew with the first key, so that the old one can be taken away', async () => {
+test('secrets are encrypted with the first key at startup, so that the old key can be removed', async () => {
   const { database } = await freshDatabase();
   const old = new SecretBox([oldKey]);
   // More than are read at once, and one whose key is gone among them.

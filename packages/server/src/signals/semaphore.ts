@@ -4,8 +4,8 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Lets a few pieces of work run at once; the others wait in line. */
-export class Turns {
+/** Runs a few tasks at once while the others wait in order. */
+export class Semaphore {
   readonly #runningMax: number;
   #running = 0;
   #waiting: Waiting[] = [];
@@ -14,7 +14,7 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  async take<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running += 1;
     else {
       await new Promise<void>((resolve, reject) => {
@@ -24,15 +24,15 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // A turn goes straight to the next in line; nobody can come in between.
+      // Pass the slot directly to the next task, so that no other can take it.
       const next = this.#waiting.shift();
       if (next) next.resolve();
       else this.#running -= 1;
     }
   }
 
-  /** Sends those away who have waited for at least so long: their turn would end like the one that failed. */
-  sendAway(error: unknown, waitedMsMin: number): void {
+  /** Rejects the tasks that have waited at least this long: they would fail like the one that just did. */
+  rejectWaiting(error: unknown, waitedMsMin: number): void {
     const nowMs = performance.now();
     const late = this.#waiting.filter(({ sinceMs }) => nowMs - sinceMs >= waitedMsMin);
     this.#waiting = this.#waiting.filter(({ sinceMs }) => nowMs - sinceMs < waitedMsMin);

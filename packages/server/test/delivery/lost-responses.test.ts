@@ -27,8 +27,8 @@ async function statusesOf(organization: string): Promise<string[]> {
 const successes = (count: number) => (statuses: string[]) =>
   statuses.length === count && statuses.every((status) => status === 'success');
 
-describe('deliveries that the database leased to a node without the node hearing of it', () => {
-  test('are made all the same, once, if their events were committed and the producer got a 503', async () => {
+describe('deliveries leased to a node that never got the response', () => {
+  test('are made once if their events were committed and the producer got a 503', async () => {
     const owner = await newTenant(service);
     const { receiver } = await owner.connect();
     const body = Array.from({ length: 5 }, (_, n) =>
@@ -51,7 +51,7 @@ describe('deliveries that the database leased to a node without the node hearing
     expect([await handoffSizes(direct.database), await backlogSizes(direct.database)]).toEqual([[], []]);
   });
 
-  test('are made all the same if the node claimed them', async () => {
+  test('are made if the node claimed them', async () => {
     const owner = await newTenant(service);
     const { receiver } = await owner.connect();
     // Not sooner: a claim of nothing whose answer is lost would be the last for now.

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { Turns } from '../../src/signals/turns.js';
+import { Semaphore } from '../../src/signals/semaphore.js';
 
-/** Work that goes on until the test ends it. */
-function held(turns: Turns, order: string[], name: string) {
+/** A task that runs until the test ends it. */
+function held(semaphore: Semaphore, order: string[], name: string) {
   let end: (error?: Error) => void = () => undefined;
-  const outcome = turns.take(() => {
+  const outcome = semaphore.run(() => {
     order.push(name);
     return new Promise<string>((resolve, reject) => {
       end = (error) => (error ? reject(error) : resolve(name));
@@ -13,10 +13,10 @@ function held(turns: Turns, order: string[], name: string) {
   return { outcome, end: (error?: Error) => end(error) };
 }
 
-test('so many run at once, and the others in the order they came, also after one that failed', async () => {
-  const turns = new Turns(2);
+test('a limited number of tasks run at once, the others in order, even after a failure', async () => {
+  const semaphore = new Semaphore(2);
   const order: string[] = [];
-  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => held(turns, order, name));
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => held(semaphore, order, name));
   expect(order).toEqual(['a', 'b']);
   b!.end(new Error('of b'));
   await expect(b!.outcome).rejects.toThrow('of b');
@@ -27,20 +27,20 @@ test('so many run at once, and the others in the order they came, also after one
   await vi.waitFor(() => expect(order).toEqual(['a', 'b', 'c', 'd']));
   d!.end();
   await d!.outcome;
-  const later = held(turns, order, 'e');
+  const later = held(semaphore, order, 'e');
   expect(order.at(-1)).toBe('e');
   later.end();
 });
 
-test('whoever has waited too long is sent away with the error, and who came later is not', async () => {
+test('tasks that have waited too long are rejected with the error, and later ones are not', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  const turns = new Turns(1);
+  const semaphore = new Semaphore(1);
   const order: string[] = [];
-  const running = held(turns, order, 'running');
-  const early = held(turns, order, 'early');
+  const running = held(semaphore, order, 'running');
+  const early = held(semaphore, order, 'early');
   vi.advanceTimersByTime(2_000);
-  const late = held(turns, order, 'late');
-  turns.sendAway(new Error('the database is gone'), 2_000);
+  const late = held(semaphore, order, 'late');
+  semaphore.rejectWaiting(new Error('the database is gone'), 2_000);
   await expect(early.outcome).rejects.toThrow('the database is gone');
   running.end();
   await vi.waitFor(() => expect(order).toEqual(['running', 'late']));
