@@ -66,6 +66,9 @@ export const limitTable = {
   sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
   drainMs: [8_500, 'ms', 'The whole stop has 10 s.'],
+  // Verifications
+  verificationMs: [5_000, 'ms', 'A receiver that needs longer for a verification is not ready.'],
+  verifyEveryMs: [2_000, 'ms', 'How often webhooks that are due are verified again.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 
 export const limits = Object.fromEntries(

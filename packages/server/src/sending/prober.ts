@@ -13,8 +13,6 @@ import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
 
-const verificationMsMax = 5_000;
-
 /** A test event: the sample of a type, and who sends it. */
 export interface TestEvent {
   type: string;
@@ -28,14 +26,21 @@ export class Prober {
   readonly #sender: Sender;
   readonly #secrets: SecretBox;
   readonly #timeoutMs: number;
+  readonly #limits: { readonly verificationMs: number };
 
-  constructor(sender: Sender, secrets: SecretBox, timeoutMs: number) {
+  constructor(
+    sender: Sender,
+    secrets: SecretBox,
+    timeoutMs: number,
+    limits: { readonly verificationMs: number },
+  ) {
     this.#sender = sender;
     this.#secrets = secrets;
     this.#timeoutMs = timeoutMs;
+    this.#limits = limits;
   }
 
-  /** Sends the signed verification request; exactly 200 within 5 s counts. Returns undefined if it did. */
+  /** Sends the signed verification request; exactly 200 in time counts. Returns undefined if it did. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
     const head = this.#headOf(webhook, 'webhook.verification');
@@ -43,7 +48,7 @@ export class Prober {
       ...{ id: head.id, subject: { type: 'webhook', id: webhook.id }, actor: serviceActor },
       body: Buffer.from(verificationText(head, data)),
     };
-    const outcome = await this.#send(webhook, message, verificationMsMax);
+    const outcome = await this.#send(webhook, message, this.#limits.verificationMs);
     const isAnswered = outcome.kind === 'answered';
     if (isAnswered && outcome.httpStatus === 200) return undefined;
     return {

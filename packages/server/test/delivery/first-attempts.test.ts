@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { retireNodes } from '../../src/storage/nodes.js';
 import { event, record } from '../support/client.js';
 import { backlogSizes, type DeliveryRow, deliveryRows, handoffSizes } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
@@ -149,10 +150,18 @@ test('a node is killed with a partly settled hand-off: another node attempts the
     (rows) => rows.length === 3,
   );
   expect(await handoffSizes(survivor.database)).toEqual([8]);
+  const { rows: holders } = await survivor.database.query<{ leased_by: number }>({
+    text: 'select leased_by from posthorn.handoffs',
+  });
 
   node.process.kill('SIGKILL');
   await node.process.ended;
   receiver.onDelivery = 200;
+  // `nodes.test.ts` waits until a lease has lapsed.
+  await retireNodes(
+    survivor.database,
+    holders.map(({ leased_by }) => leased_by),
+  );
   const rows = await eventually(
     () => rowsOf(owner),
     (all) => all.length === 8 && all.every(({ status }) => status === 'success'),
