@@ -30,7 +30,7 @@ export function FirstWebhook() {
               New webhook
             </Link>
           </p>
-          <CodeBlock title="Or from a terminal" text={command} what="the command" isProgram />
+          <CodeBlock title="Or from a terminal" text={command} what="the command" />
         </>
       )}
     </Empty>
