@@ -23,7 +23,7 @@ const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
 const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
 
-/** Returns every fault in the headers of a request. `canKeep` means that null keeps a stored value. */
+/** Returns every fault of headers that a request gives. `canKeep`: null may stand for a stored value. */
 export function headerFaults(given: object | null, canKeep: boolean): readonly Fault[] {
   const entries = Object.entries(given ?? {});
   if (entries.length > countMax) {

@@ -53,7 +53,7 @@ const AuditEntrySchema = Type.Object(
     }),
     actor: IdAndKind(
       'Who did it.',
-      'Type, such as `user`, `agent` or `token`. It is `operator` for the command line.',
+      'Type, such as `user`, `agent` or `token`. `operator` is the command line.',
       {
         type: 'user',
         id: 'USR-ada',

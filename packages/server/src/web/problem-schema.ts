@@ -7,13 +7,13 @@ export const ProblemSchema = Type.Object(
     status: Type.Integer({ description: 'HTTP status.' }),
     detail: Type.String({ description: 'What went wrong in this request.' }),
     instance: Type.String({ description: 'Path of the request.' }),
-    code: Type.String({ description: 'Error code for programs. Its meaning never changes.' }),
+    code: Type.String({ description: 'Error code. Use this one in programs: it never changes its meaning.' }),
     request_id: Type.String({ description: 'ID of the request, as in `X-Request-Id`.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
           parameter: Type.Optional(Type.String({ description: 'Name of the query parameter.' })),
-          pointer: Type.Optional(Type.String({ description: 'JSON pointer to the position in the body.' })),
+          pointer: Type.Optional(Type.String({ description: 'JSON pointer to the place in the body.' })),
           code: Type.String({ description: 'Code of this error.' }),
           detail: Type.String({ description: 'What is wrong.' }),
         }),
