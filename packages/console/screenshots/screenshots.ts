@@ -103,7 +103,12 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(
         device.viewport.width,
       );
+      // A window as tall as the page: what sticks to the window's edges then stands where the page ends.
+      const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
+      await page.setViewportSize({ ...device.viewport, height: Math.max(device.viewport.height, height) });
+      await page.waitForLoadState('networkidle');
       await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
+      await page.setViewportSize(device.viewport);
     }
     await page.context().close();
   },

@@ -12,9 +12,9 @@ import { NotFound, ViewError } from './shell/view-error';
 const root = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
-  validateSearch: (search: Search) => keep('live')(search),
-  // Live mode stays on from view to view until it is turned off.
-  search: { middlewares: [retainSearchParams(['live'])] },
+  validateSearch: (search: Search) => keep('live', 'workspace_id')(search),
+  // Live mode and the workspace stay from view to view until they are changed.
+  search: { middlewares: [retainSearchParams(['live', 'workspace_id'])] },
 });
 
 const rangeNames = ['range', 'from', 'to'] as const;

@@ -4,7 +4,9 @@ import type { Stats } from '../api/types';
 import { formatCount } from '../format';
 import { barsOf, stepName } from '../stats-bars';
 
-const BarChart = lazy(() => import('./bar-chart').then(({ BarChart }) => ({ default: BarChart })));
+// Fetched together with the view, not after its figures.
+const chart = import('./bar-chart');
+const BarChart = lazy(() => chart.then(({ BarChart }) => ({ default: BarChart })));
 
 const states = ['delivered', 'retrying', 'given_up'] as const;
 
