@@ -33,7 +33,8 @@ export function WorkspaceField({ token }: { token: TokenInfo }) {
         type="search"
         list={listId}
         aria-label="Workspace"
-        placeholder="All workspaces"
+        placeholder="Workspace"
+        title="Show one workspace only"
         autoComplete="off"
         spellCheck={false}
         value={text}

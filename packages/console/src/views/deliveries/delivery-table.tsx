@@ -13,6 +13,7 @@ import { Empty } from '../../parts/empty';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
 import { Countdown, TimeAgo } from '../../parts/time';
+import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
@@ -147,7 +148,7 @@ function Row({
           to="/webhooks/$webhookId/deliveries/$deliveryId"
           params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
         >
-          {delivery.event_type}
+          <TypeName type={delivery.event_type} />
         </Link>
         {name !== undefined && <span className="second">{name}</span>}
       </td>
