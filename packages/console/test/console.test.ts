@@ -62,7 +62,7 @@ describe.runIf(hasChromium)(
 
     it('leads from a webhook that is not verified to one that delivers, and to its deletion', async () => {
       const tenant = await newTenant(service, { scopes });
-      const receiver = await startReceiver({ onVerification: { status: 503, body: 'not yet' } });
+      const receiver = await startReceiver({ onVerification: { status: 404, body: 'not yet' } });
       const { page, faults } = await watched();
 
       await page.goto(link(tenant.token));
