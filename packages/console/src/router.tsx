@@ -8,6 +8,7 @@ import {
 import { keep, parseSearch, type Search, stringifySearch } from './search';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
+import { Overview } from './views/overview/overview';
 
 const root = createRootRoute({
   component: Frame,
@@ -24,7 +25,8 @@ const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
   validateSearch: keep(...rangeNames),
-  component: lazyRouteComponent(() => import('./views/overview/overview'), 'Overview'),
+  // Not lazy: most visits begin here, and what it uses is small and shared.
+  component: Overview,
 });
 
 const events = createRoute({

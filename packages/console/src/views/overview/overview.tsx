@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { deliveryPageQuery } from '../../api/deliveries';
 import { statsQuery } from '../../api/stats';
 import type { Delivery, Page, Stats, Webhook } from '../../api/types';
@@ -7,7 +8,7 @@ import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
-import { DeliveryChart } from '../../parts/delivery-chart';
+import { DeliveryChart, loadChart } from '../../parts/delivery-chart';
 import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
 import { needsAttention } from '../../parts/webhook-tag';
@@ -35,6 +36,7 @@ export function Overview() {
 
 function Figures() {
   const search = useSearch({ from: '/' });
+  useEffect(() => void loadChart(), []);
   const refetchInterval = useLive().refetchInterval || slowMs;
   const { workspaceId } = useWorkspace();
   const webhooks = useQuery({ ...webhooksQuery, refetchInterval });
