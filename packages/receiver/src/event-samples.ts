@@ -15,7 +15,7 @@ export const eventSamples: EventData = {
     id: 'LIN-01K1R8T3M5Q7V9X2B4D6F8H0JA',
     previous_status: 'active',
     new_status: 'paused',
-    reason: 'Customer asked for a stop during their stocktaking.',
+    reason: 'The customer asked to pause during stocktaking.',
     resume_expected_at: '2026-08-17T07:00:00.000Z',
   },
   'service_line.closed': {
@@ -56,7 +56,7 @@ export const eventSamples: EventData = {
     currency: 'EUR',
     payment_method: 'sepa_debit',
     failure_code: 'insufficient_funds',
-    failure_reason: 'The account does not cover the amount.',
+    failure_reason: 'The account balance is too low.',
     attempt: 1,
     next_attempt_at: '2026-08-15T06:00:00.000Z',
   },
@@ -80,7 +80,7 @@ export const eventSamples: EventData = {
     previous_status: 'open',
     new_status: 'resolved',
     severity: 'p1',
-    resolution: 'The stuck mail queue was restarted and worked off.',
+    resolution: 'The stuck mail queue was restarted and has caught up.',
     duration_ms: 4380000,
   },
   'incident.severity_changed': {
@@ -88,7 +88,7 @@ export const eventSamples: EventData = {
     service_line_id: 'LIN-01K1R8T3M5Q7V9X2B4D6F8H0JA',
     previous_severity: 'p2',
     new_severity: 'p1',
-    reason: 'A second region is hit.',
+    reason: 'A second region is affected.',
   },
   'agent.run.started': {
     id: 'RUN-01K1RF2E4G6J8M0P2R4T6V8X0Z',
@@ -110,7 +110,7 @@ export const eventSamples: EventData = {
     duration_ms: 120000,
     tokens_used: 9120,
     error_code: 'tool_timeout',
-    error_message: 'The ticket system did not answer within 120 s.',
+    error_message: 'The ticket system did not respond within 120 s.',
     retryable: true,
   },
   'agent.policy_violated': {
@@ -162,7 +162,7 @@ export const eventSamples: EventData = {
     provider: 'zendesk',
     previous_status: 'connected',
     new_status: 'disconnected',
-    reason: 'Access was withdrawn at the provider.',
+    reason: 'Access was revoked at the provider.',
   },
   'execution.blocked': {
     id: 'EXE-01K1RHQ3S5V7X9Z1B3D5F7H9K1',
@@ -170,7 +170,7 @@ export const eventSamples: EventData = {
     task_id: 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7',
     previous_status: 'running',
     new_status: 'blocked',
-    reason: 'Approval of the refund is missing.',
+    reason: 'The refund has not been approved yet.',
   },
   'execution.resumed': {
     id: 'EXE-01K1RHQ3S5V7X9Z1B3D5F7H9K1',

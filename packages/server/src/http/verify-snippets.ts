@@ -40,7 +40,7 @@ def is_valid(body: bytes, headers, secret: str) -> bool:
     if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
         return False
     if secret.startswith("whsec_"):
-        # "==": the padding may be missing, and Python ignores too much of it.
+        # The padding of base64 may be missing. Python ignores padding that is too long.
         key = base64.b64decode(secret[len("whsec_"):] + "==")
     else:
         key = secret.encode()
