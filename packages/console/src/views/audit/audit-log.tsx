@@ -83,8 +83,8 @@ function Entries() {
             data-filter
             className="filter-input"
             type="search"
-            aria-label="Add a filter: an action, an actor or a target"
-            placeholder="webhook.created, USR-…, WHK-…"
+            aria-label="Add a filter: an action, an actor, a target or a workspace"
+            placeholder="Action, USR-…, WHK-…, WS-…"
             value={text}
             onChange={(event) => setText(event.target.value)}
           />

@@ -109,7 +109,11 @@ function Form({ webhook }: { webhook: Webhook }) {
         {(data) => <Preview preview={data} />}
       </Loaded>
       <div className="actions">
-        <button type="submit" className="btn primary" disabled={!preview.data || webhook.status !== 'active'}>
+        <button
+          type="submit"
+          className="btn primary"
+          disabled={!preview.data?.count || webhook.status !== 'active'}
+        >
           Replay…
         </button>
         {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}
