@@ -132,6 +132,7 @@ describe('what a node knows about a webhook', () => {
     const askedAtMs = performance.now();
     const matched = (webhook_id: string, revision: number) => ({ webhook_id, revision, is_left: false });
     directory.confirm([matched('WHK-1', 1), matched('WHK-2', 2), matched('WHK-3', 1)], askedAtMs);
+    expect(directory.peek('WHK-2')).toBeUndefined();
     vi.advanceTimersByTime(900);
     expect(directory.peek('WHK-1')).toMatchObject({ kind: 'active' });
     expect(directory.peek('WHK-2')).toBeUndefined();
