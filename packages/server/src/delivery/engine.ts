@@ -304,7 +304,7 @@ export class DeliveryEngine {
       await within(Math.max(0, deadlineMs - performance.now()), idle);
     }
     await this.#refreshing?.stop();
-    await this.#settler.drain(deadlineMs);
+    await this.#settler.stop(deadlineMs);
     await this.#lease.stop().catch(() => undefined);
   }
 }
