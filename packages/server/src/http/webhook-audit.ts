@@ -8,6 +8,7 @@ type WebhookAction =
   | 'webhook.deleted'
   | 'webhook.tested'
   | 'webhook.verified'
+  | 'webhook.verification_failed'
   | 'webhook.secret_rotated'
   | 'webhook.redelivered'
   | 'webhook.replayed';
@@ -64,7 +65,7 @@ export function changedEntry(
   request: FastifyRequest,
   before: Webhook,
   after: Webhook,
-  action: 'webhook.updated' | 'webhook.verified' = 'webhook.updated',
+  action: 'webhook.updated' | 'webhook.verified' | 'webhook.verification_failed' = 'webhook.updated',
 ): NewAuditEntry {
   const [from, to] = [auditedFields(before), auditedFields(after)];
   const changes = {
