@@ -9,7 +9,7 @@ export function deliveryBody(delivery: StoredDelivery) {
     webhook_id: delivery.webhook_id,
     event_id: delivery.event_id,
     event_type: delivery.event_type,
-    status: delivery.status === 'pending' && attempted ? 'failed' : delivery.status,
+    status: statusOf(delivery.status, attempted),
     final: delivery.status !== 'pending',
     http_status: delivery.http_status,
     error: delivery.error,
@@ -26,6 +26,11 @@ export function deliveryBody(delivery: StoredDelivery) {
     ...(attempted && { last_attempt_at: new Date(attemptedAt).toISOString() }),
     next_attempt_at: delivery.status === 'pending' ? delivery.due_at.toISOString() : null,
   };
+}
+
+/** Between attempts, and if its webhook was deleted then, a delivery has failed so far. */
+function statusOf(status: StoredDelivery['status'], attempted: boolean) {
+  return status === 'cancelled' || (status === 'pending' && attempted) ? 'failed' : status;
 }
 
 /** What an attempt is explained with, beside what is stored of it. */
