@@ -179,7 +179,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
     expectFailure(
       ['serve'],
       unreachable,
-      /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: /,
+      /^POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL\. Expected /,
     ));
 
   test('an unreadable catalogue', () =>
@@ -222,7 +222,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
         POSTHORN_LOG_LEVEL: 'silent',
       },
       new RegExp(
-        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program listens there; ` +
+        `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program is listening on it; ` +
           'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
       ),
     );

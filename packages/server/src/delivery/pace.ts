@@ -1,9 +1,9 @@
 import { limits } from './limits.js';
 
-/** How fast one webhook is sent to on this node, if it has a rate limit. The limit is known before a request starts. */
+/** Limits how fast this node sends to a webhook with a rate limit, which is known before the second request starts. */
 export class Pace {
   #limit: number | undefined;
-  /** When the next request may begin. */
+  /** When the next request may start. */
   #freeAtMs = Number.NEGATIVE_INFINITY;
 
   /** Requests per second, if there is a limit. */
@@ -11,22 +11,22 @@ export class Pace {
     return this.#limit;
   }
 
-  /** Notes the limit of the webhook as it is now. The request that it was read for counts. */
+  /** Sets the current limit of the webhook. The request for which it was read counts. */
   set(limit: number | undefined, nowMs: number): void {
     if (limit === this.#limit) return;
     this.#limit = limit;
     this.#freeAtMs = limit === undefined ? nowMs : nowMs + 1_000 / limit;
   }
 
-  /** Notes that a request begins. */
+  /** Notes that a request starts. */
   begin(nowMs: number): void {
     if (this.#limit === undefined) return;
-    // Whoever comes a little late, as timers do, makes up for it. A webhook that was idle starts from now.
+    // Make up for requests that start slightly late, as timers do, but not for the time a webhook was idle.
     const isLate = nowMs - this.#freeAtMs <= limits.paceSlackMs;
     this.#freeAtMs = (isLate ? this.#freeAtMs : nowMs) + 1_000 / this.#limit;
   }
 
-  /** Returns how long the next request has to wait; 0 if it may begin. */
+  /** Returns how long the next request has to wait, or 0 if it may start now. */
   waitMs(nowMs: number): number {
     return this.#limit === undefined ? 0 : Math.max(0, this.#freeAtMs - nowMs);
   }

@@ -1,8 +1,8 @@
 import type { Reference } from './event.js';
 
-/** What a request to a receiver says of itself in its headers, beside its signatures. */
+/** What the headers of a request to a receiver contain besides the signatures. */
 export interface Message {
-  /** The event's id: the same on every attempt. */
+  /** The event id, the same on every attempt. */
   id: string;
   subject: Reference;
   actor: Reference;
@@ -10,13 +10,13 @@ export interface Message {
   delivery?: { id: string; attempt: number };
 }
 
-/** A message of which the event may be unknown to whoever looks at it. */
+/** A message as the API shows it. Subject and actor are absent if the token cannot read the event. */
 export type SeenMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
 
-/** A response that is not compressed can be stored as text. */
+/** Asks for an uncompressed response, which can be stored as text. */
 export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
 
-/** Adds the headers that name the subject, the actor and the delivery: names and values in turn. */
+/** Adds the headers for the subject, the actor and the delivery, as alternating names and values. */
 export function addAboutHeaders(headers: string[], { subject, actor, delivery }: SeenMessage): void {
   if (subject) headers.push('X-Service-Subject', referenceText(subject));
   if (actor) headers.push('X-Service-Actor', referenceText(actor));
@@ -27,7 +27,7 @@ export function addAboutHeaders(headers: string[], { subject, actor, delivery }:
 
 const visible = /^[!-~]+$/;
 
-/** `<type>/<id>`. Every way in accepts visible ASCII only; anything else could not be sent and is encoded. */
+/** Returns `<type>/<id>`. Every interface accepts visible ASCII only; any other character is percent-encoded. */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;
   return visible.test(text) ? text : encodeURI(text);

@@ -6,7 +6,7 @@ import { type Fault, faultsFromAjv } from './fault.js';
 /** Returns every fault in the payload of an event of that type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
-/** Checks schemas themselves. Preparing that takes longer than all else, so it happens once. */
+/** Validates the schemas themselves. It is expensive to create, so there is only one. */
 const schemaCheck = new Ajv2020();
 
 /**

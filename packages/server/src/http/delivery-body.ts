@@ -1,7 +1,7 @@
 import { diagnose, type NextAttempt } from '../domain/diagnosis.js';
 import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from '../storage/delivery-history.js';
 
-/** The Delivery of the API. */
+/** Returns a delivery as the API shows it. */
 export function deliveryBody(delivery: StoredDelivery) {
   const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
   const base = {
@@ -28,14 +28,14 @@ export function deliveryBody(delivery: StoredDelivery) {
   };
 }
 
-/** Between attempts, and if its webhook was deleted then, a delivery has failed so far. */
+/** Returns the status as the API shows it. Between attempts, or cancelled after one, a delivery is `failed`. */
 function statusOf(status: StoredDelivery['status'], attempted: boolean) {
   return status === 'cancelled' || (status === 'pending' && attempted) ? 'failed' : status;
 }
 
-/** What an attempt is explained with, beside what is stored of it. */
+/** What it takes to explain an attempt, besides what is stored about it. */
 export interface AttemptContext {
-  /** Where the webhook leads now. */
+  /** The current URL of the webhook. */
   url: string;
   bodyBytes: number | undefined;
 }

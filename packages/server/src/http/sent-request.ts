@@ -9,8 +9,8 @@ import type { DeliveryDetail } from '../storage/delivery-history.js';
 import { readEvent } from '../storage/events.js';
 
 /**
- * Returns the request of the latest attempt of a delivery, or of the first one to come. What is of the event is only
- * shown to a token that may read events.
+ * Returns the request of the latest attempt of a delivery or, before the first attempt, as it will be sent. The parts
+ * that come from the event are shown only to a token that may read events.
  */
 export async function sentRequest(
   database: Queryable,

@@ -38,7 +38,7 @@ const StatsSchema = Type.Object(
       { description: 'Duration of the latest 10,000 successful deliveries in milliseconds.' },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Time since when the oldest pending delivery waits. Null if there is none.',
+      description: 'Time since which the oldest pending delivery has been waiting. Null if there is none.',
       examples: [null],
     }),
     hours: Type.Array(

@@ -10,7 +10,7 @@ export interface Sender {
   now: () => number;
 }
 
-/** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
+/** Signs and sends a request and returns the outcome. Calls `mayStart` right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,

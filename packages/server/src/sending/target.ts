@@ -9,12 +9,12 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
-  /** Of the URL, taken apart once: the getters of `URL` make a new string each time. */
+  /** The parts of the URL, computed once, because the getters of `URL` create a new string each time. */
   origin: string;
   path: string;
-  /** What every request carries, with the webhook's own headers: names and values in turn. */
+  /** The headers of every request, including the webhook's own, as alternating names and values. */
   headers: readonly string[];
-  /** Requests per second, at most. */
+  /** Maximum requests per second. */
   rateLimit: number | undefined;
   key: SigningKey;
   /** The previous secret, during its grace period. */

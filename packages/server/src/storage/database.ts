@@ -6,7 +6,7 @@ export interface Statement {
   name?: string;
   text: string;
   values?: unknown[];
-  /** Set if the statement leases deliveries to this node. If the response is lost, the node must find out. */
+  /** Whether the statement leases deliveries to this node. If the response is lost, `onLeaseInDoubt` is called. */
   leases?: boolean;
 }
 
@@ -22,7 +22,7 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
   connectMs: 2_000,
   queryMs: 2_500,
 };
-/** The driver's message when the latter expires. */
+/** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
 
 const jsonOid = 114;

@@ -4,7 +4,7 @@ import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
 
 export interface EventDeliveriesFilter {
   organization_id: string;
-  /** Only those of webhooks of this workspace. */
+  /** Limits the list to webhooks of this workspace. */
   workspace_id: string | undefined;
   event: { id: string; type: string; created_at: Date };
 }
@@ -13,9 +13,9 @@ export interface EventDeliveriesFilter {
 const deletedMax = 1_000;
 
 /**
- * Deliveries of one event to all webhooks, newest first, strictly behind `after`: the first ones, which have the event's
- * time, later ones, and those that have no row yet, in the memory of a node or in the backlog.
- * Includes attempted deliveries of webhooks that were deleted since.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: the first ones, which have the time of
+ * the event, later ones, and those that have no row yet because they are in the memory of a node or in the backlog.
+ * Includes attempted deliveries to webhooks that were deleted since.
  */
 export async function listEventDeliveries(
   database: Queryable,

@@ -14,7 +14,7 @@ declare module 'fastify' {
     check?: InputCheck;
     /** Whether the handler validates the body itself; its schema is only documentation. */
     bodyIsChecked?: boolean;
-    /** The query string is for the page that this route serves. */
+    /** Whether to ignore the query string, because it is meant for the page that this route serves. */
     queryIsIgnored?: boolean;
     validate?: (request: FastifyRequest) => readonly InputFault[];
   }
@@ -68,7 +68,7 @@ function missingPath(request: FastifyRequest): Problem | undefined {
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 
-/** Compiles a schema when a request first needs it. Together they would add 0.2 s to every start. */
+/** Compiles a schema when a request first needs it. Compiling all of them would add 0.2 s to every start. */
 function validatorOf(schema: TSchema, changes: object = {}): ValidateFunction {
   let validate = compiled.get(schema);
   if (!validate) {
@@ -94,7 +94,7 @@ function queryValidator(schema: TObject): (query: RawQuery) => readonly InputFau
     const faults: InputFault[] = [];
     const values: Record<string, unknown> = {};
     for (const [name, given] of Object.entries(query)) {
-      // One request can contain thousands; nobody needs a fault for each.
+      // A request can contain thousands of unknown parameters. Nobody needs a fault for each.
       if (faults.length === queryFaultsMax) break;
       const property = known.get(name) as { type?: string } | undefined;
       const fault = (code: string, detail: string) =>

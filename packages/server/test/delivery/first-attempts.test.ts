@@ -44,15 +44,17 @@ describe('a delivery during its first attempt', () => {
   }
 
   test('can be read: pending without attempts, and with the attempt after the receiver responds', async () => {
-    const { owner, standstill, receiver, recorded, path } = await held();
+    const { owner, standstill, receiver, recorded, webhook, path } = await held();
     const [first] = receiver.deliveries.all;
     const { created_at } = recorded.find(({ id }) => id === eventOf(first!))!;
     const before = await owner.data('GET', path);
-    expect(before).toEqual({
+    const { request, ...delivery } = before;
+    expect(delivery).toEqual({
       ...{ id: deliveryOf(first!), event_id: eventOf(first!), event_type: 'invoice.paid', status: 'pending' },
-      ...{ http_status: null, error: null, duration_ms: null, attempts: 0, attempt_log: [] },
-      ...{ created_at, next_attempt_at: created_at },
+      ...{ http_status: null, error: null, duration_ms: null, attempts: 0, final: false, attempt_log: [] },
+      ...{ webhook_id: webhook.id, created_at, next_attempt_at: created_at },
     });
+    expect(request.body).toBe(first!.body.toString());
     standstill.end(receiver, 200);
     const after = await eventually(
       () => owner.data('GET', path),
