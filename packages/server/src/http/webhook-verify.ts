@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewAuditEntry } from '../domain/audit.js';
+import { verificationFailedType } from '../domain/own-event.js';
 import { Problem } from '../domain/problem.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
@@ -71,7 +72,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
 }
 
 function actionOf({ status }: Webhook) {
-  return status === 'active' ? 'webhook.verified' : 'webhook.verification_failed';
+  return status === 'active' ? 'webhook.verified' : verificationFailedType;
 }
 
 /** Verifies the webhook as it will be, then writes the result together with the change and its audit log entry. */
