@@ -124,6 +124,12 @@ describe.runIf(hasChromium)(
       await page.getByRole('button', { name: 'Rotate…' }).click();
       await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
       await page.getByText(/The old secret ends in 2[34] h/).waitFor();
+      const rotated = page.getByRole('alertdialog', { name: 'The new secret signs from now on' });
+      await rotated.getByText(/^whsec_/).waitFor();
+      await page.keyboard.press('Escape');
+      await rotated.getByRole('button', { name: 'Copy the secret' }).waitFor();
+      await rotated.getByRole('button', { name: 'Done' }).click();
+      await rotated.waitFor({ state: 'hidden' });
 
       await page.getByRole('button', { name: 'Delete…' }).click();
       const dialog = page.getByRole('alertdialog');

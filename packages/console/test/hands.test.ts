@@ -110,7 +110,7 @@ describe.runIf(hasChromium)(
       await page.getByLabel('Select all that are shown').check();
       await page.keyboard.press('r');
       const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
-      await dialog.getByText('3 of them still wait for a retry').waitFor();
+      await dialog.getByText('3 of them are waiting to retry').waitFor();
       await dialog.getByRole('button', { name: 'Redeliver' }).click();
       await page.getByText('Too many requests.').waitFor();
       await page.getByText('3 deliveries are on the way.').waitFor();
