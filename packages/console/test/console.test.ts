@@ -212,7 +212,7 @@ describe.runIf(hasChromium)(
       const good = await makeToken(service.database, { scopes });
       const { page, faults } = await watched();
       await page.goto(link(expired, '/webhooks'));
-      await page.getByText('The token is no longer accepted').waitFor();
+      await page.getByText('The token was not accepted').waitFor();
       await page.getByLabel('Token').fill(good);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();

@@ -37,7 +37,7 @@ export function RequestBox({
 }) {
   const headers = headerLines(request.headers);
   return (
-    <div>
+    <div className="wire">
       <CodeBlock
         title={title}
         what="the request"
