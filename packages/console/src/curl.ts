@@ -13,7 +13,7 @@ export function curlOfRequest(request: SentRequest): string {
   const headers = Object.entries(request.headers)
     .filter(([name, value]) => value !== null && !leftOut.test(name))
     .map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)} \\\n`);
-  return `curl ${quoted(request.url)} \\\n${headers.join('')}  --data-binary ${quoted(request.body ?? '')}`;
+  return `curl ${quoted(request.url ?? '')} \\\n${headers.join('')}  --data-binary ${quoted(request.body ?? '')}`;
 }
 
 /** Returns a command that posts JSON, one member a line. The header is quoted by the caller, as it may hold a command. */

@@ -124,6 +124,12 @@ describe.runIf(hasChromium)(
       await page.getByRole('button', { name: 'Rotate…' }).click();
       await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
       await page.getByText(/The old secret ends in 2[34] h/).waitFor();
+      const rotated = page.getByRole('alertdialog', { name: 'The new secret signs from now on' });
+      await rotated.getByText(/^whsec_/).waitFor();
+      await page.keyboard.press('Escape');
+      await rotated.getByRole('button', { name: 'Copy the secret' }).waitFor();
+      await rotated.getByRole('button', { name: 'Done' }).click();
+      await rotated.waitFor({ state: 'hidden' });
 
       await page.getByRole('button', { name: 'Delete…' }).click();
       const dialog = page.getByRole('alertdialog');
@@ -206,7 +212,7 @@ describe.runIf(hasChromium)(
       const good = await makeToken(service.database, { scopes });
       const { page, faults } = await watched();
       await page.goto(link(expired, '/webhooks'));
-      await page.getByText('The token is no longer accepted').waitFor();
+      await page.getByText('The token was not accepted').waitFor();
       await page.getByLabel('Token').fill(good);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();

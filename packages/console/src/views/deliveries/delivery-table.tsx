@@ -6,6 +6,7 @@ import { ApiProblem } from '../../api/problem';
 import type { Delivery, Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
@@ -109,7 +110,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
               ))}
             </tbody>
           </table>
-          <More count={rows.length} noun="deliveries" query={query} />
+          <More count={rows.length} one="delivery" many="deliveries" query={query} />
         </div>
       )}
       {selected.size > 0 && (
@@ -150,7 +151,13 @@ function Row({
         >
           <TypeName type={delivery.event_type} />
         </Link>
-        {name !== undefined && <span className="second">{name}</span>}
+        <span className="second">
+          {name}
+          <span className="wide" title={delivery.event_id}>
+            {name !== undefined && ' · '}
+            {shortId(delivery.event_id)}
+          </span>
+        </span>
       </td>
       <td>
         <DeliveryTag delivery={delivery} />

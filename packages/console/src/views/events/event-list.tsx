@@ -105,7 +105,7 @@ function Events() {
               ))}
             </tbody>
           </table>
-          <More count={rows.length} noun="events" query={query} />
+          <More count={rows.length} one="event" many="events" query={query} />
         </div>
       )}
     </>

@@ -100,14 +100,14 @@ function headingOf(webhooks: readonly Webhook[], workspaceId: string | undefined
   const count = webhooks.filter(needsAttention).length;
   if (count > 0) return `${plural(count, 'webhook needs', 'webhooks need')} attention`;
   if (webhooks.length === 0) return workspaceId ? `No webhooks in ${workspaceId}` : 'Welcome';
-  return webhooks.length === 1 ? 'The webhook is fine' : `All ${webhooks.length} webhooks are fine`;
+  return webhooks.length === 1 ? 'All webhooks are healthy' : `All ${webhooks.length} webhooks are healthy`;
 }
 
 const figureNames = [
   'delivered',
   'failed attempts',
   'given up',
-  'wait for a retry',
+  'waiting to retry',
   'response time, p50 / p95',
 ];
 
@@ -152,7 +152,7 @@ function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> |
           {waiting ? formatCount(waiting.data.length) : '…'}
           {waiting?.meta.has_more && '+'}
         </b>
-        <span>wait for a retry</span>
+        <span>waiting to retry</span>
       </Link>
       <div className="figure">
         <b>

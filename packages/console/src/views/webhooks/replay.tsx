@@ -102,7 +102,11 @@ function Form({ webhook }: { webhook: Webhook }) {
         />
         <span>
           Only what did not arrive
-          <span className="soft"> – events without a successful latest delivery to this webhook</span>
+          <span className="soft">
+            {' '}
+            – events without a successful delivery to this webhook, including those recorded before the
+            webhook existed and those waiting for a retry (they arrive twice)
+          </span>
         </span>
       </label>
       <Loaded query={preview} lines={2}>
