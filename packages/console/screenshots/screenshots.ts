@@ -107,9 +107,9 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
       await page.setViewportSize({ ...device.viewport, height: Math.max(device.viewport.height, height) });
       // A taller window shows more webhooks, whose figures are then asked for.
-      await page.waitForFunction(
-        "[...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== '')",
-      );
+      // Polled from here: the page's policy forbids to evaluate text inside it.
+      const figures = "[...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== '')";
+      await expect.poll(() => page.evaluate<boolean>(figures)).toBe(true);
       await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
       await page.setViewportSize(device.viewport);
     }
