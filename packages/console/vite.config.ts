@@ -11,5 +11,7 @@ export default defineConfig({
     // The polyfill is an inline-able script for browsers that are older than the target.
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // size.js reads from it what the first view needs.
+    manifest: 'manifest.json',
   },
 });

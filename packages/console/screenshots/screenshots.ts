@@ -83,25 +83,28 @@ function views(): [name: string, path: string, token?: string][] {
 test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) => ({ device, scheme }))))(
   '$device.name in $scheme colours',
   async ({ device, scheme }) => {
+    const { page } = await watchedPage(browser, service.publicUrl, {
+      viewport: device.viewport,
+      colorScheme: scheme,
+      timezoneId: 'Europe/Berlin',
+    });
     for (const [name, path, token = acme.token] of views()) {
       if (only && !only.split(',').includes(name)) continue;
-      const { page } = await watchedPage(browser, service.publicUrl, {
-        viewport: device.viewport,
-        colorScheme: scheme,
-        timezoneId: 'Europe/Berlin',
-      });
+      if (page.url() !== 'about:blank') await page.evaluate('sessionStorage.clear()');
+      await page.goto('about:blank');
       await page.goto(`${service.publicUrl}/console${path}${token ? `#token=${token}` : ''}`);
       await page.waitForLoadState('networkidle');
       if (name === 'webhook-test') {
         await page.getByRole('button', { name: 'Send a test' }).click();
         await page.getByText('On the wire').waitFor();
       }
-      await page.evaluate('new Promise((done) => setTimeout(done, 150))');
+      // Charts are drawn when their part of the code has come.
+      for (const chart of await page.locator('.plot').all()) await chart.locator('.u-over').waitFor();
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(
         device.viewport.width,
       );
       await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
-      await page.context().close();
     }
+    await page.context().close();
   },
 );

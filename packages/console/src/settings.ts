@@ -19,7 +19,7 @@ const fallback: Settings = {
   retry_waits_ms: [5_000, 300_000, 3_600_000, 43_200_000],
 };
 
-export const settingsQuery = queryOptions({
+const settingsQuery = queryOptions({
   queryKey: ['settings'],
   queryFn: async ({ signal }): Promise<Settings> => {
     const response = await fetch('/console/settings.json', { signal, credentials: 'omit' });

@@ -91,7 +91,7 @@ export const details: Readonly<Record<string, Fields>> = {
   'invoices/fail-payment': () => ({
     payment_method: 'sepa_debit',
     failure_code: 'insufficient_funds',
-    failure_reason: 'The account does not cover the amount.',
+    failure_reason: 'The account balance is too low.',
   }),
   'invoices/void': () => ({ reason: 'Billed twice.' }),
   'incidents/change-severity': ({ random }) => ({

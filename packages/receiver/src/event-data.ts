@@ -224,7 +224,7 @@ export interface EventData {
   'user.invited': {
     /** User ID (`USR-*`). */
     id?: string;
-    /** Email address of the invitation. */
+    /** Email address that the invitation was sent to. */
     email?: string;
     /** Role of the user. */
     role?: string;
@@ -244,7 +244,7 @@ export interface EventData {
     /** ID of the user who changed the role (`USR-*`). */
     changed_by?: string;
   };
-  /** A user was deactivated and has no more access to the organization. */
+  /** A user was deactivated and no longer has access to the organization. */
   'user.deactivated': {
     /** User ID (`USR-*`). */
     id?: string;
@@ -267,7 +267,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** Permissions of the platform in the external system. */
+    /** Permissions that the platform has in the external system. */
     scopes?: string[];
   };
   /** Synchronisation with an external system failed. */
@@ -338,7 +338,7 @@ export interface EventData {
     id?: string;
     /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Share of the capacity in use. 1 is full use, and more is overload. */
+    /** Share of the capacity in use. 1 means full use, and more than 1 means overload. */
     utilisation?: number;
     /** Threshold that was crossed. */
     threshold?: number;

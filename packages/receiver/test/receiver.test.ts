@@ -1,445 +1,287 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { inspect } from 'node:util';
-import fc from 'fast-check';
-import { Webhook } from 'standardwebhooks';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
 import {
-  type Envelope,
-  type ReceivedHeaders,
-  sign,
-  signingKey,
-  type VerifyOptions,
-  verify,
+  createReceiver,
+  type EnvelopeOf,
+  memorySeen,
+  type Outcome,
+  type ReceiverOptions,
+  type Seen,
 } from '../src/index.js';
+import { type SignedRequestOptions, signedRequest } from '../src/testing.js';
 
-const id = 'EVT-01HZX3V5J8Q2K4M6N8P0R2T4W6';
-const timestamp = new Date('2025-01-15T09:30:00.000Z');
-const now = timestamp;
-const whsec = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-const chosen = 'ein-Geheimnis-für-alle';
-const body =
-  '{"id":"EVT-01HZX3V5J8Q2K4M6N8P0R2T4W6","type":"incident.opened","created_at":"2025-01-15T09:30:00.000Z",' +
-  '"organization_id":"ORG-1","workspace_id":null,' +
-  '"data":{"id":"INC-1","service_line_id":"LIN-1","severity":"p1","title":"Überlast – läuft"}}';
+const secret = 'a-secret-of-the-receiver';
+type Type = Parameters<typeof signedRequest>[0];
 
-function signed(overrides: { key?: string; previous?: string; body?: string } = {}): Record<string, string> {
-  const { key = whsec, previous } = overrides;
-  return { ...sign(overrides.body ?? body, { id, timestamp, key, previous }) };
+/** A receiver that keeps its log and its errors, and a function that sends it a request. */
+function started(options: Partial<ReceiverOptions> = {}) {
+  const log: Outcome[] = [];
+  const errors: unknown[] = [];
+  const receiver = createReceiver({
+    secret,
+    on: {},
+    log: (outcome) => log.push(outcome),
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  const send = (type: Type = 'invoice.paid', request: Partial<SignedRequestOptions<Type>> = {}) => {
+    const { body, headers } = signedRequest(type, { secret, ...request });
+    return receiver.receive(body, headers);
+  };
+  return { receiver, send, log, errors };
 }
 
-function without(headers: Record<string, string>, ...names: string[]): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)));
+/** A promise and what settles it. Node 20 has no Promise.withResolvers. */
+function gate() {
+  let resolve: () => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<void>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  return { promise, resolve, reject };
 }
 
-const serviceOnly = (headers: Record<string, string>) =>
-  without(headers, 'webhook-id', 'webhook-timestamp', 'webhook-signature');
-const standardOnly = (headers: Record<string, string>) =>
-  without(headers, 'X-Service-Signature', 'X-Service-Signature-Previous');
-
-function reasonOf(
-  headers: unknown,
-  { raw = body, secret = whsec, ...options }: VerifyOptions & { raw?: unknown; secret?: unknown } = {},
-): string {
-  const result = verify(raw as string, headers as ReceivedHeaders, secret as string, { now, ...options });
-  if (!result.ok) expect(result.detail).toMatch(/ .*\.$/);
-  return result.ok ? 'ok' : result.reason;
-}
-
-// Secrets the contract takes: 16–256 characters, none of them a control character.
-const plainSecret = fc.string({ minLength: 16, maxLength: 64, unit: 'grapheme' });
-const whsecSecret = fc
-  .uint8Array({ minLength: 8, maxLength: 64 })
-  .map((bytes) => `whsec_${Buffer.from(bytes).toString('base64')}`);
-const anySecret = fc.oneof(plainSecret, whsecSecret);
-const anyBody = fc.oneof(fc.uint8Array({ maxLength: 512 }), fc.string({ unit: 'binary' }), fc.json());
-
-describe('fixed vectors', () => {
-  // Every digest below comes from openssl, with the body above in the file env.json and k being the key
-  // in hex: `printf %s "$secret" | xxd -p -c99`, or for a decoded whsec_ secret
-  // `printf %s "${secret#whsec_}" | base64 -d | xxd -p -c99`.
-  //   X-Service-Signature: openssl dgst -sha256 -mac HMAC -macopt hexkey:$k < env.json
-  //   webhook-signature:   (printf "$id.1736933400."; cat env.json) |
-  //                          openssl dgst -sha256 -mac HMAC -macopt hexkey:$k -binary | base64
-  test.each([
-    {
-      kind: 'a secret of its own is keyed by its UTF-8 bytes in both signatures',
-      key: chosen,
-      service: '79af815c540f6b962733658e94ac029b39e92ad498b8b6144085f7b45b2d3538',
-      standard: 'QkkVo3f/+uQTvSKU8PJxPnyHz+QKM/kbZu0PQiAITiw=',
-    },
-    {
-      kind: 'a whsec_ secret is decoded for webhook-signature and used whole for X-Service-Signature',
-      key: whsec,
-      service: 'a7a452e62ab0e8918f68d52d3fdba4685159ef9018ff7b3fcf78299d4c9ab794',
-      standard: '31dNNT2NuT6wrm5nD27l4un3l1xtHcSAZjlWNZ8JatQ=',
-    },
-    {
-      kind: 'a whsec_ secret that is not base64 is used whole in both signatures',
-      key: 'whsec_not base64 at all',
-      service: 'b0da1404fddd334e9ccf239ecdc43407514be3a1419b3189ef7a8613fc31ed84',
-      standard: 'J4eNfa4Kgy03bVURnk6XJ8TQ++cQeK0yJl4GRvUH5cY=',
-    },
-  ])('$kind', ({ key, service, standard }) => {
-    const headers = {
-      'X-Service-Signature': `sha256=${service}`,
-      'webhook-id': id,
-      'webhook-timestamp': '1736933400',
-      'webhook-signature': `v1,${standard}`,
-    };
-    expect(sign(body, { id, timestamp, key })).toEqual(headers);
-    expect(sign(Buffer.from(body), { id, timestamp, key: signingKey(key) })).toEqual(headers);
-    expect(verify(body, serviceOnly(headers), key)).toEqual({ ok: true, signedAt: null });
-    expect(verify(body, standardOnly(headers), key, { now })).toEqual({ ok: true, signedAt: timestamp });
-  });
-
-  test('the vector from the tests of the Standard Webhooks libraries', () => {
-    const headers = {
-      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-      'webhook-timestamp': '1614265330',
-      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    };
-    const at = new Date(1_614_265_330_000);
-    expect(verify('{"test": 2432232314}', headers, whsec, { now: at })).toEqual({ ok: true, signedAt: at });
-  });
-});
-
-describe('the standardwebhooks package, as an independent implementation', () => {
-  // It looks at the real clock, and takes other secrets only in its raw format, as bytes.
-  const theirs = (secret: string) =>
-    secret.startsWith('whsec_')
-      ? new Webhook(secret)
-      : new Webhook(new TextEncoder().encode(secret), { format: 'raw' });
-
-  test('accepts what sign produces, with every kind of secret and during a rotation', () => {
-    fc.assert(
-      fc.property(anySecret, fc.option(anySecret, { nil: undefined }), fc.json(), (key, previous, json) => {
-        const headers = { ...sign(json, { id, timestamp: new Date(), key, previous }) };
-        expect(() => theirs(key).verify(json, headers)).not.toThrow();
-        if (previous !== undefined) expect(() => theirs(previous).verify(json, headers)).not.toThrow();
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  test('signs what verify accepts', () => {
-    fc.assert(
-      fc.property(anySecret, fc.json(), (secret, json) => {
-        const headers = {
-          'webhook-id': 'msg_1',
-          'webhook-timestamp': '1736933400',
-          'webhook-signature': theirs(secret).sign('msg_1', timestamp, json),
-        };
-        expect(verify(json, headers, secret, { now })).toEqual({ ok: true, signedAt: timestamp });
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  test('agrees on every whsec_ secret that it accepts; a secret that it refuses is used as its UTF-8 bytes', () => {
-    const nearBase64 = fc.string({ unit: fc.constantFrom(...'abYZ09+/=-_ \né'), maxLength: 12 });
-    fc.assert(
-      fc.property(fc.oneof(nearBase64, fc.string()), (rest) => {
-        const key = `whsec_${rest}`;
-        let other: Webhook;
-        try {
-          other = new Webhook(key);
-        } catch {
-          other = new Webhook(new TextEncoder().encode(key), { format: 'raw' });
-        }
-        expect(sign(body, { id, timestamp, key })['webhook-signature']).toBe(other.sign(id, timestamp, body));
-      }),
-      { numRuns: 2000 },
-    );
-  });
-});
-
-describe('sign, then verify', () => {
-  test('accepts each signature on its own, for any body and secret', () => {
-    fc.assert(
-      fc.property(anyBody, anySecret, (raw, key) => {
-        const headers = { ...sign(raw, { id, timestamp, key }) };
-        expect(verify(raw, headers, key, { now, requireTimestamp: true }).ok).toBe(true);
-        expect(verify(raw, serviceOnly(headers), key).ok).toBe(true);
-        expect(verify(raw, standardOnly(headers), signingKey(key), { now }).ok).toBe(true);
-      }),
-    );
-  });
-
-  test('accepts the same body as text, bytes or ArrayBuffer', () => {
-    const bytes = new TextEncoder().encode(body);
-    for (const raw of [body, Buffer.from(body), bytes, bytes.buffer, bytes.subarray(0)]) {
-      expect(reasonOf(signed(), { raw })).toBe('ok');
-    }
-  });
-
-  test('refuses a body with any byte changed', () => {
-    fc.assert(
-      fc.property(
-        fc.uint8Array({ minLength: 1, maxLength: 256 }),
-        fc.nat(),
-        fc.integer({ min: 1, max: 255 }),
-        (raw, at, flip) => {
-          const headers = { ...sign(raw, { id, timestamp, key: whsec }) };
-          const changed = Uint8Array.from(raw);
-          changed[at % raw.length]! ^= flip;
-          for (const some of [headers, serviceOnly(headers), standardOnly(headers)]) {
-            expect(verify(changed, some, whsec, { now }).ok).toBe(false);
-          }
-        },
-      ),
-    );
-  });
-
-  test('refuses a signature with any character changed, and an id or time that was not signed', () => {
-    fc.assert(
-      fc.property(fc.nat(), fc.constantFrom(...'0123456789abcdefghXYZ+/=, .'), (at, character) => {
-        const alter = (value: string) => {
-          const index = at % value.length;
-          return value.slice(0, index) + character + value.slice(index + 1);
-        };
-        const headers = signed();
-        for (const [name, others] of [
-          ['X-Service-Signature', serviceOnly(headers)],
-          ['webhook-id', standardOnly(headers)],
-          ['webhook-timestamp', standardOnly(headers)],
-          ['webhook-signature', standardOnly(headers)],
-        ] as const) {
-          const altered = alter(headers[name]!);
-          if (altered === headers[name]) continue;
-          const options = { now, toleranceSeconds: Number.POSITIVE_INFINITY };
-          expect(verify(body, { ...others, [name]: altered }, whsec, options).ok).toBe(false);
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('never throws, whatever the arguments', () => {
-    fc.assert(
-      fc.property(fc.anything(), fc.anything(), fc.anything(), (raw, headers, secret) => {
-        const withSignature = { ...signed(), ...(headers as object) };
-        for (const some of [headers, withSignature]) {
-          const result = verify(raw as string, some as ReceivedHeaders, secret as string);
-          expect(result.ok).toBe(false);
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
-});
-
-describe('headers', () => {
-  test('are found in upper and lower case, in a record, a Headers and lists of values', () => {
-    const headers = signed();
-    const upper = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]),
-    );
-    const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
-    for (const form of [headers, upper, lists, new Headers(headers)]) {
-      expect(verify(body, form, whsec, { now, requireTimestamp: true }).ok).toBe(true);
-      expect(verify(body, form, whsec, { now }).ok).toBe(true);
-    }
-  });
-
-  test('that appear twice are accepted if one of their signatures is valid', () => {
-    const good = signed();
-    const bad = signed({ key: chosen });
-    const twice = Object.fromEntries(
-      ['X-Service-Signature', 'webhook-signature'].map((name) => [name, [bad[name]!, good[name]!]]),
-    );
-    const service = { 'X-Service-Signature': twice['X-Service-Signature'] };
-    const standard = { ...standardOnly(good), 'webhook-signature': twice['webhook-signature'] };
-    for (const form of [service, standard]) {
-      expect(verify(body, form, whsec, { now }).ok).toBe(true);
-      const appended = new Headers();
-      for (const [name, values] of Object.entries(form)) {
-        for (const value of [values].flat()) if (value !== undefined) appended.append(name, value);
-      }
-      expect(verify(body, appended, whsec, { now }).ok).toBe(true);
-    }
-  });
-
-  test('of a real request are accepted as Node provides them', async () => {
-    const received: { headers: IncomingHttpHeaders; raw: Buffer }[] = [];
-    const server = createServer(async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      received.push({ headers: request.headers, raw: Buffer.concat(chunks) });
-      response.end();
+describe('handlers', () => {
+  test('get the event, and the most specific one runs', async () => {
+    const calls: string[] = [];
+    const { send } = started({
+      on: {
+        'invoice.paid': ({ data }) => calls.push(`paid ${data.amount_minor}`),
+        'invoice.*': ({ type }) => calls.push(`an invoice: ${type}`),
+        'agent.*': ({ type }) => calls.push(`an agent: ${type}`),
+        '*': ({ type }) => calls.push(`anything: ${type}`),
+      },
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    try {
-      const { port } = server.address() as AddressInfo;
-      await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: signed(), body });
-      const { headers, raw } = received[0]!;
-      expect(verify(raw, headers, whsec, { now })).toEqual({ ok: true, signedAt: timestamp });
-      const envelope = JSON.parse(raw.toString()) as Envelope<{ severity: string }>;
-      expect(envelope.data.severity).toBe('p1');
-    } finally {
-      server.close();
+    await send('invoice.paid', { data: { amount_minor: 1999 } as never });
+    await send('invoice.voided');
+    await send('agent.run.started');
+    await send('task.created');
+    await send('constructor' as Type);
+    expect(calls).toEqual([
+      'paid 1999',
+      'an invoice: invoice.voided',
+      'an agent: agent.run.started',
+      'anything: task.created',
+      'anything: constructor',
+    ]);
+  });
+
+  test('know the type of their event', () => {
+    createReceiver({
+      secret,
+      on: {
+        'incident.opened': (event) => expectTypeOf(event.data.severity).toEqualTypeOf<string>(),
+        'incident.*': (event) =>
+          expectTypeOf(event).toEqualTypeOf<
+            EnvelopeOf<'incident.opened' | 'incident.resolved' | 'incident.severity_changed'>
+          >(),
+        '*': (event) => (event.type === 'webhook.disabled' ? event.data.reason : undefined),
+      },
+    });
+    // @ts-expect-error: there is no such type
+    createReceiver({ secret, on: { 'invoice.payed': () => {} } });
+    // @ts-expect-error: nor such a domain
+    createReceiver({ secret, on: { 'invoices.*': () => {} } });
+  });
+
+  test('get the context that seen gives them', async () => {
+    const notes: string[] = [];
+    const seen: Seen<{ note(text: string): void }> = {
+      async once(id, work) {
+        await work({ note: (text) => notes.push(`${id}: ${text}`) });
+        return true;
+      },
+    };
+    const receiver = createReceiver({
+      secret,
+      seen,
+      on: { 'invoice.paid': ({ data }, { note }) => note(`${data.currency}`) },
+    });
+    const options = { secret, envelope: { id: 'EVT-1' }, data: { currency: 'SEK' } };
+    const { body, headers } = signedRequest('invoice.paid', options);
+    await receiver.receive(body, headers);
+    expect(notes).toEqual(['EVT-1: SEK']);
+  });
+
+  test('must be functions', () => {
+    const on = { 'invoice.paid': undefined } as never;
+    expect(() => createReceiver({ secret, on })).toThrow('the handler for invoice.paid is not a function');
+  });
+
+  test('that fail make the response 500 without saying why, and onError gets the error', async () => {
+    const { send, errors, log } = started({
+      on: {
+        'invoice.paid': async () => {
+          throw new Error('the database is down');
+        },
+      },
+    });
+    expect(await send()).toMatchObject({ status: 500, text: 'The handler failed.' });
+    expect(errors).toEqual([new Error('the database is down')]);
+    expect(log).toMatchObject([{ outcome: 'failed', status: 500, type: 'invoice.paid' }]);
+  });
+});
+
+describe('responses', () => {
+  test('are 200 to the verification request, which reaches no handler', async () => {
+    const handler = vi.fn();
+    const { send, log } = started({ on: { '*': handler } });
+    expect(await send('webhook.verification')).toMatchObject({ status: 200 });
+    expect(handler).not.toHaveBeenCalled();
+    expect(log).toMatchObject([{ outcome: 'verification', delivery: undefined }]);
+  });
+
+  test('are 200 to an event that no handler is for', async () => {
+    const { send, log } = started({ on: { 'invoice.paid': () => {} } });
+    expect(await send('task.created')).toMatchObject({ status: 200, text: 'ignored' });
+    expect(log).toMatchObject([{ outcome: 'ignored', delivery: expect.stringMatching(/^WDLV-/) }]);
+  });
+
+  test('wait for the handler', async () => {
+    const { promise, resolve } = gate();
+    const { send } = started({ on: { 'invoice.paid': () => promise } });
+    let status = 0;
+    const sent = send().then((reply) => {
+      status = reply.status;
+    });
+    await new Promise(setImmediate);
+    expect(status).toBe(0);
+    resolve();
+    await sent;
+    expect(status).toBe(200);
+  });
+
+  test('with respondFirst come before the work; idle waits for it, and its failure is reported', async () => {
+    const { promise, reject } = gate();
+    const { receiver, send, log, errors } = started({ respondFirst: true, on: { '*': () => promise } });
+    const reply = await send();
+    expect(reply).toMatchObject({ status: 200, text: 'accepted', work: expect.any(Promise) });
+    let idle = false;
+    const waited = receiver.idle().then(() => {
+      idle = true;
+    });
+    await new Promise(setImmediate);
+    expect(idle).toBe(false);
+    reject(new Error('too late to say so'));
+    await waited;
+    expect(errors).toHaveLength(1);
+    expect(log.map(({ outcome }) => outcome)).toEqual(['accepted', 'failed']);
+  });
+
+  test('are 400 to a signed body that is no event', async () => {
+    const { sign } = await import('../src/index.js');
+    const { receiver } = started();
+    for (const body of ['null', '[]', '{"id":1,"type":"a.b"}', 'not JSON']) {
+      const headers = sign(body, { id: 'EVT-1', timestamp: new Date(), key: secret });
+      expect(await receiver.receive(body, headers)).toMatchObject({ status: 400 });
     }
   });
 });
 
-describe('secrets', () => {
-  test('need to match only once; empty and unset ones are ignored', () => {
-    expect(reasonOf(signed(), { secret: [chosen, undefined, '', whsec] })).toBe('ok');
-    expect(reasonOf(signed(), { secret: [chosen, 'neither-this-one'] })).toBe('signature_mismatch');
+describe('refused requests', () => {
+  test.each([
+    ['unsigned', 401, 'missing_signature'],
+    ['expired', 401, 'timestamp_too_old'],
+    ['wrong_secret', 401, 'signature_mismatch'],
+    ['tampered', 401, 'signature_mismatch'],
+  ] as const)('that are %s get %i and %s, in the response and in the log', async (fault, status, reason) => {
+    const handler = vi.fn();
+    const { send, log } = started({ on: { '*': handler } });
+    const reply = await send('invoice.paid', { fault });
+    expect(reply.status).toBe(status);
+    expect(reply.text).toMatch(new RegExp(`^${reason}: .*\\.$`));
+    expect(log).toMatchObject([{ outcome: 'refused', status, reason, detail: expect.any(String) }]);
+    expect(handler).not.toHaveBeenCalled();
   });
 
-  test.each([[''], [undefined], [null], [[]], [['', undefined]], [{}], [17]])(
-    'that are unset or unusable (%j) refuse everything',
-    (secret) => {
-      const result = verify(body, signed(), secret as string, { now });
-      expect(result).toMatchObject({ ok: false, reason: 'no_secret' });
-    },
-  );
-
-  test('cannot be empty when signing', () => {
-    expect(() => signingKey('')).toThrow(TypeError);
+  test('that are old are refused even if the signature without a time is valid', async () => {
+    const { receiver } = started();
+    const { headers, body } = signedRequest('invoice.paid', { secret });
+    const { 'X-Service-Signature': signature = '' } = headers;
+    expect(await receiver.receive(body, { 'X-Service-Signature': signature })).toMatchObject({
+      status: 401,
+      text: expect.stringContaining('missing_timestamp'),
+    });
   });
 
-  test('never show in a logged key', () => {
-    const shown = inspect(signingKey(chosen), { depth: 9, showHidden: true });
-    expect(shown).not.toContain('Geheimnis');
-    expect(JSON.stringify(signingKey(chosen))).toBe('{"service":{},"standard":{}}');
+  test('get 500 if the application is at fault: no secret, or a parsed body', async () => {
+    expect(await started({ secret: undefined }).send()).toMatchObject({ status: 500 });
+    expect(await started({ secret: ` ${secret}` }).send()).toMatchObject({ status: 500 });
+    const { headers, event } = signedRequest('invoice.paid', { secret });
+    const { receiver, log } = started();
+    expect(await receiver.receive(event as never, headers)).toMatchObject({ status: 500 });
+    expect(log).toMatchObject([
+      { reason: 'body_not_raw', detail: expect.stringContaining('express.json()') },
+    ]);
   });
 
-  test('old and new are both accepted during the grace period of a rotation, by each signature', () => {
-    const headers = signed({ key: chosen, previous: whsec });
-    expect(Object.keys(headers)).toContain('X-Service-Signature-Previous');
-    expect(headers['webhook-signature']!.split(' ')).toHaveLength(2);
-    for (const secret of [chosen, whsec]) {
-      expect(reasonOf(serviceOnly(headers), { secret })).toBe('ok');
-      expect(reasonOf(standardOnly(headers), { secret })).toBe('ok');
-    }
-    expect(reasonOf(headers, { secret: 'neither-this-one' })).toBe('signature_mismatch');
+  test('are printed to the console if there is no log', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
+    const receiver = createReceiver({ secret: 'another-secret-0001', on: {} });
+    const { body, headers } = signedRequest('invoice.paid', { secret });
+    await receiver.receive(body, headers);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('refused with 401, signature_mismatch: ')]]);
   });
 });
 
-describe('refusals', () => {
-  test('missing_signature: no signature, or incomplete Standard Webhooks headers', () => {
-    expect(reasonOf({})).toBe('missing_signature');
-    expect(reasonOf(undefined)).toBe('missing_signature');
-    expect(reasonOf({ 'X-Service-Signature': '' })).toBe('missing_signature');
-    for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
-      expect(reasonOf(standardOnly(without(signed(), name)))).toBe('missing_signature');
-    }
+test('either secret is accepted during a rotation', async () => {
+  const { send } = started({ secret: [undefined, 'the-new-secret-001', secret], on: { '*': () => {} } });
+  expect(await send()).toMatchObject({ status: 200 });
+  expect(await send('invoice.paid', { secret: 'the-new-secret-001' })).toMatchObject({ status: 200 });
+});
+
+test('a hook that throws changes no response', async () => {
+  const error = vi.spyOn(console, 'error').mockReturnValue();
+  onTestFinished(() => error.mockRestore());
+  const hook = () => {
+    throw new Error('of the hook');
+  };
+  const { send } = started({ log: hook, onError: hook, on: { 'invoice.paid': hook } });
+  expect(await send()).toMatchObject({ status: 500 });
+  expect(await send('task.created')).toMatchObject({ status: 200 });
+  expect(error).toHaveBeenCalledTimes(3);
+});
+
+describe('an event that comes again', () => {
+  const again = { envelope: { id: 'EVT-1' } } as const;
+
+  test('is not handled again, and the response is 200', async () => {
+    const handler = vi.fn();
+    const { send, log } = started({ seen: memorySeen(), on: { '*': handler } });
+    await send('invoice.paid', again);
+    expect(await send('invoice.paid', again)).toMatchObject({ status: 200, text: 'duplicate' });
+    expect(handler).toHaveBeenCalledTimes(1);
+    expect(log.map(({ outcome }) => outcome)).toEqual(['handled', 'duplicate']);
+  });
+
+  test('is handled again if its handler failed', async () => {
+    const handler = vi.fn().mockRejectedValueOnce(new Error('at first'));
+    const { send } = started({ seen: memorySeen(), on: { '*': handler } });
+    expect(await send('invoice.paid', again)).toMatchObject({ status: 500 });
+    expect(await send('invoice.paid', again)).toMatchObject({ status: 200, text: 'handled' });
   });
 
   test.each([
-    ['without sha256=', (hex: string) => hex, /does not start with sha256=/],
-    ['of another algorithm', (hex: string) => `sha1=${hex}`, /does not start with sha256=/],
-    ['of the wrong length', (hex: string) => `sha256=${hex.slice(1)}`, /63 characters/],
-    ['that is not hexadecimal', (hex: string) => `sha256=${hex.slice(1)}g`, /not hexadecimal/],
-  ])('malformed_signature: one %s', (_, spoil, detail) => {
-    const hex = signed()['X-Service-Signature']!.slice('sha256='.length);
-    const result = verify(body, { 'X-Service-Signature': spoil(hex) }, whsec);
-    expect(result).toMatchObject({ ok: false, reason: 'malformed_signature' });
-    expect(result).toHaveProperty('detail', expect.stringMatching(detail));
+    ['succeeds', [200, 200]],
+    ['fails', [500, 500]],
+  ] as const)('while the handler works shares the outcome: it %s', async (outcome, statuses) => {
+    const { promise, resolve, reject } = gate();
+    const handler = vi.fn(() => promise);
+    const { send } = started({ seen: memorySeen(), on: { '*': handler } });
+    const sent = [send('invoice.paid', again), send('invoice.paid', again)];
+    await new Promise(setImmediate);
+    if (outcome === 'succeeds') resolve();
+    else reject(new Error('of the work'));
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(statuses);
+    expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test('malformed_signature: a webhook-signature without a v1 of 32 bytes', () => {
-    for (const value of [
-      'v1',
-      'v1,',
-      'v1,AAAA',
-      'v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-      'ü'.repeat(47),
-    ]) {
-      expect(reasonOf({ ...standardOnly(signed()), 'webhook-signature': value })).toBe('malformed_signature');
+  test('is forgotten by the memory once as many others came as it may hold', async () => {
+    const handler = vi.fn();
+    const { send } = started({ seen: memorySeen(2), on: { '*': handler } });
+    for (const id of ['EVT-1', 'EVT-2', 'EVT-2', 'EVT-3', 'EVT-3', 'EVT-1']) {
+      await send('invoice.paid', { envelope: { id } });
     }
-  });
-
-  test('malformed_signature: an id with a full stop, which could pass one signed body off as another', () => {
-    const outer = '{"title":".1736933400.{}"}';
-    const { 'webhook-signature': signature } = sign(outer, { id, timestamp, key: whsec });
-    const [before, inner] = outer.split('.1736933400.');
-    const smuggled = {
-      'webhook-id': `${id}.1736933400.${before}`,
-      'webhook-timestamp': '1736933400',
-      'webhook-signature': signature,
-    };
-    expect(new Webhook(whsec).sign(smuggled['webhook-id'], timestamp, inner!)).toBe(signature);
-    expect(reasonOf(smuggled, { raw: inner })).toBe('malformed_signature');
-  });
-
-  test('a malformed signature next to a valid one of the other kind is ignored', () => {
-    expect(reasonOf({ ...signed(), 'X-Service-Signature': 'none' })).toBe('ok');
-    expect(reasonOf({ ...signed(), 'webhook-signature': 'none' })).toBe('ok');
-  });
-
-  test('malformed_timestamp: anything other than whole seconds', () => {
-    for (const value of ['soon', '-1', '1736933400.5', '1736933400000', '1736933400, 1736933400']) {
-      expect(reasonOf({ ...signed(), 'webhook-timestamp': value })).toBe('malformed_timestamp');
-    }
-  });
-
-  test('timestamps are accepted up to the tolerance in both directions, and refused one second beyond it', () => {
-    const at = (seconds: number) => new Date(timestamp.getTime() + seconds * 1000);
-    for (const headers of [signed(), standardOnly(signed())]) {
-      expect(reasonOf(headers, { now: at(300) })).toBe('ok');
-      expect(reasonOf(headers, { now: at(301) })).toBe('timestamp_too_old');
-      expect(reasonOf(headers, { now: at(-300) })).toBe('ok');
-      expect(reasonOf(headers, { now: at(-301) })).toBe('timestamp_in_future');
-      expect(reasonOf(headers, { now: at(11), toleranceSeconds: 10 })).toBe('timestamp_too_old');
-      expect(reasonOf(headers, { now: new Date(Number.NaN) })).toBe('timestamp_too_old');
-      expect(reasonOf(headers, { toleranceSeconds: Number.NaN })).toBe('timestamp_too_old');
-    }
-    expect(verify(body, signed(), whsec)).toMatchObject({ reason: 'timestamp_too_old' });
-  });
-
-  test('the timestamp is checked only after the signature: a forged request is a mismatch, whatever its time', () => {
-    const later = new Date(timestamp.getTime() + 3_600_000);
-    expect(reasonOf(signed({ key: chosen }), { now: later })).toBe('signature_mismatch');
-  });
-
-  test('an old request without its timestamp is accepted, unless requireTimestamp is set', () => {
-    const later = new Date(timestamp.getTime() + 3_600_000);
-    const stripped = serviceOnly(signed());
-    const redated = { ...signed(), 'webhook-timestamp': String(later.getTime() / 1000) };
-    expect(verify(body, stripped, whsec, { now: later })).toEqual({ ok: true, signedAt: null });
-    expect(verify(body, redated, whsec, { now: later })).toEqual({ ok: true, signedAt: null });
-    expect(reasonOf(stripped, { now: later, requireTimestamp: true })).toBe('missing_timestamp');
-    expect(reasonOf(redated, { now: later, requireTimestamp: true })).toBe('signature_mismatch');
-    expect(reasonOf({ ...signed(), 'webhook-signature': 'none' }, { requireTimestamp: true })).toBe(
-      'malformed_signature',
-    );
-  });
-
-  test.each([[JSON.parse(body)], [undefined], [null], [42], [[]]])(
-    'body_not_raw: the body was parsed (%#), and the detail says what to do',
-    (raw) => {
-      const result = verify(raw, signed(), whsec, { now });
-      expect(result).toMatchObject({ ok: false, reason: 'body_not_raw' });
-      expect(result).toHaveProperty('detail', expect.stringContaining('express.raw('));
-    },
-  );
-
-  test('body_not_raw: a body serialised again with other whitespace, if its compact form is the signed one', () => {
-    const pretty = JSON.stringify(JSON.parse(body), null, 2);
-    for (const headers of [signed(), serviceOnly(signed()), standardOnly(signed())]) {
-      expect(reasonOf(headers, { raw: pretty })).toBe('body_not_raw');
-      expect(reasonOf(headers, { raw: Buffer.from(`\uFEFF${body}`) })).toBe('body_not_raw');
-    }
-  });
-
-  test('body_not_raw: a body whose length differs from the one that arrived', () => {
-    const sent = '{"id":"EVT-1","data":{"amount":1.0,"title":"\\u00dcberlast"}}';
-    const headers = { ...signed({ body: sent }), 'content-length': String(Buffer.byteLength(sent)) };
-    expect(reasonOf(headers, { raw: sent })).toBe('ok');
-    expect(reasonOf(headers, { raw: JSON.stringify(JSON.parse(sent)) })).toBe('body_not_raw');
-    expect(reasonOf(headers, { raw: '' })).toBe('body_not_raw');
-  });
-
-  test('signature_mismatch: everything else, such as a re-serialised body of the same length or a compressed one', () => {
-    const sent = '{"b":1,"2":1}';
-    const headers = { ...signed({ body: sent }), 'content-length': '13' };
-    expect(reasonOf(headers, { raw: JSON.stringify(JSON.parse(sent)) })).toBe('signature_mismatch');
-    const compressed = { ...signed(), 'content-length': '1', 'content-encoding': 'gzip' };
-    expect(reasonOf(compressed, { raw: '{"forged":true}' })).toBe('signature_mismatch');
-    expect(reasonOf(signed(), { raw: '['.repeat(100_000) })).toBe('signature_mismatch');
-    expect(reasonOf(signed({ key: chosen }))).toBe('signature_mismatch');
+    expect(handler).toHaveBeenCalledTimes(4);
   });
 });

@@ -33,7 +33,7 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
 
 function parse(text: string): FurtherEventType[] {
   const value: unknown = JSON.parse(text);
-  if (!Array.isArray(value)) throw new CatalogueError('it is not an array');
+  if (!Array.isArray(value)) throw new CatalogueError('the file is not an array');
   for (const [index, entry] of value.entries()) {
     const { type, description, schema, sample } = (entry ?? {}) as Record<string, unknown>;
     const complete =

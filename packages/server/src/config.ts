@@ -18,7 +18,7 @@ interface Setting<T> {
   description: string;
   /** Keeps the value out of every message. */
   secret?: boolean;
-  /** Tells an empty value from a variable that is not set. */
+  /** Whether an empty value differs from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
 }
@@ -31,7 +31,10 @@ function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 
-/** An origin as browsers write it, or undefined. Nothing in it can end a header or a directive of a policy. */
+/**
+ * Returns an origin as browsers write it, or undefined. It contains nothing that could end a header or a policy
+ * directive.
+ */
 function origin(text: string): string | undefined {
   const given = text.trim().replace(/\/$/, '');
   if (!/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(given)) return undefined;
@@ -43,7 +46,7 @@ function origins(text: string): readonly string[] | undefined {
   return read.every((each) => each !== undefined) ? read : undefined;
 }
 
-/** A colour of three or six hexadecimal digits, always returned with six. */
+/** Parses a colour of three or six hexadecimal digits, and returns it with six. */
 function hexColour(text: string): string | undefined {
   if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
   const digits = text.slice(1).toLowerCase();
@@ -122,7 +125,7 @@ export const settings = {
     fallback: '5s,5m,1h,12h',
     accepts: '1 to 19 durations separated by commas, such as 5s,5m,1h,12h',
     description:
-      'How long to wait before attempts 2, 3 and so on of a delivery. There is one attempt more than there are waits.',
+      'How long to wait before attempt 2, 3 and so on of a delivery. The number of attempts is one more than the number of waits.',
     parse: (text) => {
       const waits = text.split(',').map((part) => parseDurationMs(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
@@ -211,7 +214,7 @@ export const settings = {
     fallbackNote: 'the address of the public listener',
     accepts: 'an http or https URL without a path, such as https://hooks.example.com',
     description:
-      'Where browsers reach the public listener. Links to the console and the portal begin with it.',
+      'The URL at which browsers reach the public listener. Links to the console and the portal start with it.',
     parse: origin,
   }),
   portalOrigins: setting({
@@ -303,7 +306,7 @@ export function readConfig(
   return config as Config;
 }
 
-/** Names that clients use for an address and a token. They are not settings, so they are not reported as typos. */
+/** Variables that clients use for an address and a token. They are not settings, so they are not reported as typos. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
 /** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */

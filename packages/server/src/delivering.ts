@@ -53,7 +53,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
-  const prober = new Prober(sender, secrets, timeoutMs);
+  const prober = new Prober(sender, secrets, timeoutMs, limits);
   const alone = config.databaseUrl === undefined;
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
     logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
@@ -108,7 +108,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     start: async () => {
       await engine.start();
       jobs.push(
-        new Verifications({ ...{ database, logger, now }, ...courier }),
+        new Verifications({
+          ...{ database, logger, now, everyMs: limits.verifyEveryMs },
+          ...courier,
+        }),
         new Replays(database, logger),
       );
       // All keys still open their secrets, and the next start tries again.

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { AuditOrigin } from './domain/audit.js';
 
-/** Returns who stands behind a write that no request asked for: whoever runs this process. */
+/** Returns the origin of a write without a request: the user who runs this process. */
 export function operatorOrigin(): AuditOrigin {
   return { actor: { type: 'operator', id: userName() }, request_id: null, source_address: null };
 }

@@ -5,16 +5,16 @@ import type { PortalLogo } from './http/console.js';
 const bytesMax = 64 * 1024;
 const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** Reads the logo of the portal; whatever is wrong with it is named in one line. */
+/** Reads the logo of the portal. Reports a fault in one line. */
 export async function loadPortalLogo(file: string | undefined): Promise<PortalLogo | undefined> {
   if (file === undefined) return undefined;
   try {
-    // Before it is read: it may be something without an end.
+    // Check the size before reading, because the file may be endless.
     const { size } = await stat(file);
-    if (size > bytesMax) throw new Error(`it has ${size} bytes`);
+    if (size > bytesMax) throw new Error(`the file has ${size} bytes`);
     const bytes = await readFile(file);
     const type = typeOf(bytes);
-    if (type === undefined) throw new Error('it is neither SVG nor PNG');
+    if (type === undefined) throw new Error('the file is neither SVG nor PNG');
     return { bytes, type };
   } catch (error) {
     throw new ConfigError(
@@ -24,7 +24,7 @@ export async function loadPortalLogo(file: string | undefined): Promise<PortalLo
   }
 }
 
-/** Goes by the content: a browser is told the type and does not look for itself. */
+/** Returns the type of the content. Browsers are told not to detect it themselves. */
 function typeOf(bytes: Buffer): PortalLogo['type'] | undefined {
   if (bytes.subarray(0, pngSignature.length).equals(pngSignature)) return 'image/png';
   return /<svg[\s>]/i.test(bytes.toString('utf8')) ? 'image/svg+xml' : undefined;

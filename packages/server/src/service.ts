@@ -40,11 +40,11 @@ export interface Service {
 type Closers = (() => Promise<void>)[];
 
 const listenFaults: Record<string, string> = {
-  EADDRINUSE: 'another program listens there',
+  EADDRINUSE: 'another program is listening on it',
   EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'no such name',
+  ENOTFOUND: 'the name does not exist',
   EAI_AGAIN: 'the name cannot be resolved',
-  EACCES: 'this user may not listen there',
+  EACCES: 'this user may not listen on it',
 };
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
@@ -141,13 +141,13 @@ export async function startService(
   }
 }
 
-/** The token is in the fragment, which browsers keep to themselves: it is in no log of a server or a proxy. */
+/** Puts the token in the fragment, which browsers do not send, so it appears in no log of a server or a proxy. */
 function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
   const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
   return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }
 
-/** An address that a browser can open: a listener on all addresses is also on this machine's own. */
+/** Returns a URL that a browser can open. A listener on all addresses can also be reached on loopback. */
 function urlOf(host: string, port: number): string {
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -156,7 +156,7 @@ function urlOf(host: string, port: number): string {
 function requireSecretKey(config: Config): void {
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     throw new ConfigError(
-      'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL; accepted: base64 of 32 bytes. ' +
+      'POSTHORN_SECRET_KEY: not set, but required with DATABASE_URL. Expected 32 bytes in base64. ' +
         'Generate one with: openssl rand -base64 32',
     );
   }
@@ -253,8 +253,8 @@ async function listen(app: FastifyInstance, name: string, host: string, port: nu
     if (reason === undefined) throw error;
     const remedy =
       code === 'EADDRINUSE'
-        ? 'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 takes any)'
-        : 'accepted: an address of this machine and a free port';
+        ? 'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any)'
+        : 'use an address of this machine and a free port';
     throw new ConfigError(
       `${settings}: ${JSON.stringify(`${host}:${port}`)} cannot be used: ${reason}; ${remedy}.`,
     );

@@ -8,7 +8,7 @@ import { batchOf, recordBatch } from './storage/recording.js';
 import { findToken } from './storage/tokens.js';
 
 export const demoOrganization = 'ORG-demo';
-/** In the data directory. */
+/** The name of the file in the data directory. */
 export const demoTokenFile = 'demo-token';
 
 /** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */

@@ -16,7 +16,7 @@ interface Import {
 
 const sources = new Map(
   readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const),
 );
 const files = [...sources.keys()].sort();
@@ -162,7 +162,8 @@ describe('the packages', () => {
   const mayImport: Record<string, readonly string[]> = {
     receiver: [],
     demo: ['@posthorn/receiver'],
-    server: ['@posthorn/receiver', '@posthorn/demo'],
+    console: [],
+    server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console'],
   };
 
   const importsOfPackage = (name: string) => {

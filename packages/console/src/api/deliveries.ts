@@ -6,7 +6,7 @@ import type { Delivery, DeliveryDetail, Page } from './types';
 
 /** The states that people speak of. The API has `status` and `final` for them. */
 export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;
-export type DeliveryState = (typeof deliveryStates)[number];
+type DeliveryState = (typeof deliveryStates)[number];
 
 export interface DeliveryFilter {
   webhook_id?: string | undefined;

@@ -2,7 +2,7 @@
 
 export type Scope = 'events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read';
 
-export interface Party {
+interface Party {
   type: string;
   id: string;
 }
@@ -57,7 +57,7 @@ export interface JsonSchema {
   maximum?: number;
 }
 
-export interface VerificationFailure {
+interface VerificationFailure {
   at: string;
   reason: string;
   http_status: number | null;
@@ -154,7 +154,7 @@ export interface Replay {
   created_at: string;
 }
 
-export interface StatsFigures {
+interface StatsFigures {
   events: number | null;
   delivered: number;
   failed_attempts: number;

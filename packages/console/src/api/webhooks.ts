@@ -18,7 +18,7 @@ export const webhooksQuery = queryOptions({
     } while (cursor);
     return all;
   },
-  staleTime: 1_000,
+  staleTime: 0,
 });
 
 export const webhookQuery = (id: string) =>

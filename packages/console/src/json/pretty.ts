@@ -5,7 +5,7 @@ export interface Piece {
   text: string;
 }
 
-const inlineMax = 72;
+const inlineMax = 44;
 
 /**
  * Lays JSON out with indentation, as pieces to be coloured. Works on the text, so that digits, key order and escapes

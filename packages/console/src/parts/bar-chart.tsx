@@ -5,7 +5,7 @@ import { formatCount, formatDay, formatMinute } from '../format';
 import { shownTheme, type Zone, zone } from '../preferences';
 import { useStore } from '../store';
 
-export interface BarSeries {
+interface BarSeries {
   label: string;
   /** A custom property that holds the colour. */
   color: string;

@@ -1,4 +1,4 @@
 import { createStore } from '../store';
 
 /** What lies above the page. */
-export const overlay = createStore<'palette' | 'help' | undefined>(undefined);
+export const overlay = createStore<'palette' | 'help' | 'more' | undefined>(undefined);

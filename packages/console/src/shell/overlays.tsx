@@ -5,6 +5,7 @@ import { overlay } from './overlay-store';
 import { useShortcuts } from './shortcuts';
 
 const Palette = lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette })));
+const MoreViews = lazy(() => import('./more-views').then(({ MoreViews }) => ({ default: MoreViews })));
 const ShortcutHelp = lazy(() =>
   import('./shortcut-help').then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
 );
@@ -16,6 +17,7 @@ export function Overlays({ token }: { token: TokenInfo }) {
   return (
     <Suspense>
       {open === 'palette' && <Palette token={token} />}
+      {open === 'more' && <MoreViews token={token} />}
       {open === 'help' && <ShortcutHelp token={token} />}
     </Suspense>
   );

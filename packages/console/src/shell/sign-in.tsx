@@ -27,7 +27,7 @@ export function SignIn() {
             {state.kind === 'ended' && (
               <div className="why warn" role="alert">
                 <b>The token is no longer accepted</b>
-                <p>{state.reason} It may have expired or been revoked.</p>
+                <p>{state.reason}</p>
               </div>
             )}
             <form

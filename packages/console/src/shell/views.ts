@@ -3,7 +3,7 @@ import type { IconName } from '../parts/icon';
 import { type Permission, permissionOf } from '../permission';
 
 /** The views of the navigation, and what a token needs for them. */
-export const views = [
+const views = [
   { to: '/', name: 'Overview', key: 'o', icon: 'overview', may: (p: Permission) => p.readWebhooks },
   { to: '/events', name: 'Events', key: 'e', icon: 'events', may: (p: Permission) => p.readEvents },
   { to: '/webhooks', name: 'Webhooks', key: 'w', icon: 'webhooks', may: (p: Permission) => p.readWebhooks },

@@ -157,7 +157,7 @@ function isUnknown({ position, fault }: ChainReport): boolean {
 }
 
 function noEntries(organization: string): string {
-  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to see which exist.`;
+  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to see which ones exist.`;
 }
 
 function describe({ kind, position, id }: ChainFault): string {

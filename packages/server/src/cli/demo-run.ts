@@ -28,6 +28,8 @@ const sameSignalMs = 1_000;
 export async function runDemoCommand({ options, config, env, terminal }: Context): Promise<void> {
   const perSecond = rateOf(options.rate ?? '20/s');
   const forMs = options.for === undefined ? undefined : timeOf(options.for);
+  for (const warning of unknownSettings(env)) console.error(warning);
+  requireSettings(config);
   const stop = new Stop();
   terminal.endsWithItsReader = false;
   process.stdout.on('error', () => stop.ask());
@@ -45,8 +47,6 @@ export async function runDemoCommand({ options, config, env, terminal }: Context
     view?.close();
     log.release();
   };
-  for (const warning of unknownSettings(env)) console.error(warning);
-  requireSettings(config);
   if (terminal.isInteractive) terminal.line('Starting …');
   try {
     const logger = createLogger(config, log);

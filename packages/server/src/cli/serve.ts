@@ -81,7 +81,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   const row = (name: string, value: string) => terminal.line(`  ${name.padEnd(20)}${value}`);
   terminal.line();
   terminal.line(bold('Posthorn is ready.'));
-  // With the token only for a person who looks at it now: what goes elsewhere may be kept.
+  // The link contains the token only on a terminal, because other output may be stored.
   if (consoleLink) row('Console', bold(consoleLink(terminal.isInteractive ? token : undefined)));
   if (publicUrl) row('API', publicUrl);
   if (publicUrl) row('API reference', `${publicUrl}/docs`);

@@ -24,7 +24,8 @@ export class Claimer {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The part of the room to claim. Halved before each claim, so that one with too much to read does not fail forever.
+   * The part of the room to claim. It is halved before each claim, so that a claim with too much to read does not fail
+   * forever.
    */
   #part = 1;
   #stopped = false;
@@ -74,7 +75,7 @@ export class Claimer {
     const part = this.#part;
     this.#part = Math.max(limits.claimPartMin, part / 2);
     const claimed = await claim(database, room, bounds);
-    // Grow slowly: a failed claim costs this node its leases.
+    // Grow slowly, because a failed claim costs this node its leases.
     this.#part = Math.min(1, part * 1.1);
     // The node got a new id in the meantime. What was claimed is released with the old one.
     if (id !== node()) return 0;

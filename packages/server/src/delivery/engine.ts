@@ -80,7 +80,7 @@ export class DeliveryEngine {
     const { alone, directory, logger } = this.#options;
     await this.#lease.start(alone);
     await this.#listener.start();
-    // If this fails, entries become too old to use, and attempts that need them report it.
+    // If this fails, entries become too old to use, and the attempts that need them report the failure.
     const refresh = () => directory.refresh(this.#lanes.inUse()).catch(() => undefined);
     this.#refreshing = new Repeating(limits.refreshEveryMs, refresh, logger);
     this.#claimer.wake();
@@ -140,7 +140,7 @@ export class DeliveryEngine {
     setTimeout(rested, restMs).unref();
   }
 
-  /** Attempts one delivery, judges the outcome and passes it on to be settled. */
+  /** Attempts one delivery, judges the outcome and passes it to the settler. */
   async #run(turn: Turn): Promise<Ended> {
     const { delivery } = turn;
     const node = this.#lease.id;
@@ -255,12 +255,12 @@ export class DeliveryEngine {
     setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
   }
 
-  /** Releases all leases of this node: it may hold some that it does not know of. */
+  /** Releases all leases of this node, because it may hold some that it does not know about. */
   abandonLeases(): void {
     this.#lease.abandon();
   }
 
-  /** Claims now: held deliveries may have been released. */
+  /** Claims now, because held deliveries may have been released. */
   wake(): void {
     this.#claimer.wake();
   }

@@ -18,7 +18,7 @@ export class Lane {
   track: Track = newTrack;
   readonly pace = new Pace();
   readonly #fresh = new Denque<LeasedDelivery>();
-  /** Retries and fresh deliveries take turns, so retries make progress however many are fresh. */
+  /** Retries and fresh deliveries take turns, so that retries make progress no matter how many deliveries are fresh. */
   readonly #retries = new Denque<LeasedDelivery>();
   #isRetrysTurn = true;
   #bytes = 0;
@@ -75,7 +75,7 @@ export class Lane {
     this.#notedAtMs = nowMs;
   }
 
-  /** Notes that a claim that began then left nothing. Deliveries reported since then still wait. */
+  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then still wait. */
   expectNone(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }

@@ -38,7 +38,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  /** Lanes whose webhook was sent as much as its rate limit allows, and those of them that nobody waits for yet. */
+  /** Lanes whose webhook has used up its rate limit, and those of them that have no timer yet. */
   readonly #paused = new Set<Lane>();
   #newlyPaused: Lane[] = [];
   readonly #load: Load = {
@@ -112,7 +112,7 @@ export class Lanes {
     return hasRoom;
   }
 
-  /** Notes what a claim that began then left in the database. Returns whether to claim again now. */
+  /** Notes what a claim that started at `beganMs` left in the database. Returns whether to claim again now. */
   claimed({ more }: Claimed, asked: Room, beganMs: number): boolean {
     const nowMs = this.#now();
     let again = false;
@@ -149,8 +149,8 @@ export class Lanes {
   }
 
   /**
-   * Takes deliveries of a webhook that does not respond out of memory. For one that does, a small excess is not worth
-   * a write.
+   * Removes deliveries that no longer fit from memory if the webhook does not respond. If it responds, a small excess
+   * is not worth a write.
    */
   #takeExcess(lane: Lane): LeasedDelivery[] {
     if (isProven(lane.track)) return [];
@@ -203,7 +203,7 @@ export class Lanes {
     return { lane, delivery, isUnproven };
   }
 
-  /** Sets a lane aside that may start nothing for now. Returns whether it did. */
+  /** Sets a lane aside if its rate limit allows no request now. Returns whether it did. */
   #pause(lane: Lane, nowMs: number): boolean {
     if (lane.pace.waitMs(nowMs) === 0) return false;
     if (!this.#paused.has(lane)) {
@@ -218,7 +218,7 @@ export class Lanes {
     lane.pace.set(perSecond, this.#now());
   }
 
-  /** Returns the lanes that were paused since the last call, and after how long each is to be resumed. */
+  /** Returns the lanes that were paused since the last call, and how long to wait before each is resumed. */
   takePauses(): readonly { lane: Lane; waitMs: number }[] {
     if (this.#newlyPaused.length === 0) return [];
     const nowMs = this.#now();
@@ -227,12 +227,12 @@ export class Lanes {
     return pauses;
   }
 
-  /** Lets a lane that was paused go on. */
+  /** Resumes a paused lane. */
   resume(lane: Lane): void {
     if (this.#paused.delete(lane)) this.#offer(lane);
   }
 
-  /** Notes how an attempt ended, and returns what follows. */
+  /** Notes how an attempt ended, and returns what to do next. */
   ended({ lane, isUnproven }: Turn, attempt: Ended): AfterEnd {
     this.#load.underWay -= 1;
     if (isUnproven) this.#load.unproven -= 1;

@@ -55,7 +55,7 @@ export class NodeLease {
   abandon(): void {
     if (this.#id === undefined) return;
     this.#options.logger.warn(
-      'this node may have leases that it does not know of; it continues with a new id',
+      'this node may have leases that it does not know about; it continues with a new id',
     );
     this.#lose();
   }

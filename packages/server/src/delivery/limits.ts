@@ -29,7 +29,7 @@ export const limitTable = {
   laneQueuedNew: [500, 'deliveries', 'Until it responds, the rest stays in the database.'],
   laneQueuedFailing: [150, 'deliveries', 'One second of attempts for a failing webhook.'],
   pacedSeconds: [10, 's', 'A webhook with a rate limit keeps this much work in memory.'],
-  unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, beside the rest.'],
+  unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, in addition to the rest.'],
   recordedShare: [0.8, 'ratio', 'Recordings leave a fifth of a lane to claims, so that retries find room.'],
   askShare: [0.125, 'ratio', 'Do not claim for every single delivery that leaves a lane.'],
   talliedWebhooks: [5_000, 'webhooks', 'Counts for statistics in memory; further webhooks get new rows.'],
@@ -38,7 +38,7 @@ export const limitTable = {
   claimDeliveries: [5_000, 'deliveries', 'Parsed without a pause, in about 50 ms.'],
   claimBytes: [8 * MiB, 'bytes', 'Parsed without a pause, which blocks the process.'],
   claimWebhooks: [100, 'webhooks', 'Limits the statement; the next claim takes the others.'],
-  claimEach: [100, 'deliveries', 'For a webhook this node has not sent to lately.'],
+  claimEach: [100, 'deliveries', 'For a webhook that this node has not sent to recently.'],
   claimPartMin: [0.01, 'ratio', 'A claim that took too long is repeated with half the room.'],
   pollMs: [500, 'ms', 'Finds deliveries without a notification.'],
   wakeMs: [20, 'ms', 'One claim for all webhooks that get room at about the same time.'],
@@ -66,6 +66,9 @@ export const limitTable = {
   sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
   drainMs: [8_500, 'ms', 'The whole stop has 10 s.'],
+  // Verifications
+  verificationMs: [5_000, 'ms', 'A receiver that needs longer for a verification is not ready.'],
+  verifyEveryMs: [2_000, 'ms', 'How often webhooks that are due are verified again.'],
 } as const satisfies Record<string, readonly [value: number, unit: string, reason: string]>;
 
 export const limits = Object.fromEntries(

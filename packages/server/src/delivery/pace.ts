@@ -1,14 +1,14 @@
 import { limits } from './limits.js';
 
 /**
- * How fast one webhook is sent to on this node, if it has a rate limit. The limit is known from the first attempt on;
- * what began before counts, so a webhook that was sent too much at first is left alone for longer.
+ * Limits how fast this node sends to a webhook with a rate limit. The limit becomes known with the first attempt.
+ * Requests that started before count, too, so the next request may have to wait longer.
  */
 export class Pace {
   #limit: number | undefined;
-  /** When the next request may begin. */
+  /** When the next request may start. */
   #freeAtMs = Number.NEGATIVE_INFINITY;
-  /** Requests since then, while there is no limit: at most a second of them. */
+  /** While no limit is known: the requests since this time, at most a second ago. */
   #sinceMs = Number.NEGATIVE_INFINITY;
   #count = 0;
 
@@ -17,7 +17,7 @@ export class Pace {
     return this.#limit;
   }
 
-  /** Notes the limit of the webhook as it is now. */
+  /** Sets the current limit of the webhook. */
   set(limit: number | undefined, nowMs: number): void {
     if (limit === this.#limit) return;
     this.#limit = limit;
@@ -26,10 +26,10 @@ export class Pace {
     this.#sinceMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Notes that a request begins. */
+  /** Notes that a request starts. */
   begin(nowMs: number): void {
     if (this.#limit !== undefined) {
-      // Whoever comes a little late, as timers do, makes up for it.
+      // Make up for requests that start slightly late, as timers do.
       this.#freeAtMs = Math.max(this.#freeAtMs, nowMs - limits.paceSlackMs) + 1_000 / this.#limit;
       return;
     }
@@ -37,7 +37,7 @@ export class Pace {
     this.#count += 1;
   }
 
-  /** Returns how long the next request has to wait; 0 if it may begin. */
+  /** Returns how long the next request has to wait, or 0 if it may start now. */
   waitMs(nowMs: number): number {
     return this.#limit === undefined ? 0 : Math.max(0, this.#freeAtMs - nowMs);
   }

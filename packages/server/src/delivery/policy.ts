@@ -12,8 +12,8 @@ export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as co
 export type Condition = (typeof conditions)[number];
 
 /**
- * What a node has seen of a webhook. It is immutable. It has only integers and is written out field by field: two are
- * made for every attempt, and fractions and spreading cost 10 µs of it.
+ * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it contains only
+ * integers and is written field by field: fractions and object spread would add 10 µs.
  */
 export interface Track {
   readonly successes: number;
@@ -72,7 +72,7 @@ export function conditionOf(track: Track, nowMs: number): Condition {
   return track.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
-/** Returns whether a webhook has responded lately. Such webhooks share the larger part of the memory. */
+/** Returns whether a webhook has responded recently. Such webhooks share the larger part of the memory. */
 export function isProven({ successes, failuresInARow }: Track): boolean {
   return successes > 0 && failuresInARow < limits.failuresToFail;
 }
@@ -97,7 +97,7 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
     successes += 1;
     failuresInARow = 0;
     if (successes % window === 0) {
-      // A receiver may have become slower for good. That only shows at the usual window.
+      // A receiver may have become permanently slower. That shows only at the usual window.
       if (window === limits.windowUsual) bestUs = Math.round(bestUs + (responseUs - bestUs) / 32);
       window = nextWindow(window, responseUs, bestUs, isWaiting);
     }
@@ -130,7 +130,8 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
 }
 
 /**
- * The policy: what a webhook may have, for its condition, what it holds in memory, the node's load, and its rate limit.
+ * Returns what a webhook is allowed, based on its condition, its deliveries in memory, the load of the node and its
+ * rate limit.
  */
 export function allow(
   condition: Condition,

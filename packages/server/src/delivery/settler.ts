@@ -37,7 +37,7 @@ export interface SettlerOptions {
   onWritten: (written: Written) => void;
 }
 
-/** Writes outcomes in batches: one statement and one commit for all that ended within a few milliseconds. */
+/** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
   readonly health = new HealthBook();

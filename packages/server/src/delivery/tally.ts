@@ -13,7 +13,7 @@ interface TalliedWebhook {
   workspace_id: string | null;
 }
 
-/** The counts of one webhook in one span of time. */
+/** The counts of one webhook in one period. */
 interface Tallied {
   webhook: TalliedWebhook;
   counts: DeliveryCounts;
@@ -22,11 +22,11 @@ interface Tallied {
 
 const minuteMs = 60_000;
 
-/** What this process counts in a minute or an hour, by webhook. */
+/** The counts of this process for one minute or one hour, by webhook. */
 class Span {
   readonly step: Step;
   readonly atMs: number;
-  /** Another process, and another span of the same time, has another one, so their rows do not meet. */
+  /** Distinguishes the rows of this span from those of other processes, and of other spans for the same time. */
   readonly part = randomInt(1, 2 ** 31 - 1);
   readonly #webhooks = new Map<string, Tallied>();
 
@@ -49,7 +49,9 @@ class Span {
     countAttempt(tallied.counts, outcome, verdict);
   }
 
-  /** Takes what has changed since the last time: webhooks, and with them their workspaces and organizations, complete. */
+  /**
+   * Takes the complete counts of webhooks that changed since the last call, and of their workspaces and organizations.
+   */
   take(): readonly CountedDeliveries[] {
     const changed: CountedDeliveries[] = [];
     const wider = new Map<string, CountedDeliveries>();
@@ -64,7 +66,7 @@ class Span {
         if (!isWritten) dirty.add(key);
       }
       if (!isWritten) {
-        // A copy: attempts go on while it is written.
+        // Copy the counts, because attempts continue while they are written.
         changed.push(this.#row(organization_id, id, { ...counts, latencies: [...counts.latencies] }));
       }
     }
@@ -73,7 +75,7 @@ class Span {
     return changed;
   }
 
-  /** Takes back what could not be written: all of it is written the next time. */
+  /** Puts back counts that could not be written. They are all written the next time. */
   putBack(): void {
     for (const tallied of this.#webhooks.values()) tallied.isWritten = false;
   }
@@ -84,15 +86,15 @@ class Span {
 }
 
 /**
- * Counts what comes of attempts, in memory, and writes it every few seconds in one statement: nothing is added to what
- * is written for a delivery. A process that is killed loses the counts of these seconds, and nothing else.
+ * Counts the results of attempts in memory, and writes the counts every few seconds in one statement. So nothing is
+ * added to what is written for a delivery. A process that is killed loses only the counts of these seconds.
  */
 export class DeliveryTally {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #writing: Repeating;
   #current: Record<Step, Span> = { 1: new Span(1, 0), 60: new Span(60, 0) };
-  /** Spans that are over, until they are written. */
+  /** Spans that have ended but are not written yet. */
   #past: Span[] = [];
 
   constructor(database: Database, logger: Logger, now: () => number) {
@@ -121,7 +123,7 @@ export class DeliveryTally {
     const past = this.#past;
     const spans = [...past, ...Object.values(this.#current)];
     this.#past = [];
-    // What comes later gets rows of its own, so memory stays bounded however many webhooks there are.
+    // Later counts get their own rows, so memory stays bounded no matter how many webhooks there are.
     for (const span of Object.values(this.#current)) {
       if (span.size > limits.talliedWebhooks) this.#current[span.step] = new Span(span.step, span.atMs);
     }
@@ -138,7 +140,7 @@ export class DeliveryTally {
     }
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining counts. */
   async stop(): Promise<void> {
     await this.#writing.stop();
     await this.#write().catch(() => undefined);

@@ -163,7 +163,7 @@ function parseCidr(entry: string): Cidr | string {
   if (address === undefined || bits > bitsMax) {
     return `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
   }
-  // 10.0.0.5/8 would allow far more than its author probably meant, so refuse it and ask.
+  // 10.0.0.5/8 would allow far more than its author probably meant, so refuse it and suggest a fix.
   const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
   const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
   if (network !== address.toString()) {

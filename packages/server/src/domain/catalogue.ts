@@ -26,8 +26,8 @@ function entry<Schema extends TSchema>(fields: Entry<Schema>): Entry<Schema> {
 }
 
 /**
- * Describes a payload whose fields are not fixed: external producers record what they know. No field is required, but
- * a field that is present must have the type given here.
+ * Describes a payload whose fields are not fixed: producers record what they know. No field is required, but a field
+ * that is present must have the type given here.
  */
 function open<Fields extends TProperties>(fields: Fields) {
   return Type.Partial(Type.Object(fields));
@@ -64,8 +64,8 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The body of a webhook request contains the payload, but neither subject nor actor. Payloads that we designed therefore start
- * with the `id` of the subject, like that of `incident.opened`.
+ * The body of a webhook request contains the payload, but neither subject nor actor. So the payloads that we designed
+ * start with the `id` of the subject, as in `incident.opened`.
  */
 const table = {
   'service_line.activated': entry({
@@ -102,7 +102,7 @@ const table = {
       id: line,
       previous_status: 'active',
       new_status: 'paused',
-      reason: 'Customer asked for a stop during their stocktaking.',
+      reason: 'The customer asked to pause during stocktaking.',
       resume_expected_at: '2026-08-17T07:00:00.000Z',
     },
   }),
@@ -217,7 +217,7 @@ const table = {
       currency: 'EUR',
       payment_method: 'sepa_debit',
       failure_code: 'insufficient_funds',
-      failure_reason: 'The account does not cover the amount.',
+      failure_reason: 'The account balance is too low.',
       attempt: 1,
       next_attempt_at: '2026-08-15T06:00:00.000Z',
     },
@@ -286,7 +286,7 @@ const table = {
       previous_status: 'open',
       new_status: 'resolved',
       severity: 'p1',
-      resolution: 'The stuck mail queue was restarted and worked off.',
+      resolution: 'The stuck mail queue was restarted and has caught up.',
       duration_ms: 4380000,
     },
   }),
@@ -307,7 +307,7 @@ const table = {
       service_line_id: line,
       previous_severity: 'p2',
       new_severity: 'p1',
-      reason: 'A second region is hit.',
+      reason: 'A second region is affected.',
     },
   }),
 
@@ -371,7 +371,7 @@ const table = {
       duration_ms: 120000,
       tokens_used: 9120,
       error_code: 'tool_timeout',
-      error_message: 'The ticket system did not answer within 120 s.',
+      error_message: 'The ticket system did not respond within 120 s.',
       retryable: true,
     },
   }),
@@ -405,7 +405,7 @@ const table = {
     subject: 'user',
     schema: open({
       id: text('User ID (`USR-*`).'),
-      email: text('Email address of the invitation.'),
+      email: text('Email address that the invitation was sent to.'),
       role: text('Role of the user.'),
       invited_by: text('ID of the user who sent the invitation (`USR-*`).'),
       expires_at: nullableTime('Time when the invitation expires. Null if it does not.'),
@@ -437,7 +437,7 @@ const table = {
     },
   }),
   'user.deactivated': entry({
-    description: 'A user was deactivated and has no more access to the organization.',
+    description: 'A user was deactivated and no longer has access to the organization.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
@@ -467,7 +467,7 @@ const table = {
       provider: text('External system, such as `zendesk`.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      scopes: list('Permissions of the platform in the external system.'),
+      scopes: list('Permissions that the platform has in the external system.'),
     }),
     sample: {
       id: integration,
@@ -518,7 +518,7 @@ const table = {
       provider: 'zendesk',
       previous_status: 'connected',
       new_status: 'disconnected',
-      reason: 'Access was withdrawn at the provider.',
+      reason: 'Access was revoked at the provider.',
     },
   }),
 
@@ -541,7 +541,7 @@ const table = {
       task_id: task,
       previous_status: 'running',
       new_status: 'blocked',
-      reason: 'Approval of the refund is missing.',
+      reason: 'The refund has not been approved yet.',
     },
   }),
   'execution.resumed': entry({
@@ -577,7 +577,7 @@ const table = {
     schema: open({
       id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      utilisation: amount('Share of the capacity in use. 1 is full use, and more is overload.'),
+      utilisation: amount('Share of the capacity in use. 1 means full use, and more than 1 means overload.'),
       threshold: amount('Threshold that was crossed.'),
       window_ms: count('Period of the measurement in milliseconds.'),
     }),
@@ -837,7 +837,7 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
  * names are cheap.
  */
 function nearestOf(types: Iterable<string>, name: string): string | undefined {
-  // A longer name is no misspelling, and the cost of the distance grows with the length.
+  // A longer name is not a misspelling, and the cost of the distance grows with the length.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;

@@ -1,14 +1,14 @@
 import { isDelivered, type Outcome, type Verdict } from './delivery.js';
 import { addDuration, addHistogram, type Histogram } from './latency.js';
 
-/** What came of attempts in some time. */
+/** The results of the attempts in a period. */
 export interface DeliveryCounts {
   delivered: number;
-  /** Attempts that failed, the last one of a delivery that was given up included. */
+  /** Failed attempts, including the last attempt of a delivery that was given up. */
   failed_attempts: number;
   /** Deliveries that ended without success. */
   given_up: number;
-  /** Of the attempts that succeeded. */
+  /** Durations of successful attempts. */
   latencies: Histogram;
 }
 

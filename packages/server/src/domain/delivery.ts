@@ -27,27 +27,27 @@ export type Outcome =
 export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * What the network or TLS said when no status came. Written for the operator: it can name addresses that a
- * name leads to inside the network.
+ * What the network or TLS reported when no status arrived. It is meant for the operator: it can contain internal
+ * addresses that a name resolves to.
  */
 export interface FailureDetail {
   /**
-   * As Node, OpenSSL or undici name it: `CERT_HAS_EXPIRED`, `ECONNRESET`, `UND_ERR_SOCKET`. Of our own:
-   * `connect_timeout` if the time was over before a connection was open, `plain_http` if only https may leave.
+   * The error code of Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
+   * two: `connect_timeout` if no connection opened in time, and `plain_http` if the target requires https.
    */
   code: string | undefined;
   message: string;
-  /** Of a certificate for another name: the names that it is for. */
+  /** The names in a certificate that was issued for another host. */
   altNames: string | undefined;
-  /** Of a certificate that was not accepted: when it ends. */
+  /** When a rejected certificate expires. */
   validTo: string | undefined;
   /** The address that the guard refused. */
   address: string | undefined;
 }
 
 /**
- * No attempt was made, and none counts: the webhook changed before the first byte (`recalled`), or this machine could
- * not open a connection (`out_of_resources`: no file descriptor or memory is left).
+ * An attempt that was not made and does not count. Either the webhook changed before the first byte (`recalled`), or
+ * this machine has no file descriptor or memory left for a connection (`out_of_resources`).
  */
 export interface Withheld {
   kind: 'withheld';
@@ -65,9 +65,8 @@ const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 
 /**
- * Decides what the outcome of an attempt leads to. Attempts count from 1, and `scheduleMs` has the wait after
- * each: there is one attempt more than there are waits. `random` in [0, 1) spreads the retries of many
- * deliveries that failed together.
+ * Decides what follows from the outcome of an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait
+ * after each one except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
  */
 export function judge(
   outcome: Outcome,
@@ -93,8 +92,8 @@ export function isDelivered(outcome: Outcome): boolean {
 const asksToWait = (httpStatus: number) => httpStatus === 429 || httpStatus === 503;
 
 /**
- * Returns the milliseconds that a Retry-After header asks to wait (seconds or an HTTP date), or undefined.
- * A number of any length is one: `judge` limits the wait.
+ * Returns how many milliseconds a Retry-After header (seconds or an HTTP date) asks to wait, or undefined. There is no
+ * upper limit here: `judge` limits the wait.
  */
 export function parseRetryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;

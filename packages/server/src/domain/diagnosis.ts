@@ -2,26 +2,26 @@ import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
 import { explainTls } from './tls-diagnosis.js';
 
-/** Why an attempt failed and what to do about it, one sentence or two each. */
+/** Why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
   error_detail: string;
   remedy: string;
 }
 
-/** What is known of an attempt that failed. */
+/** What is known about a failed attempt. */
 export interface FailedAttempt {
   purpose: 'delivery' | 'test' | 'verification';
   attemptedAt: Date;
-  /** Null if no status came. */
+  /** Null if no status arrived. */
   httpStatus: number | null;
-  /** Null if one did. */
+  /** Null if a status arrived. */
   error: string | null;
   durationMs: number | null;
   response: string | null;
-  /** Where the webhook leads now, for attempts without evidence. */
+  /** The current URL of the webhook, for attempts without evidence. */
   url: string;
   evidence: Evidence | null;
-  /** The delivery ID that the receiver got, by which its logs may know the request. */
+  /** The delivery ID that the receiver got and may have logged. */
   deliveryId?: string | undefined;
   bodyBytes?: number | undefined;
 }
@@ -31,8 +31,8 @@ const quoteLengthMax = 120;
 const placeLengthMax = 120;
 
 /**
- * Says what happened in a failed attempt and what to do about it. The only place that does: the API, the console, the
- * command line and the docs show these sentences. The receiver's own words are quoted, cut and kept on one line.
+ * Explains what happened in a failed attempt and what to do about it. The API, the console, the command line and the
+ * docs all show these sentences. The receiver's response is quoted, shortened and put on one line.
  */
 export function diagnose(attempt: FailedAttempt): Diagnosis {
   const { error_detail, remedy } =
@@ -93,22 +93,19 @@ function ofConnection(code: string | undefined, place: string): Diagnosis {
   }
   if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'EHOSTDOWN' || code === 'ENETDOWN') {
     return say(
-      `No route leads to ${place}.`,
+      `There is no route to ${place}.`,
       'Check that the receiver is online and that its address in DNS is current.',
     );
   }
   return say(
-    `No connection to ${place} could be opened.`,
+    `Could not connect to ${place}.`,
     'Check that the receiver is running and can be reached from the internet.',
   );
 }
 
 function ofBlocked(evidence: Evidence | null, host: string): Diagnosis {
   if (evidence?.code === 'plain_http') {
-    return say(
-      `The URL uses http, and ${host} is not in a network that the operator allows for that.`,
-      'Use an https URL.',
-    );
+    return say(`The URL uses http, which the operator does not allow for ${host}.`, 'Use an https URL.');
   }
   const address = evidence?.address;
   const remedy = 'Use a public address, or ask the operator to allow that network.';
@@ -121,7 +118,7 @@ function ofBlocked(evidence: Evidence | null, host: string): Diagnosis {
 function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
   if (status >= 200 && status <= 299) {
     return say(
-      `Verification needs exactly 200, and the receiver responded ${status}.`,
+      `Verification needs exactly 200, but the receiver responded with ${status}.`,
       'Respond with 200 to webhook.verification.',
     );
   }
@@ -131,7 +128,7 @@ function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
   if (status >= 400 && status <= 499) {
     return say(
       `The receiver rejected the request with ${status}${itsResponse(attempt, 'says')}.`,
-      'Check what the receiver expects of a request. Any 2xx counts as success.',
+      'Check what the receiver expects in a request. Any 2xx counts as success.',
     );
   }
   if (status >= 500 && status <= 599) {
@@ -141,7 +138,7 @@ function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
     );
   }
   return say(
-    `The receiver responded ${status}, which is not a status of HTTP.`,
+    `The receiver responded with ${status}, which is not an HTTP status.`,
     'Respond with 2xx when the request is accepted.',
   );
 }
@@ -165,7 +162,7 @@ function ofNamedStatus(attempt: FailedAttempt, status: number): Diagnosis | unde
     case 408:
       return say(
         'The receiver gave up waiting for the request (status 408).',
-        'Raise the time that the receiver or its proxy allows for reading a request.',
+        'Raise the timeout for reading a request in the receiver or its proxy.',
       );
     case 410:
       return attempt.purpose === 'delivery'
@@ -179,7 +176,7 @@ function ofNamedStatus(attempt: FailedAttempt, status: number): Diagnosis | unde
           );
     case 413:
       return say(
-        `The receiver takes no body ${sizeText(attempt.bodyBytes)} (status 413).`,
+        `The receiver does not accept a body ${sizeText(attempt.bodyBytes)} (status 413).`,
         'Raise the limit for request bodies in the receiver and in any proxy in front of it.',
       );
     case 415:
@@ -200,7 +197,7 @@ function ofRedirect(attempt: FailedAttempt, status: number): Diagnosis {
   const target = location === undefined ? undefined : targetOf(location, attempt);
   if (target === undefined) {
     return say(
-      `The receiver responded ${status} and did not say where to go. Redirects are not followed.`,
+      `The receiver responded with ${status} but did not say where to go. Redirects are not followed.`,
       'Respond with 2xx at this URL.',
     );
   }
@@ -226,13 +223,13 @@ function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
   const isTime = until !== undefined && !Number.isNaN(until.getTime()) && until.getUTCFullYear() < 10_000;
   const detail = isTime
     ? `The receiver asked us to wait until ${timeText(until)} (status ${status}).`
-    : `The receiver ${status === 429 ? 'gets more requests than it takes' : 'is not available'} (status ${status}).`;
+    : `The receiver ${status === 429 ? 'gets more requests than it can handle' : 'is not available'} (status ${status}).`;
   if (attempt.purpose === 'verification') {
-    return say(detail, 'Verify the webhook again then, or raise the capacity of the receiver.');
+    return say(detail, 'Verify the webhook again later, or raise the capacity of the receiver.');
   }
   return say(
     detail,
-    'Nothing: we try again. If it lasts, raise the capacity of the receiver or set a rate limit for this webhook.',
+    'Nothing: we will try again. If this persists, raise the capacity of the receiver or set a rate limit for this webhook.',
   );
 }
 
@@ -250,7 +247,7 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
   return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
 }
 
-/** Quotes the response: a page is known by its title. */
+/** Quotes the response, or the title if the response is an HTML page. */
 function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
   const text = printable(response ?? '');
   const isPage = text.startsWith('<');
@@ -272,7 +269,7 @@ function secondsText(ms: number): string {
   return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
 }
 
-/** `16 Nov 2026 21:04:07 UTC`: whoever reads this may be anywhere, and on another day. */
+/** Formats a time as `16 Nov 2026 21:04:07 UTC`, with the date and the zone, because readers can be anywhere. */
 function timeText(at: Date): string {
   const [, day, month, year, time] = at.toUTCString().split(' ');
   return `${Number(day)} ${month} ${year} ${time} UTC`;

@@ -23,9 +23,9 @@ export function envelopeText(head: EnvelopeHead, payload: string, test = false):
 }
 
 /**
- * The body of a verification: the same envelope, spelt as no serializer spells it. The first letter of the challenge is
- * escaped, and spaces are where nobody puts them. A receiver that parses the body and verifies what it serializes again
- * fails here, before it gets an event.
+ * Returns the body of a verification: the same envelope, written as no serializer writes it. The first letter of the
+ * challenge is escaped, and there are spaces in unusual places. A receiver that parses the body and verifies a
+ * re-serialized copy therefore fails here, before it gets an event.
  */
 export function verificationText(
   head: EnvelopeHead,

@@ -30,7 +30,7 @@ export interface StoredEvent {
   created_at: Date;
 }
 
-/** Returns the oldest time that an event or a delivery may have to be read: exactly as old as it is kept still counts. */
+/** Returns the oldest time, inclusive, from which events and deliveries can still be read. */
 export function oldestReadableMs(nowMs: number, retentionMs: number): number {
   return nowMs - retentionMs;
 }

@@ -1,21 +1,24 @@
 import type { AttemptError, FailureDetail, Outcome, RawHeaders } from './delivery.js';
 
-/** The response headers that are kept of a failed attempt: what it takes to say what went wrong. */
+/** The response headers that are kept for a failed attempt, because they help to explain it. */
 const keptNames = ['content-type', 'location', 'retry-after', 'server'] as const;
 type KeptName = (typeof keptNames)[number];
 export type ResponseHeaders = Readonly<Partial<Record<KeptName, string>>>;
 
-/** What is kept of a failed attempt, beside its status, error and response. Never names an address inside the network. */
+/**
+ * What is kept about a failed attempt besides its status, error and response. Network messages are left out, because
+ * they can contain internal addresses.
+ */
 export interface Evidence {
-  /** Where the request went, without the query. The webhook may have another URL by now. */
+  /** The URL that the request was sent to, without the query. The webhook may have another URL by now. */
   url: string;
   headers?: ResponseHeaders;
-  /** As in `FailureDetail`. */
+  /** The same as in `FailureDetail`. */
   code?: string;
   message?: string;
   names?: string;
   ended?: string;
-  /** Only of `blocked_address`: the address that was refused. */
+  /** Only for `blocked_address`: the address that was refused. */
   address?: string;
 }
 
@@ -23,7 +26,7 @@ const urlLengthMax = 300;
 const valueLengthMax = 512;
 const detailLengthMax = 200;
 
-/** Returns what is kept of an attempt that failed. */
+/** Returns what is kept about a failed attempt. */
 export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   const evidence: Evidence = { url: cut(url.origin + url.pathname, urlLengthMax) };
   if (outcome.kind === 'answered') {
@@ -33,7 +36,7 @@ export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   return evidence;
 }
 
-/** Returns the headers that are kept, each cut to a bounded length and free of control characters. */
+/** Returns the headers that are kept, each shortened and without control characters. */
 export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   const kept: Partial<Record<KeptName, string>> = {};
   for (const name of keptNames) {
@@ -44,7 +47,7 @@ export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   return kept;
 }
 
-/** Messages of the network name addresses, so only those about TLS and HTTP are kept. */
+/** Keeps only messages about TLS and HTTP. Network messages can contain addresses. */
 function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidence> {
   const kept: Partial<Evidence> = {};
   const { code, message, altNames, validTo, address } = detail;
@@ -58,7 +61,7 @@ function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidenc
 
 const short = (text: string) => cut(printable(text), detailLengthMax);
 
-/** Returns a text on one line: control characters, and what is not text at all, become spaces. */
+/** Returns a text on one line: control characters and characters that are not text become spaces. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]+/gu, ' ').trim();
 }

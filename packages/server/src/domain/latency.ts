@@ -1,6 +1,6 @@
 /**
- * A histogram of durations in milliseconds: how many fell into each bucket. A bucket is a quarter of an octave wide, so
- * what is read from it is within 10 % of the truth; up to 3 ms it is exact. Trailing zeros are left out.
+ * A histogram of durations in milliseconds: the number of durations in each bucket. A bucket is a quarter of an octave
+ * wide, so percentiles are within 10 % of the exact value; up to 3 ms they are exact. Trailing zeros are left out.
  */
 export type Histogram = number[];
 
@@ -34,7 +34,7 @@ export function addHistogram(histogram: Histogram, other: Histogram): void {
   for (const [bucket, count] of other.entries()) histogram[bucket]! += count;
 }
 
-/** Returns the duration that a share of all durations does not exceed, or null if there are none. */
+/** Returns the duration that the given share of all durations does not exceed, or null if there are none. */
 export function percentile(histogram: Histogram, share: number): number | null {
   const total = histogram.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -6,8 +6,8 @@ const name = (example: string) => ({
 });
 
 /**
- * The resources with a lifecycle, by their names in paths. Code, SQL, diagrams, OpenAPI and tests are made from this
- * table. The catalogue describes the events and their fields.
+ * The resources with a lifecycle, by their names in paths. Code, SQL, diagrams, OpenAPI and tests are generated from
+ * this table. The catalogue describes the events and their fields.
  */
 export const lifecycles = {
   'service-lines': {

@@ -1,8 +1,8 @@
 import type { Reference } from './event.js';
 
-/** What a request to a receiver says of itself in its headers, beside its signatures. */
+/** What the headers of a request to a receiver contain besides the signatures. */
 export interface Message {
-  /** The event's id: the same on every attempt. */
+  /** The event id, the same on every attempt. */
   id: string;
   subject: Reference;
   actor: Reference;
@@ -10,26 +10,24 @@ export interface Message {
   delivery?: { id: string; attempt: number };
 }
 
-/** A message of which the event may be unknown to whoever looks at it. */
+/** A message as the API shows it. Subject and actor are absent if the token cannot read the event. */
 export type SeenMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
 
-/** A response that is not compressed can be stored as text. */
+/** Asks for an uncompressed response, which can be stored as text. */
 export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
 
-/** Returns the headers that tell what a request is about: names and values in turn. */
-export function aboutHeaders({ subject, actor, delivery }: SeenMessage): string[] {
-  const headers: string[] = [];
+/** Adds the headers for the subject, the actor and the delivery, as alternating names and values. */
+export function addAboutHeaders(headers: string[], { subject, actor, delivery }: SeenMessage): void {
   if (subject) headers.push('X-Service-Subject', referenceText(subject));
   if (actor) headers.push('X-Service-Actor', referenceText(actor));
   if (delivery) {
     headers.push('X-Service-Delivery', delivery.id, 'X-Service-Attempt', String(delivery.attempt));
   }
-  return headers;
 }
 
 const visible = /^[!-~]+$/;
 
-/** `<type>/<id>`. Every way in accepts visible ASCII only; anything else could not be sent and is encoded. */
+/** Returns `<type>/<id>`. Every interface accepts visible ASCII only; any other character is percent-encoded. */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;
   return visible.test(text) ? text : encodeURI(text);
@@ -52,7 +50,8 @@ export function shownHeaders(
   if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
   const own = new Set(ownNames.map((name) => name.toLowerCase()));
   const headers: Record<string, string | null> = {};
-  const flat = [...fixedHeaders, ...named, ...aboutHeaders(message)];
+  const flat = [...fixedHeaders, ...named];
+  addAboutHeaders(flat, message);
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!;
     if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;

@@ -60,12 +60,12 @@ export const NewEventSchema = Type.Object(
 );
 
 const faultsMax = 100;
+const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
 /** Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. */
 export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
-  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true });
   const hasShape = ajv.compile(NewEventSchema);
 
   function checkOne(event: unknown): readonly Fault[] {

@@ -10,7 +10,7 @@ interface About {
 
 export type OwnEvent = NewEvent & { undelivered?: boolean };
 
-/** Who does what the service does by itself. */
+/** The actor of what the service does on its own. */
 export const serviceActor = { type: 'system', id: 'posthorn' };
 
 function own(type: string, webhook: About, payload: Record<string, unknown>): OwnEvent {

@@ -32,7 +32,7 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
   const id = body.subarray(7).toString('latin1');
-  // Anyone can compute the digest, so the result must be harmless to the database. NUL would be the worst.
+  // Anyone can compute the digest, so the result must be safe for the database, which rejects NUL, for example.
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 

@@ -1,8 +1,8 @@
 import { identifierPattern, kindPattern } from './identifier.js';
 
-/** Texts, with the characters they may not have. */
+/** Patterns for texts that must not contain certain characters. */
 export const textPattern = {
-  /** What PostgreSQL can hold. */
+  /** Text that PostgreSQL can store. */
   storable: '^[^\\u0000\\ud800-\\udfff]*$',
   plain: '^[^\\u0000-\\u001f\\u007f]*$',
   /** An unpaired surrogate has no UTF-8 form, so the key would differ from what the user entered. */

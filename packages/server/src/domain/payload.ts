@@ -6,6 +6,9 @@ import { type Fault, faultsFromAjv } from './fault.js';
 /** Returns every fault in the payload of an event of that type, or an empty list. */
 export type PayloadValidator = (type: string, payload: unknown) => readonly Fault[];
 
+/** Validates the schemas themselves. It is expensive to create, so there is only one. */
+const schemaCheck = new Ajv2020();
+
 /**
  * Compiles each schema once, when it is first needed. Compiling throws if the schema of an added type is not valid,
  * so validate the samples of added types at startup.
@@ -20,12 +23,14 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
     strictTypes: false,
     strictTuples: false,
     strictRequired: false,
+    validateSchema: false,
   });
   addFormats.default(ajv);
 
   function validatorOf({ type, schema }: EventType): ValidateFunction {
     let validate = compiled.get(type);
     if (!validate) {
+      schemaCheck.validateSchema(schema, true);
       validate = ajv.compile(schema);
       compiled.set(type, validate);
     }

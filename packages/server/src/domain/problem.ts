@@ -81,7 +81,7 @@ export const problems = {
     status: 409,
     title: 'Too many webhooks',
     advice:
-      'The organization has as many webhooks as it can have; the detail says how many. Delete one, or subscribe ' +
+      'The organization has reached its maximum number of webhooks, which the detail names. Delete one, or subscribe ' +
       'an existing one to more event types.',
   },
   webhook_not_active: {

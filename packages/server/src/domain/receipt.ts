@@ -2,7 +2,7 @@ import type { AttemptError } from './delivery.js';
 import type { ResponseHeaders } from './evidence.js';
 import type { ShownRequest } from './message-headers.js';
 
-/** What a test event led to. */
+/** The result of a test event. */
 export interface Receipt {
   id: string;
   webhook_id: string;

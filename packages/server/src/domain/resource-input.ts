@@ -23,7 +23,7 @@ export function createInputChecker(schema: TObject): InputChecker {
   };
 }
 
-/** Finds integers that lost digits when they were parsed. Stored, they would be wrong without anyone noticing. */
+/** Finds integers that lost digits when they were parsed, because the stored values would silently be wrong. */
 function inexactFaults(input: unknown): readonly Fault[] {
   if (typeof input !== 'object' || input === null) return [];
   return Object.entries(input)

@@ -11,7 +11,7 @@ export class SecretNotOpened extends Error {
   override name = 'SecretNotOpened';
 
   constructor() {
-    super('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer holds');
+    super('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer contains');
   }
 }
 

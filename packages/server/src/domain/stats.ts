@@ -12,13 +12,13 @@ export const statsMsMax = 90 * dayMs;
 export const minutesMsMax = 6 * hourMs;
 const hoursMsUsual = 7 * dayMs;
 
-/** Returns the interval for a range that was asked for without one. */
+/** Returns the default interval for a range. */
 export function usualInterval(rangeMs: number): Interval {
   if (rangeMs <= minutesMsMax) return 'minute';
   return rangeMs <= hoursMsUsual ? 'hour' : 'day';
 }
 
-/** Returns the start of the interval that a time is in, in UTC. */
+/** Returns the start of the interval that contains a time, in UTC. */
 function startOf(interval: Interval, ms: number): number {
   return ms - (ms % intervalMs[interval]);
 }
@@ -34,7 +34,9 @@ export function spanOf(interval: Interval, fromMs: number, toMs: number): Span {
   return { fromMs: startOf(interval, fromMs), toMs: startOf(interval, toMs) + intervalMs[interval] };
 }
 
-/** What happened in some time. Null: not for the token that asks, or not a matter of one webhook. */
+/**
+ * The figures of a period. `events` is null if the token may not read events, or if the figures are for one webhook.
+ */
 export interface Figures {
   events: number | null;
   delivered: number;

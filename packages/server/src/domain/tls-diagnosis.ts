@@ -7,7 +7,7 @@ const say = (...sentences: Sentences): Sentences => sentences;
 
 const fromAuthority = 'Use a certificate from a public authority.';
 
-/** Says why no encrypted connection could be made, and what to do about it. */
+/** Explains why TLS failed and what to do about it. */
 export function explainTls(evidence: Evidence | null, host: string, place: string): Sentences {
   const { code = '', message } = evidence ?? {};
   switch (code) {
@@ -41,7 +41,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     case 'ERR_SSL_HTTP_REQUEST':
       return say(
         `${place} speaks plain HTTP, not TLS.`,
-        'Correct the port in the URL, or turn TLS on there.',
+        'Correct the port in the URL, or enable TLS on that port.',
       );
   }
   if (asksForCertificate(code)) {
@@ -51,7 +51,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     );
   }
   if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW/.test(code)) {
-    return say(`${place} offers no TLS version that is still safe.`, 'Turn on TLS 1.2 or 1.3.');
+    return say(`${place} offers only TLS versions that are no longer safe.`, 'Enable TLS 1.2 or 1.3.');
   }
   if (/HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS/.test(code)) {
     return say(
@@ -61,12 +61,15 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
   }
   const reason = message === undefined || message === '' ? '' : `: ${message}`;
   return say(
-    `No encrypted connection to ${place} could be made${reason}.`,
+    `The TLS connection to ${place} failed${reason}.`,
     `Check the TLS settings and the certificate of ${host}, for example with openssl s_client.`,
   );
 }
 
-/** A refusal that the reset of the connection overtook has the code of that reset. */
+/**
+ * Returns whether the receiver requires a client certificate. If the reset overtook the TLS alert, the code is that of
+ * the reset.
+ */
 function asksForCertificate(code: string): boolean {
   return /ALERT_.*CERTIFICATE|^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code);
 }
@@ -78,7 +81,9 @@ function onDay(validTo: string | undefined): string {
   return ` on ${Number(day)} ${month} ${year}`;
 }
 
-/** `DNS:a.test, DNS:b.test` names hosts; two are enough to see whose certificate it is. */
+/**
+ * Returns the first two hosts in a text such as `DNS:a.test, DNS:b.test`, which are enough to identify the certificate.
+ */
 function namesIn(altNames: string | undefined): string {
   const names = (altNames ?? '')
     .split(', ')

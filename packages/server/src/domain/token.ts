@@ -9,7 +9,7 @@ export type Scope = (typeof scopes)[number];
 export const defaultScopes: readonly Scope[] = ['events:read', 'webhooks:read', 'webhooks:write'];
 export const defaultLifetimeMs = 365 * dayMs;
 export const lifetimeMsMax = 36_500 * dayMs;
-/** A portal session lasts as long as somebody looks at a page. */
+/** The default lifetime of a portal session: about as long as a visit to the console. */
 export const sessionLifetimeMs = 3_600_000;
 export const sessionLifetimeMsMax = dayMs;
 
@@ -24,7 +24,7 @@ export interface Token {
   expires_at: Date;
   revoked_at: Date | null;
   last_used_at: Date | null;
-  /** A portal session: made for a link to the console, and deleted some time after its end. */
+  /** Whether the token is a portal session: created for a link to the console, and deleted a day after it expires. */
   portal: boolean;
 }
 
@@ -32,13 +32,13 @@ interface TokenRequest {
   organization_id: string;
   workspace_id: string | null;
   scopes: readonly Scope[];
-  /** Left out, the token acts in its own name. */
+  /** If undefined, the token itself is the actor. */
   actor: Reference | undefined;
   lifetimeMs: number;
   portal: boolean;
 }
 
-/** Returns a token that is valid from now on. */
+/** Returns a token that is valid from `nowMs`. */
 export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs: number): Token {
   const id = newId('TOK', nowMs);
   return {

@@ -2,11 +2,11 @@ import type { Fault } from './fault.js';
 import { fixedHeaders } from './message-headers.js';
 import type { SecretBox } from './secret-box.js';
 
-/** A webhook's own headers, as they are given: null keeps the value that is stored. */
+/** A webhook's own headers as a request gives them. Null keeps the stored value. */
 export type GivenHeaders = Readonly<Record<string, string | null>>;
 export type OwnHeaders = Readonly<Record<string, string>>;
 
-/** As they are stored: encrypted, with the names beside them for those who may only read. */
+/** A webhook's own headers as they are stored: encrypted. Their names are stored in plain text, to show them. */
 export interface SealedHeaders {
   header_names: readonly string[];
   headers: Buffer | null;
@@ -17,8 +17,8 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const nameLengthMax = 256;
 const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
 /**
- * Belong to the connection or to this service. `Expect` asks for a response before the body, which no attempt waits
- * for.
+ * Names that belong to the connection or to this service. `Expect` asks for a response before the body, but no attempt
+ * waits for one.
  */
 const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
@@ -48,11 +48,14 @@ function nameFault(name: string, seen: ReadonlySet<string>): Omit<Fault, 'pointe
   if (!token.test(name) || name.length > nameLengthMax) {
     return {
       code: 'invalid_header_name',
-      detail: `must be named with 1 to ${nameLengthMax} letters, digits or !#$%&'*+-.^_\`|~`,
+      detail: `must have a name of 1 to ${nameLengthMax} letters, digits or !#$%&'*+-.^_\`|~`,
     };
   }
   if (reserved.test(name)) {
-    return { code: 'reserved_header', detail: 'is set by the service or the connection and cannot be given' };
+    return {
+      code: 'reserved_header',
+      detail: 'is set by the service or the connection and cannot be changed',
+    };
   }
   if (seen.has(name.toLowerCase())) {
     return { code: 'repeated_header', detail: 'is given twice; header names ignore case' };
@@ -70,7 +73,7 @@ function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | 
   };
 }
 
-/** Returns the faults of names that keep a stored value although there is none. */
+/** Returns a fault for each name that is meant to keep a stored value but has none. */
 export function keptHeaderFaults(given: GivenHeaders, stored: OwnHeaders): readonly Fault[] {
   const names = new Set(Object.keys(stored).map((name) => name.toLowerCase()));
   return Object.entries(given)
@@ -78,7 +81,7 @@ export function keptHeaderFaults(given: GivenHeaders, stored: OwnHeaders): reado
     .map(([name]) => ({
       pointer: pointerTo(name),
       code: 'no_stored_value',
-      detail: 'must be a string: null keeps a stored value, and this webhook has none under this name',
+      detail: 'must be a string: null keeps a stored value, but this webhook has no header with this name',
     }));
 }
 
@@ -110,10 +113,10 @@ export function resealHeaders(sealed: Buffer, webhookId: string, secrets: Secret
   return secrets.seal(secrets.open(sealed, owner), owner);
 }
 
-/** Unlike that of a secret: one cannot be passed off as the other. */
+/** Differs from the owner of a secret, so that neither can be passed off as the other. */
 const ownerOf = (webhookId: string) => `${webhookId} headers`;
 
-/** Returns what every request to the webhook carries: the fixed headers, unless it has its own, and its own. */
+/** Returns the headers of every request to the webhook: its own, and the fixed ones that they do not replace. */
 export function constantHeaders(own: OwnHeaders): string[] {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   const headers: string[] = [];

@@ -23,7 +23,7 @@ export interface Webhook extends SealedHeaders {
   created_at: Date;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
-  /** Of the latest verification, if it failed. */
+  /** The failure of the latest verification, or null if it succeeded. */
   verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;
   previous_secret: Buffer | null;
@@ -38,7 +38,7 @@ export interface VerificationFailure {
   duration_ms: number;
   /** The first part of the response body, as text. */
   response: string | null;
-  /** Absent if the verification was made before it was kept. */
+  /** Absent if the verification is older than this field. */
   evidence?: Evidence;
 }
 
@@ -47,7 +47,7 @@ export const testsPerMinuteMax = 10;
 /** The waits before automatic verifications that follow a failed one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
-/** A webhook is disabled after failing for so long, if the first and last failure are at least so far apart. */
+/** A webhook is disabled if it has failed for `failingMsMax` and its failures span at least `failingSpanMsMin`. */
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 

@@ -48,7 +48,7 @@ export interface PublicApiOptions {
   courier: Courier;
   console: ConsoleOptions;
   rateLimits: RateLimits;
-  /** What the reference says about retries. */
+  /** The delivery settings that the reference describes. */
   deliveryRules: DeliveryRules;
   /** How long events and deliveries can be read. */
   retentionMs: number;
@@ -70,7 +70,10 @@ const publicTags = (kept: string): readonly Tag[] => [
     name: 'Events',
     description: `Everything significant that happened. Events never change and are kept for ${kept}.`,
   },
-  { name: 'Webhooks', description: 'A webhook sends events of the types that it subscribes to to your URL.' },
+  {
+    name: 'Webhooks',
+    description: 'A webhook sends the events that it subscribes to, as signed requests, to your URL.',
+  },
   {
     name: 'Deliveries',
     description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,

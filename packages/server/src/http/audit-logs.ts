@@ -96,7 +96,7 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
         summary: 'List audit log entries',
         description:
           'Returns entries, newest first by `created_at` and `id`. All filters that you give must match. Every write by ' +
-          'an actor has one entry, which is part of the same transaction.',
+          'an actor has one entry, written in the same transaction.',
         querystring: AuditQuery,
         response: { 200: Type.Object({ data: Type.Array(AuditEntrySchema), meta: PageMeta }) },
       },

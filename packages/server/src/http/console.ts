@@ -26,7 +26,7 @@ const dayMs = 86_400_000;
 const notBuilt = 'The console is not built. Run npm run build, then start the service again.\n';
 const open = { open: true, queryIsIgnored: true };
 
-/** Serves the console below `/console`, and leads a browser there from `/`. */
+/** Serves the console below `/console`, and redirects browsers there from `/`. */
 export function consoleRoutes(app: FastifyInstance, options: ConsoleOptions): void {
   const guard = guardOf(options.frameOrigins);
   indexRoute(app, options.version);
@@ -37,7 +37,7 @@ export function consoleRoutes(app: FastifyInstance, options: ConsoleOptions): vo
 
 type Guard = (reply: FastifyReply) => FastifyReply;
 
-/** Nothing runs but the console's own files, and nobody frames it but the origins of the settings. */
+/** Allows only the console's own files to run, and only the configured origins to frame it. */
 function guardOf(frameOrigins: readonly string[]): Guard {
   const policy = [
     "default-src 'none'",
@@ -85,7 +85,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
   });
 }
 
-/** What the page has to know before anybody has signed in. The browser holds the origins, so they are not listed. */
+/** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
 function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
   const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
   const settings = new FixedText(
@@ -104,7 +104,7 @@ function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
   const image = logo && new FixedText(logo.type, logo.bytes);
   app.get('/console/logo', { config: open }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
-    // Opened by itself, an SVG is a page: this one runs nothing and loads nothing.
+    // An SVG that is opened directly is a page. This policy lets it run and load nothing.
     reply.header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
     return image.send(request, reply);
   });
@@ -115,10 +115,10 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     guard(reply);
     if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
     const file = files.get(path);
-    // A part of an older build: the page that asks for it has to load itself again.
+    // A file of an older build. The page that requests it must reload itself.
     if (!file && path.startsWith(hashedFolder))
       throw new Problem('not_found', 'Nothing exists at this path.');
-    // Every other path is one of the console's own views, which its script shows.
+    // Every other path is a view of the console, which its script shows.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
   const route = { config: open, compress: false as const, onSend: markEncoding };

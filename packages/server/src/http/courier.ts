@@ -5,16 +5,16 @@ import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 
-/** What the public API needs of whoever sends requests to receivers. */
+/** What the public API needs from the part that sends requests to receivers. */
 export interface Courier {
-  /** Undefined where the webhook answered as it should. */
+  /** Returns undefined if the webhook was verified. */
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   test: (webhook: Webhook, event: TestEvent) => Promise<Receipt>;
-  /** Where deliveries of events recorded here go, and who takes those that stay. */
+  /** Returns the room for deliveries of events that the API records. `accept` takes over those that fit. */
   room: () => Room;
   accept: (batch: RecordedBatch) => void;
-  /** Resolves once nothing waits any more for a webhook that is disabled. */
+  /** Resolves when no delivery waits for a disabled webhook any more. */
   endWaiting: (webhook: WebhookKey) => Promise<void>;
-  /** Resolves once no node will send anything more for this webhook as it was. */
+  /** Resolves when no node will send anything more to the webhook as it was. */
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }

@@ -28,14 +28,14 @@ import { NoBody } from './webhook-schemas.js';
 
 export interface DeliveryRoutesOptions {
   database: Database;
-  /** What deliveries are sent with, as `User-Agent`. */
+  /** The `User-Agent` of deliveries. */
   userAgent: string;
   now: () => number;
-  /** The oldest time that can be read. */
+  /** Returns the oldest time that can still be read. */
   oldestMs: () => number;
 }
 
-/** One delivery: look at it, send it again. */
+/** Adds the routes that get and redeliver one delivery. */
 export function deliveryRoutes(
   app: FastifyInstance,
   { database, userAgent, now, oldestMs }: DeliveryRoutesOptions,
@@ -49,7 +49,7 @@ export function deliveryRoutes(
         tags: ['Deliveries'],
         summary: 'Get a delivery',
         description:
-          'Returns one delivery with all its attempts and the request as it is sent. A failed attempt says what happened ' +
+          'Returns one delivery with all its attempts and the request as it is sent. A failed attempt shows what happened ' +
           '(`error_detail`) and what to do about it (`remedy`).',
         params: deliveryParams,
         response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
@@ -110,7 +110,7 @@ export function deliveryRoutes(
     },
   );
 
-  /** Returns the delivery if it still waits, for its first attempt or for another one; undefined if it has ended. */
+  /** Makes a delivery that waits for an attempt due now, and returns it. Returns undefined if it has ended. */
   async function attemptNow(
     client: Queryable,
     delivery: StoredDelivery,
@@ -118,7 +118,7 @@ export function deliveryRoutes(
   ): Promise<StoredDelivery | undefined> {
     const brought = await bringForward(client, key);
     if (brought) return brought;
-    // Without a row it waits for its first attempt, which is due.
+    // A delivery without a row waits for its first attempt, which is already due.
     const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
     return current?.status === 'pending' ? current : undefined;
   }
@@ -129,7 +129,7 @@ export function deliveryRoutes(
     { event_id, event_type, event_created_at }: StoredDelivery,
   ): Promise<StoredDelivery> {
     const id = newId('WDLV', now());
-    // The id carries the time, by which the row is found again.
+    // The id contains the time, which is part of the key of the row.
     const created_at = new Date(idTimeMs('WDLV', id) ?? now());
     const { organization_id, id: webhook_id } = webhook;
     const again = { organization_id, webhook_id, id, created_at, event_id, event_created_at };

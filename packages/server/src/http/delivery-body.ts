@@ -1,7 +1,7 @@
 import { diagnose } from '../domain/diagnosis.js';
 import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from '../storage/delivery-history.js';
 
-/** The Delivery of the API. */
+/** Returns a delivery as the API shows it. */
 export function deliveryBody(delivery: StoredDelivery) {
   const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
   const base = {
@@ -28,9 +28,9 @@ export function deliveryBody(delivery: StoredDelivery) {
   };
 }
 
-/** What an attempt is explained with, beside what is stored of it. */
+/** What it takes to explain an attempt, besides what is stored about it. */
 export interface AttemptContext {
-  /** Where the webhook leads now. */
+  /** The current URL of the webhook. */
   url: string;
   bodyBytes: number | undefined;
 }
@@ -40,7 +40,7 @@ export function attemptLog(delivery: DeliveryDetail, context: AttemptContext) {
   const log = (earlier ?? []).map((one) =>
     attemptBody(one, new Date(one.attempted_at), delivery.id, context),
   );
-  // Of one that was given up with its webhook the last attempt is among the earlier ones.
+  // If the delivery was given up with its webhook, its last attempt is already in the log.
   const isComplete = log.length >= attempts || attempted_at === null;
   if (isComplete) return log;
   return [...log, attemptBody({ ...delivery, attempt: attempts }, attempted_at, delivery.id, context)];

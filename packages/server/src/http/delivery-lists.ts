@@ -19,7 +19,7 @@ import { webhookParams } from './webhook-schemas.js';
 const pageSize = 25;
 const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
 
-/** Lists of deliveries: of everything that a token sees, of one webhook, of one event. */
+/** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
 export function deliveryListRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
   app.get<{ Querystring: ListQuery }>(
     '/v1/deliveries',
@@ -92,7 +92,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         createdMs === undefined
           ? undefined
           : await readEvent(database, { ...key, createdMs, oldestMs: oldestMs() });
-      if (!event) throw new Problem('not_found', 'The event does not exist, or it is too old.');
+      if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
       const binding = bindingFor(request);
       const limit = query.limit ?? pageSize;
       const filter = { organization_id: token.organization_id, workspace_id, event };
@@ -130,12 +130,12 @@ function pageBody(rows: readonly StoredDelivery[], limit: number, binding: strin
   return { data: shown.map(deliveryBody), meta: { cursor, has_more: rows.length > limit } };
 }
 
-/** An id that is none of ours has no time; no event has it either. */
+/** An id that is not ours contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }
 
-/** A token's own workspace counts as asked for, so a cursor cannot be carried between tokens to widen it. */
+/** Binds a cursor to the filters and to the token's workspace, so that another token cannot use it to see more. */
 function bindingFor(request: FastifyRequest): string {
   const query = request.query as ListQuery;
   const params = request.params as { webhook_id?: string; event_id?: string };

@@ -24,7 +24,7 @@ const deliveryFields = {
       '`pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set.',
   }),
   final: Type.Boolean({
-    description: 'Whether the delivery has ended: no attempt will follow.',
+    description: 'Whether the delivery has ended, so that no attempt follows.',
     examples: [true],
   }),
   http_status: nullable(Type.Integer(), {
@@ -56,7 +56,7 @@ export const DeliverySchema = Type.Object(deliveryFields, { title: 'Delivery' })
 
 const { delivered_at: _, ...waitingFields } = deliveryFields;
 const beforeFirst = { examples: [null] };
-/** A delivery that waits for an attempt. */
+/** A delivery that is waiting for an attempt. */
 export const WaitingDeliverySchema = Type.Object(
   {
     ...waitingFields,
@@ -89,7 +89,7 @@ export const RequestSchema = Type.Object(
   {
     url: Type.String({ description: 'URL.', examples: ['https://example.com/webhooks'] }),
     headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-      description: 'Headers, without signatures. The values of the headers that the webhook adds are null.',
+      description: "Headers, without signatures. The values of the webhook's own headers are null.",
       examples: [
         {
           'Content-Type': 'application/json',

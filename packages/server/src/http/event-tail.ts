@@ -25,7 +25,7 @@ const horizonsMax = 1_000;
 export interface TailOptions {
   database: Database;
   now: () => number;
-  /** Returns the oldest time that an event may have to be read. */
+  /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
   recorded: Notifier;
   /** Returns whether the token of the request is still valid; called once a second. */

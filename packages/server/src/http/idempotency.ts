@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 const keyPattern = /^[!-~]{1,255}$/;
-/** A request without a response after this time died with its process. */
+/** If a request has no response after this time, its process died. */
 const abandonedMs = 60_000;
 
 /**

@@ -12,7 +12,7 @@ export const orderParameter = (what: string) =>
     }),
   );
 
-/** Sends a page whose rows are JSON texts already. */
+/** Sends a page whose rows are already JSON texts. */
 export function sendPage(
   reply: FastifyReply,
   rows: readonly string[],

@@ -27,7 +27,7 @@ const receiving = (catalogue: Catalogue) => {
 1. Verify the signature over the **raw bytes** of the body. Return 401 if it is not valid.
 2. Return a 2xx status within 3 seconds. Do slow work afterwards.
 3. Ignore duplicates. The same event can arrive more than once, always with the same \`id\`.
-4. Not rely on the order of arrival. To sort events, use \`created_at\` and \`id\`.
+4. Accept events in any order. To sort them, use \`created_at\` and \`id\`.
 
 ### Body
 
@@ -51,9 +51,9 @@ ${table(
 
 When you create a webhook, change its URL, or activate it again, the service first sends a signed request of the type \`webhook.verification\`. Return status 200 within 5 seconds. You do not have to return the challenge. Until this succeeds, the webhook is \`unverified\` and receives no events.
 
-Your endpoint needs the secret to verify this request. So choose the secret yourself when you create the webhook.
+Your endpoint needs the secret to verify this request, so choose the secret yourself when you create the webhook.
 
-The service spells this body in an unusual way, so that an endpoint which parses the body and verifies what it serializes again fails here. Verify the bytes as they arrive.
+The service formats this body in an unusual way. An endpoint that parses the body and verifies a re-serialized copy therefore fails here, not later. Verify the bytes as they arrive.
 
 \`\`\`json
 ${JSON.stringify(envelopeExample('webhook.verification', challenge), null, 2)}
@@ -65,7 +65,7 @@ const challenge = {
   challenge: 'QER0dOn7ujfqFkRSVdcrpFOmdLR0cJ39',
 };
 
-const verifying = `Every request has two signatures. Verify \`webhook-signature\`: it also covers the time of sending, so that nobody can send an old request again. \`X-Service-Signature\` covers the body only.
+const verifying = `Every request has two signatures. Verify \`webhook-signature\`: it also covers the time of sending, so that nobody can replay an old request. \`X-Service-Signature\` covers the body only.
 
 | Signature | Key |
 | --- | --- |
@@ -110,7 +110,7 @@ function retries({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
 
 ${table(['Your endpoint returns', 'What happens'], outcomes)}
 
-The response body does not matter. Its first 1 KiB is stored with the attempt, so an error message there helps you later. Every failed attempt also says what happened (\`error_detail\`) and what to do about it (\`remedy\`).
+The response body does not matter. Its first 1 KiB is stored with the attempt, so an error message there helps you later. Every failed attempt also shows what happened (\`error_detail\`) and what to do about it (\`remedy\`).
 
 ### Retry schedule
 
@@ -122,7 +122,7 @@ A random 0 to 20 % is added to each wait. With status 429 or 503, your endpoint 
 
 ### After the last attempt
 
-The delivery is \`failed\`, and the service records a \`webhook.delivery_failed\` event. This event is never sent to the webhook that it is about. To send events again, redeliver a single delivery or replay a time range.
+The delivery is \`failed\`, and the service records a \`webhook.delivery_failed\` event. This event is never sent to the webhook that it is about. To resend events, redeliver a single delivery or replay a time range.
 
-The service disables a webhook that has only failed for 5 days, and records a \`webhook.disabled\` event. To use the webhook again, update its status to \`active\`.`;
+The service disables a webhook if every attempt has failed for 5 days, and records a \`webhook.disabled\` event. To use the webhook again, update its status to \`active\`.`;
 }

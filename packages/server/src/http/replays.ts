@@ -49,7 +49,7 @@ const ReplayBody = Type.Object(
     only_failed: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Send only events that have no successful latest delivery to this webhook.',
+        description: 'Send only events whose latest delivery to this webhook failed, or that have none.',
       }),
     ),
   },
@@ -61,7 +61,7 @@ export interface ReplayRoutesOptions {
   database: Database;
   catalogue: Catalogue;
   now: () => number;
-  /** Returns the oldest time that an event may have to be sent again. */
+  /** Returns the oldest time from which events can still be replayed. */
   oldestMs: () => number;
 }
 
@@ -106,7 +106,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         created_at: new Date(now()),
       };
       const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
-        // The lock makes concurrent requests count the replays of each other.
+        // The lock makes concurrent requests count each other's replays.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();

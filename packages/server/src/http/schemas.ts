@@ -4,7 +4,7 @@ import { instantPattern } from '../domain/instant.js';
 export { EventSchema } from '../web/event-schema.js';
 export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
 
-/** Any length: an unknown value is not an error, it just matches nothing. */
+/** Accepts any length: an unknown value is not an error, it just matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
@@ -38,7 +38,7 @@ export const timeRange = {
   ),
 } as const;
 
-/** What the API says of a failure. */
+/** How the API explains a failure. */
 export const diagnosisFields = {
   error_detail: Type.String({
     description: 'What happened, in a sentence.',

@@ -8,8 +8,8 @@ import type { StoredDelivery } from '../storage/delivery-history.js';
 import { readEvent } from '../storage/events.js';
 
 /**
- * Returns the request of a delivery as it is sent now, with the number and the time of its latest attempt. What is of
- * the event is only shown to a token that may read events.
+ * Returns the request of a delivery as it is sent now, with the number and the time of its latest attempt. The parts
+ * that come from the event are shown only to a token that may read events.
  */
 export async function sentRequest(
   database: Queryable,

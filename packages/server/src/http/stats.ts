@@ -21,7 +21,7 @@ import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
 
-/** The counts that an interval is made of. */
+/** The lengths of the counts that make up an interval, in minutes. */
 const stepsOf = {
   minute: { deliveries: 1, events: 1 },
   hour: { deliveries: 60, events: 60 },
@@ -86,7 +86,7 @@ const StatsSchema = Type.Object(
       ),
       {
         description:
-          'Every bucket that the time range touches, oldest first. Each one is counted as a whole.',
+          'Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole.',
       },
     ),
     totals: Type.Object(figureFields, {
@@ -107,14 +107,14 @@ const StatsSchema = Type.Object(
         Type.Null(),
       ],
       {
-        description: `The ${typesMax} most frequent event types. Null where \`events\` is null.`,
+        description: `The ${typesMax} most frequent event types. Null if \`events\` is null.`,
       },
     ),
   },
   { title: 'Stats' },
 );
 
-/** `GET /v1/stats`: what was recorded and delivered, over time. */
+/** Adds `GET /v1/stats`: what was recorded and delivered, over time. */
 export function statsRoute(app: FastifyInstance, database: Database, now: () => number): void {
   app.get<{ Querystring: StatsQuery }>(
     '/v1/stats',
@@ -129,8 +129,8 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
         summary: 'Get statistics',
         description:
           'Counts events by the time they were recorded, and deliveries by the time of their attempts. The figures of ' +
-          'deliveries are at most 10 seconds old, those of events at most 60 seconds. Without a time range, you get the ' +
-          'last 24 hours; a range has at most 90 days.',
+          'deliveries are at most 10 seconds old, those of events at most 60 seconds. The default time range is the last ' +
+          '24 hours; a range can cover up to 90 days.',
         querystring: StatsQuery,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },
@@ -163,7 +163,7 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
   );
 }
 
-/** Returns whose deliveries to count; undefined for a webhook that the token does not see. */
+/** Returns whose deliveries to count, or undefined for a webhook that the token cannot see. */
 async function scopeOf(
   database: Database,
   { organization_id, workspace_id }: Tenancy,
@@ -180,7 +180,7 @@ async function scopeOf(
   return webhook?.id;
 }
 
-/** Returns the range that was asked for; left out, it ends now and has 24 hours. */
+/** Returns the requested range. By default, it is the last 24 hours. */
 function rangeWithin(query: StatsQuery, nowMs: number): { fromMs: number; toMs: number } {
   const { fromMs, toMs = nowMs } = rangeOf(query);
   return { fromMs: fromMs ?? toMs - dayMs, toMs };
@@ -197,7 +197,7 @@ function queryFaults(query: StatsQuery, nowMs: number): readonly InputFault[] {
     return [{ parameter: 'from', code: 'range_too_long', detail: 'must be at most 90 days before to' }];
   }
   if (query.interval === 'minute' && toMs - fromMs > minutesMsMax) {
-    const detail = 'minute is for at most 6 hours; use hour or day, or a shorter time range';
+    const detail = 'minute supports at most 6 hours; use hour or day, or a shorter time range';
     return [{ parameter: 'interval', code: 'range_too_long', detail }];
   }
   return [];

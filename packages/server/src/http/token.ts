@@ -4,7 +4,7 @@ import { TokenFields } from '../web/token-schema.js';
 
 const TokenSchema = Type.Object(TokenFields, { title: 'Token' });
 
-/** `GET /v1/token`: what the token of the request is, and what it may do. */
+/** Adds `GET /v1/token`: what the token of the request is, and what it may do. */
 export function tokenRoute(app: FastifyInstance): void {
   app.get(
     '/v1/token',

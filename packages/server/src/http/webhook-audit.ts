@@ -12,7 +12,7 @@ type WebhookAction =
   | 'webhook.redelivered'
   | 'webhook.replayed';
 
-/** Returns the audit log entry for what a request did to a webhook. The address is the one that the listener sees. */
+/** Returns the audit log entry for what a request did to a webhook, with the address that the listener sees. */
 export function webhookEntry(
   request: FastifyRequest,
   webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>,
@@ -43,7 +43,7 @@ type Audited = Pick<
   | 'headers'
 >;
 
-/** What of a webhook is in the audit log. Secrets and the values of headers never are. */
+/** Returns the fields of a webhook that go into the audit log. Secrets and the values of headers never do. */
 export function auditedFields(webhook: Audited) {
   const {
     url,
@@ -59,7 +59,7 @@ export function auditedFields(webhook: Audited) {
 
 const namesOf = (names: readonly string[]) => (names.length === 0 ? null : names);
 
-/** The entry for a change, which tells what differs between the webhook before and after. */
+/** Returns the audit log entry for a change, with the fields that differ. */
 export function changedEntry(
   request: FastifyRequest,
   before: Webhook,
@@ -69,13 +69,13 @@ export function changedEntry(
   const [from, to] = [auditedFields(before), auditedFields(after)];
   const changes = {
     ...changesBetween(from, to),
-    // Also if only a value is another: that is not shown, but that it changed is.
+    // Also if only a value changed: the entry shows that the headers changed, but not the values.
     ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
   };
   return webhookEntry(request, before, action, changes);
 }
 
-/** Encrypting the same twice gives other bytes, so a change that sets the same value counts as one. */
+/** Encrypting the same value twice gives different bytes, so setting the same value counts as a change. */
 function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
   return one === null || other === null ? one === other : one.equals(other);
 }

@@ -21,7 +21,7 @@ const ListQuery = Type.Object(
 );
 type ListQuery = Static<typeof ListQuery>;
 
-/** `GET /v1/webhooks` */
+/** Adds `GET /v1/webhooks`. */
 export function webhookListRoute(app: FastifyInstance, database: Database, webhooksMax: number): void {
   app.get<{ Querystring: ListQuery }>(
     '/v1/webhooks',

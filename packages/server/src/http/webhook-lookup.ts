@@ -31,7 +31,7 @@ export function noWebhook(): Problem {
 
 type Failure = NonNullable<Webhook['verification_failure']>;
 
-/** In this order, which the database does not keep. */
+/** Restores the order of the fields, which the database does not keep. */
 function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
   const diagnosis = diagnose({
     ...{ purpose: 'verification', attemptedAt: new Date(at), response, url, evidence: evidence ?? null },
@@ -40,7 +40,7 @@ function failureBody({ at, reason, http_status, duration_ms, response, evidence 
   return { at, reason, http_status, duration_ms, response, ...diagnosis };
 }
 
-/** The Webhook of the API. Secrets and the values of headers never leave by this way. */
+/** Returns a webhook as the API shows it. It never contains a secret or the value of a header. */
 export function webhookBody(webhook: Webhook) {
   const { status, verification_failure: failure } = webhook;
   return {

@@ -57,7 +57,7 @@ const rateLimitOptions = {
   examples: [null],
 };
 
-/** What a creation or a change can give beside the subscription. */
+/** What a creation or a change can set besides the subscription. */
 export const settingFields = {
   description: Type.Optional(
     Type.Union(
@@ -75,7 +75,7 @@ export const settingFields = {
       'x-stated': statedHeaders,
       description:
         'Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
-        'characters and inner spaces. They are stored encrypted, and no read returns their values. Not allowed: ' +
+        'characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: ' +
         '`Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an ' +
         'update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all.',
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
@@ -83,7 +83,7 @@ export const settingFields = {
   ),
 };
 
-/** The same on reads. */
+/** The same fields as reads return them. */
 const settings = {
   description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
   rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
@@ -128,7 +128,7 @@ const fields = {
     examples: [null],
   }),
   previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time until when the secret before the current one also signs. Null if there is none.',
+    description: 'Time until which the previous secret also signs requests. Null if there is none.',
     examples: [null],
   }),
 };
@@ -152,7 +152,7 @@ export const EventTypesField = Type.Union(
   },
 );
 
-/** Returns what is wrong with `headers`. `canKeep`: null may stand for a stored value. */
+/** Returns what is wrong with `headers`. `canKeep` means that null keeps a stored value. */
 export function ownHeaderFaults(given: unknown, canKeep: boolean): readonly InputFault[] {
   if (typeof given !== 'object' || Array.isArray(given)) return [];
   return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));

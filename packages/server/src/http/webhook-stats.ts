@@ -41,7 +41,7 @@ const StatsSchema = Type.Object(
       },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Time since when the oldest pending delivery waits. Null if there is none.',
+      description: 'Time since which the oldest pending delivery has been waiting. Null if there is none.',
       examples: [null],
     }),
     hours: Type.Array(

@@ -137,7 +137,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
       };
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-      // The status is not in the entry: it is known only once the webhook is verified.
+      // The entry has no status, because it is known only after the verification.
       const { status, ...given } = auditedFields(unverified);
       const changes = changesBetween(undefined, given);
       await auditedWrite(database, request.token.organization_id, async (client) => {
@@ -201,7 +201,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.headers !== undefined && headersOf(webhook, body.headers)),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
-      // There may be so many that they are still being ended.
+      // There may be so many deliveries that they are still being ended.
       if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
@@ -243,7 +243,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  /** Returns undefined if headers are to be kept that another request has changed since. */
+  /** Returns undefined if headers to be kept were changed by another request in the meantime. */
   async function changeAtOnce(
     request: FastifyRequest,
     seen: Webhook,
@@ -274,7 +274,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     return changed;
   }
 
-  /** Returns the headers that replace those of the webhook. A name without a value keeps its own. */
+  /** Returns the headers that replace those of the webhook. A name without a value keeps its stored value. */
   function headersOf(webhook: Webhook, given: GivenHeaders | null): SealedHeaders {
     const keeps = Object.values(given ?? {}).includes(null);
     const stored = keeps ? openHeaders(webhook.headers, webhook.id, secrets) : {};

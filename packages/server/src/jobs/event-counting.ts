@@ -5,7 +5,7 @@ import { countEvents } from '../storage/event-counts.js';
 
 const everyMs = 20_000;
 
-/** Counts new events for the statistics, by one node at a time: also those that were recorded from SQL. */
+/** Counts new events for the statistics, including those recorded from SQL. Only one node counts at a time. */
 export class EventCounting {
   readonly #database: Database;
   readonly #logger: Logger;

@@ -11,13 +11,13 @@ export interface VerificationsOptions {
   database: Database;
   logger: Logger;
   now: () => number;
+  everyMs: number;
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   room: () => Room;
   accept: (batch: RecordedBatch) => void;
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
 }
 
-const everyMs = 2_000;
 const atOnce = 20;
 
 /** Verifies unverified webhooks again, on schedule. */
@@ -27,7 +27,7 @@ export class Verifications {
 
   constructor(options: VerificationsOptions) {
     this.#options = options;
-    this.#repeating = new Repeating(everyMs, () => this.verifyDue(), options.logger);
+    this.#repeating = new Repeating(options.everyMs, () => this.verifyDue(), options.logger);
   }
 
   async verifyDue(): Promise<void> {

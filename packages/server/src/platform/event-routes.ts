@@ -64,7 +64,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },
-      // Before reading the body, so that a refused request costs nothing.
+      // Checked before the body is read, so that a refused request costs nothing.
       onRequest: (_request, _reply, done) => {
         recorder.refuseIfFull();
         done();

@@ -18,6 +18,6 @@ Programs that share the database can record events in their own transaction: wit
 
 A move that the current status does not allow returns 409 and changes nothing. \`possible_moves\` lists the moves that are allowed.
 
-You can also record events about resources that were not created here.`,
+You can also record events about resources that Posthorn does not manage.`,
   },
 ];

@@ -31,7 +31,7 @@ export interface PlatformListenerOptions {
 
 const bodyLimit = 8 * 1024 * 1024;
 
-/** Creates the listener that records events. It is never exposed to integrators. */
+/** Creates the platform listener, which must not be exposed to integrators. */
 export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
   const app = await createListener({
     name: 'platform',
@@ -82,7 +82,7 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  // In a scope of its own: NDJSON is read there and nowhere else.
+  // In its own scope, because only this route accepts NDJSON.
   await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
   tokenRoutes(app, options.portal.database, options.portal.now);
@@ -106,7 +106,10 @@ export async function createPlatformListener(options: PlatformListenerOptions): 
   return app;
 }
 
-/** Compares in constant time, as far as the length is right: that is no secret, and a digest costs ten times as much. */
+/**
+ * Compares tokens in constant time if the lengths are equal. The length is not a secret, and a digest takes ten times
+ * as long.
+ */
 function tokenComparison(token: string): (given: string) => boolean {
   const expected = Buffer.from(token);
   return (given) => {

@@ -12,11 +12,11 @@ export interface MoverOptions {
 }
 
 /**
- * More would take connections that recording and delivering need, and those of one organization wait for each other
- * anyway.
+ * More transactions would take connections that recording and delivering need, and those of one organization wait for
+ * each other anyway.
  */
 const transactionsMax = 4;
-/** After a longer wait for a lost database there would be no time to respond within 5 s. */
+/** After a longer wait for an unreachable database, there would be no time left to respond within 5 s. */
 const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';

@@ -42,7 +42,7 @@ const SessionSchema = Type.Object(
   { title: 'PortalSession' },
 );
 
-/** `POST /platform/portal-sessions`: a link that opens the console for one organization, for a short time. */
+/** Adds `POST /platform/portal-sessions`, which returns a short-lived link to the console of one organization. */
 export function portalSessionRoute(
   app: FastifyInstance,
   { database, now, consoleLink }: PortalOptions,
@@ -57,8 +57,8 @@ export function portalSessionRoute(
         summary: 'Create a portal session',
         description:
           'Returns a link that opens the console for one organization or workspace. The session has all scopes; with ' +
-          '`read_only`, all but `webhooks:write`. It is an access token: revoke it as such to end it early. Leaves the ' +
-          'audit log entry `portal_session.created`.',
+          '`read_only`, all but `webhooks:write`. It is an access token: to end it early, revoke it like any other token. ' +
+          'Writes the audit log entry `portal_session.created`.',
         body: SessionRequest,
         response: { 201: Type.Object({ data: SessionSchema }) },
       },

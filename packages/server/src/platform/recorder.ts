@@ -38,7 +38,7 @@ const heldBytesMax = 64 * 1024 * 1024;
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
-/** After a longer wait for a lost database there would be no time to respond within 5 s. */
+/** After a longer wait for an unreachable database, there would be no time left to respond within 5 s. */
 const waitMsMax = 2_000;
 
 /**
@@ -113,7 +113,7 @@ export class Recorder {
       if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], line);
       } else {
-        // A bug after the commit: deliveries leased to this node would wait until the process ends.
+        // A bug after the commit: without this, deliveries leased to this node would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         this.#release(refused);

@@ -31,7 +31,7 @@ export class InvalidResource extends Error {
   }
 }
 
-/** Reports a resource that does not exist, as far as the transaction sees. */
+/** Reports a resource that does not exist, as far as the transaction can see. */
 export class ResourceNotFound extends Error {
   override name = 'ResourceNotFound';
 }
@@ -130,7 +130,7 @@ function schemaOf(lifecycle: Lifecycle, move: string | undefined): TObject {
 }
 
 function notFound(name: string, id: string): ResourceNotFound {
-  return new ResourceNotFound(`there is no ${id} among the ${name}`);
+  return new ResourceNotFound(`there is no ${id} in ${name}`);
 }
 
 function resultOf(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {

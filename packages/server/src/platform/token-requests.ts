@@ -54,7 +54,8 @@ export const SessionRequest = Type.Object(
     read_only: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Leaves out the scope `webhooks:write`, so that the session can change nothing.',
+        description:
+          'Whether to leave out the scope `webhooks:write`, so that the session cannot change anything.',
         examples: [false],
       }),
     ),

@@ -39,8 +39,10 @@ const optionalTime = (description: string) =>
 const ListedTokenSchema = Type.Object(
   {
     ...TokenFields,
-    revoked_at: optionalTime('When the token was revoked. Null if it was not.'),
-    last_used_at: optionalTime('When the token was last used, within 10 seconds. Null if it never was.'),
+    revoked_at: optionalTime('When the token was revoked. Null if it is not revoked.'),
+    last_used_at: optionalTime(
+      'When the token was last used, accurate to 10 seconds. Null if it was never used.',
+    ),
   },
   { title: 'ListedToken' },
 );
@@ -59,10 +61,10 @@ const ListQuery = Type.Object(
 );
 type ListQuery = Static<typeof ListQuery>;
 
-/** The platform listener knows no users, so this stands for whoever holds its token. */
+/** The actor for everyone who holds the platform token, because the platform listener knows no users. */
 const platformActor = { type: 'platform', id: 'platform' };
 
-/** Returns whom the audit log names for a token that a request creates or revokes. */
+/** Returns the origin that the audit log records for a token that a request creates or revokes. */
 export function originOf({ id, ip }: FastifyRequest): AuditOrigin {
   return { actor: platformActor, request_id: id, source_address: ip };
 }
@@ -84,8 +86,8 @@ function creationRoute(app: FastifyInstance, database: Database, now: () => numb
         tags: ['Tokens'],
         summary: 'Create an access token',
         description:
-          'Creates a token for the public API. The response is the only one that contains the token. Leaves the audit ' +
-          'log entry `token.created`.',
+          'Creates a token for the public API. Only this response contains the token. Writes the audit log entry ' +
+          '`token.created`.',
         body: TokenRequest,
         response: { 201: Type.Object({ data: IssuedTokenSchema }) },
       },
@@ -161,8 +163,8 @@ function revocationRoute(app: FastifyInstance, database: Database, now: () => nu
         tags: ['Tokens'],
         summary: 'Revoke an access token',
         description:
-          'Every node rejects the token within 2 seconds. A token that is revoked already is not found. Leaves the ' +
-          'audit log entry `token.revoked`.',
+          'Every node rejects the token within 2 seconds. Returns 404 if the token is already revoked. Writes the audit ' +
+          'log entry `token.revoked`.',
         params: Type.Object({
           id: Type.String({ description: 'ID of the token.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
         }),
@@ -173,7 +175,7 @@ function revocationRoute(app: FastifyInstance, database: Database, now: () => nu
       const at = new Date(now());
       const withdrawn = await withdrawToken(database, request.params.id, at, originOf(request));
       if (!withdrawn?.isRevokedNow) {
-        throw new Problem('not_found', 'The token does not exist, or it is revoked already.');
+        throw new Problem('not_found', 'The token does not exist, or it is already revoked.');
       }
       return reply.status(204).send();
     },

@@ -1,6 +1,6 @@
 import { sign } from '@posthorn/receiver';
 import type { Outcome, Withheld } from '../domain/delivery.js';
-import { aboutHeaders, type Message } from '../domain/message-headers.js';
+import { addAboutHeaders, type Message } from '../domain/message-headers.js';
 import type { Target } from './target.js';
 import type { Transport } from './transport.js';
 
@@ -10,7 +10,7 @@ export interface Sender {
   now: () => number;
 }
 
-/** Sign, send, and say what came of it. `mayStart` is asked last, right before the first byte. */
+/** Signs and sends a request and returns the outcome. Calls `mayStart` right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,
@@ -28,8 +28,9 @@ export function attempt(
   });
   const headers = [...target.headers, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
-  headers.push(...aboutHeaders(message));
-  return sender.transport.post({ url: target.url, headers, body: message.body, timeoutMs, mayStart });
+  addAboutHeaders(headers, message);
+  const { origin, path } = target;
+  return sender.transport.post({ origin, path, headers, body: message.body, timeoutMs, mayStart });
 }
 
 const always = () => true;

@@ -50,7 +50,7 @@ export class Connection extends Client {
     this.#filter.open();
   }
 
-  /** Returns whether the latest request was sent on a reused socket and got not a single byte back. */
+  /** Returns whether the latest request was sent on a reused socket and no byte came back. */
   get wasStale(): boolean {
     return this.#requests > 1 && !this.#hasHeard;
   }

@@ -24,7 +24,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (outcome: Outcome | Withheld) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Controller | undefined;
-  /** A connection is open: from then on the time is the receiver's. */
+  /** Whether a connection is open. From then on, a timeout is the receiver's fault. */
   #began = false;
   #sentAgain = false;
   #ended = false;

@@ -61,7 +61,7 @@ export function failureDetail(error: Error): FailureDetail {
   };
 }
 
-/** The time was over before a connection was open: whoever is there never saw the request. */
+/** The time ran out before a connection was open, so the receiver never saw the request. */
 export const connectTimeout: FailureDetail = {
   ...{ code: 'connect_timeout', message: 'no connection in time' },
   ...{ altNames: undefined, validTo: undefined, address: undefined },

@@ -22,7 +22,7 @@ export class BlockedAddressError extends Error {
   readonly address: string;
 
   constructor(target: buildConnector.Options, address: string, verdict: Verdict) {
-    super(`${target.protocol}//${target.hostname} leads to ${address}, which is not allowed`);
+    super(`${target.protocol}//${target.hostname} resolves to ${address}, which is not allowed`);
     this.code = verdict === 'public' ? 'plain_http' : 'blocked_address';
     this.address = address;
   }
@@ -39,9 +39,9 @@ const ADDRESSES_TRIED_MAX = 4;
 const ADDRESS_WAIT_MS_MAX = 2_000;
 
 /**
- * The only way out of the service: a connector for undici that asks DNS once, refuses all addresses if one of them is
- * not allowed, and gives the socket an address instead of the name. A second lookup therefore cannot change the
- * result. TLS still uses and verifies the name.
+ * Creates the connector for undici that all outgoing connections use. It queries DNS once, refuses all addresses if one
+ * of them is not allowed, and gives the socket an address instead of the name. A second lookup therefore cannot change
+ * the result. TLS still uses and verifies the name.
  */
 export function createGuardedConnector(options: GuardOptions): buildConnector.connector {
   const { policy, timeoutMs } = options;
@@ -98,11 +98,11 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
   if (isIP(hostname) !== 0) return [hostname];
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`no response within ${timeoutMs} ms`)), timeoutMs);
   });
   try {
     const addresses = await Promise.race([resolve(hostname), late]);
-    if (addresses.length === 0) throw new Error('it has no address');
+    if (addresses.length === 0) throw new Error('the name has no address');
     return addresses;
   } catch (cause) {
     throw new NameNotResolvedError(`${hostname} did not resolve: ${(cause as Error).message}`, { cause });
@@ -135,8 +135,8 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
       else if (error) reject(validTo === undefined ? error : withCertificate(error, validTo));
       else resolve(socket);
     });
-    // undici's connector returns its socket, though its type does not say so. A certificate that is not accepted can
-    // only be read before Node checks it: then the socket is gone.
+    // undici's connector returns its socket, though its type does not say so. A rejected certificate can only be read
+    // before Node checks it; afterwards the socket is gone.
     if (dialled instanceof TLSSocket) {
       dialled.prependOnceListener('secure', () => {
         validTo = dialled.getPeerCertificate()?.valid_to;
@@ -145,13 +145,13 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
   });
 }
 
-/** Adds when the certificate ends, as Node does to the error about a certificate for another name. */
+/** Adds when the certificate expires, in the form that Node uses in errors about a certificate for another name. */
 function withCertificate(error: Error & { cert?: { valid_to?: string } }, validTo: string): Error {
   error.cert ??= { valid_to: validTo };
   return error;
 }
 
-/** Only then is the next address worth a try: one that answered, with a wrong certificate say, has spoken. */
+/** Returns whether to try the next address. A receiver that responded, even with a wrong certificate, is final. */
 function neverConnected(error: unknown): boolean {
   return (
     error instanceof errors.ConnectTimeoutError || (error as NodeJS.ErrnoException).syscall === 'connect'

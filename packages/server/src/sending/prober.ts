@@ -13,8 +13,6 @@ import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
 
-const verificationMsMax = 5_000;
-
 /** A test event: the sample of a type, and who sends it. */
 export interface TestEvent {
   type: string;
@@ -23,19 +21,26 @@ export interface TestEvent {
   actor: Reference;
 }
 
-/** Requests that belong to no delivery: the verification of a webhook, and test events. */
+/** Sends requests that belong to no delivery: verifications and test events. */
 export class Prober {
   readonly #sender: Sender;
   readonly #secrets: SecretBox;
   readonly #timeoutMs: number;
+  readonly #limits: { readonly verificationMs: number };
 
-  constructor(sender: Sender, secrets: SecretBox, timeoutMs: number) {
+  constructor(
+    sender: Sender,
+    secrets: SecretBox,
+    timeoutMs: number,
+    limits: { readonly verificationMs: number },
+  ) {
     this.#sender = sender;
     this.#secrets = secrets;
     this.#timeoutMs = timeoutMs;
+    this.#limits = limits;
   }
 
-  /** Sends the signed verification request; exactly 200 within 5 s counts. Returns undefined if it did. */
+  /** Sends the signed verification request. Returns undefined if the response is 200 in time. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
     const head = this.#headOf(webhook, 'webhook.verification');
@@ -43,7 +48,7 @@ export class Prober {
       ...{ id: head.id, subject: { type: 'webhook', id: webhook.id }, actor: serviceActor },
       body: Buffer.from(verificationText(head, data)),
     };
-    const outcome = await this.#send(webhook, message, verificationMsMax);
+    const outcome = await this.#send(webhook, message, this.#limits.verificationMs);
     const isAnswered = outcome.kind === 'answered';
     if (isAnswered && outcome.httpStatus === 200) return undefined;
     return {
@@ -55,7 +60,7 @@ export class Prober {
     };
   }
 
-  /** One signed attempt of a sample, marked as a test; it leaves no trace in the stream or the deliveries. */
+  /** Sends a sample once, marked as a test. It is stored neither as an event nor as a delivery. */
   async test(webhook: Webhook, { type, sample, subject, actor }: TestEvent): Promise<Receipt> {
     const attemptedAt = new Date(this.#sender.now());
     const head = this.#headOf(webhook, type);
@@ -102,7 +107,7 @@ export class Prober {
 
   async #send(webhook: Webhook, message: Message & { body: Buffer }, timeoutMs: number): Promise<Outcome> {
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
-    // Nobody comes back to a probe: it failed, if only for want of a connection of our own.
+    // A probe is not retried: it fails even if only this machine is out of resources.
     return outcome.kind === 'withheld' ? { kind: 'unanswered', error: 'connect', durationMs: 0 } : outcome;
   }
 }

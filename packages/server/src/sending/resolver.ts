@@ -30,7 +30,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
     const { resolver, hosts, search } = await settings.read();
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return lookUp(hostname);
-    // First the name itself, then within the search domains, as `hook.team.svc` is meant in a cluster.
+    // First the name itself, then within the search domains, for names such as `hook.team.svc` in a cluster.
     const candidates = hostname.endsWith('.')
       ? [name]
       : [name, ...search.map((domain) => `${name}.${domain}`)];
@@ -104,7 +104,7 @@ class Settings {
   }
 }
 
-/** Returns the search domains. The last line counts. */
+/** Returns the search domains. If there are several lines, the last one counts. */
 function searchedIn(settings: string): readonly string[] {
   const line = settings.split('\n').findLast((text) => /^\s*(search|domain)\s/.test(text)) ?? '';
   const domains = line.trim().split(/\s+/).slice(1);

@@ -9,9 +9,12 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
-  /** What every request carries, with the webhook's own headers: names and values in turn. */
+  /** The parts of the URL, computed once, because the getters of `URL` create a new string each time. */
+  origin: string;
+  path: string;
+  /** The headers of every request, including the webhook's own, as alternating names and values. */
   headers: readonly string[];
-  /** Requests per second, at most. */
+  /** Maximum requests per second. */
   rateLimit: number | undefined;
   key: SigningKey;
   /** The previous secret, during its grace period. */
@@ -21,11 +24,14 @@ export interface Target {
 /** Returns where to send for a webhook, and with which keys. */
 export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   const { previous_secret: previous, previous_secret_until: until } = webhook;
+  const url = new URL(webhook.url);
   return {
     id: webhook.id,
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
-    url: new URL(webhook.url),
+    url,
+    origin: url.origin,
+    path: url.pathname + url.search,
     headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),
     rateLimit: webhook.rate_limit ?? undefined,
     key: signingKey(secrets.open(webhook.secret, webhook.id)),

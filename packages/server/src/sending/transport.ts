@@ -21,7 +21,8 @@ export interface TransportOptions {
 }
 
 export interface PostOptions {
-  url: URL;
+  origin: string;
+  path: string;
   /** Names and values, alternating. */
   headers: string[];
   body: Buffer;
@@ -46,12 +47,12 @@ export class Transport {
    * right before the first byte, because DNS and connecting may have taken seconds; and again if the request must be
    * sent again because an idle connection was closed.
    */
-  post({ url, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
+  post({ origin, path, headers, body, timeoutMs, mayStart }: PostOptions): Promise<Outcome | Withheld> {
     return new Promise((resolve) => {
-      const request = { path: url.pathname + url.search, method: 'POST' as const, headers, body };
+      const request = { path, method: 'POST' as const, headers, body };
       const exchange = new Exchange(request, timeoutMs, mayStart, resolve);
       try {
-        this.#pool(url.origin).dispatch(request, exchange);
+        this.#pool(origin).dispatch(request, exchange);
       } catch (error) {
         exchange.onResponseError(undefined, error as Error);
       }

@@ -5,7 +5,7 @@ import { auditedWrite } from './audited-writes.js';
 import type { Database } from './database.js';
 import { createToken, readToken, revokeToken } from './tokens.js';
 
-/** Creates a token with its entry in the audit log, in the name of whoever `origin` names. */
+/** Creates a token with its audit log entry, on behalf of the actor in `origin`. */
 export async function issueToken(
   database: Database,
   token: Token,
@@ -21,7 +21,7 @@ export async function issueToken(
   });
 }
 
-/** Revokes a token. Returns it, and whether this call revoked it; undefined if it does not exist. */
+/** Revokes a token and returns it, with whether this call revoked it. Returns undefined if the token does not exist. */
 export async function withdrawToken(
   database: Database,
   id: string,
@@ -32,7 +32,7 @@ export async function withdrawToken(
   if (!known || known.revoked_at) return known && { token: known, isRevokedNow: false };
   return auditedWrite(database, known.organization_id, async (client) => {
     const revoked = await revokeToken(client, id, now);
-    // Another request was faster, in between.
+    // Another request revoked it in the meantime.
     if (!revoked) return { token: known, isRevokedNow: false };
     const changes = changesBetween(undefined, { revoked_at: revoked.revoked_at });
     await writeAudit(client, [entryAbout(revoked, 'token.revoked', changes, origin)]);

@@ -6,7 +6,7 @@ export interface Statement {
   name?: string;
   text: string;
   values?: unknown[];
-  /** Set if the statement leases deliveries to this node. If the response is lost, the node must find out. */
+  /** Whether the statement leases deliveries to this node. If the response is lost, `onLeaseInDoubt` is called. */
   leases?: boolean;
 }
 
@@ -18,9 +18,11 @@ export interface Queryable {
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
 
 /** A request waits for the database no longer than both together, so that it can still respond with 503 in time. */
-const connectMsMax = 2_000;
-const queryMsMax = 2_500;
-/** The driver's message when the latter expires. */
+export const databaseLimits: { readonly connectMs: number; readonly queryMs: number } = {
+  connectMs: 2_000,
+  queryMs: 2_500,
+};
+/** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
 
 const jsonOid = 114;
@@ -59,7 +61,7 @@ export class Database implements Queryable {
       ...target,
       types,
       max: connectionsMax,
-      connectionTimeoutMillis: connectMsMax,
+      connectionTimeoutMillis: databaseLimits.connectMs,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       application_name: 'posthorn',
@@ -73,14 +75,15 @@ export class Database implements Queryable {
 
   async query<Row extends object>(statement: Statement) {
     return this.#use(
-      (client) => client.query<Row>({ ...statement, query_timeout: queryMsMax } as pg.QueryConfig),
+      (client) =>
+        client.query<Row>({ ...statement, query_timeout: databaseLimits.queryMs } as pg.QueryConfig),
       () => statement.leases === true,
     );
   }
 
   /** Runs `work` in one transaction and rolls back if it throws. `unhurried` removes the time limit. */
   async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
-    const limit = unhurried ? {} : { query_timeout: queryMsMax };
+    const limit = unhurried ? {} : { query_timeout: databaseLimits.queryMs };
     let [leases, committing] = [false, false];
     const run = async (pooled: pg.PoolClient) => {
       const client: Queryable = {

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Deletes backlog rows that are so old that their events are gone. */
+/** Deletes backlog rows that are so old that their events have been deleted. */
 export async function deleteOldBacklog(database: Queryable, before: Date): Promise<void> {
   await database.query({
     text: `

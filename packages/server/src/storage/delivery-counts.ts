@@ -2,7 +2,7 @@ import type { DeliveryCounts } from '../domain/delivery-counts.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 
-/** The lengths of time that are counted, in minutes. */
+/** The lengths of the counted periods, in minutes. */
 export type Step = 1 | 60;
 
 /** What one process counted for a webhook, a workspace or an organization in a minute or an hour. */
@@ -15,7 +15,7 @@ export interface CountedDeliveries extends DeliveryCounts {
   part: number;
 }
 
-/** Writes counts in one statement. What the same part wrote before is replaced. */
+/** Writes counts in one statement. Replaces what the same part wrote before. */
 export async function writeDeliveryCounts(
   database: Queryable,
   rows: readonly CountedDeliveries[],

@@ -37,7 +37,7 @@ export interface DeliveryDetail extends StoredDelivery {
 
 export interface DeliveryFilter {
   organization_id: string;
-  /** Only of webhooks of this workspace. */
+  /** Limits the list to webhooks of this workspace. */
   workspace_id?: string | undefined;
   webhook_id?: string | undefined;
   status?: 'success' | 'failed' | undefined;
@@ -54,8 +54,9 @@ export const deliveryColumns = `id, webhook_id, event_id, event_type, event_crea
          attempted_at, http_status, error, duration_ms, created_at`;
 
 /**
- * Deliveries of all webhooks that match, with at least one attempt, newest first, strictly behind `after`. Takes a page
- * of each webhook, which is an ordered scan of the primary key, and the newest of these: that needs no index of its own.
+ * Lists deliveries of all matching webhooks with at least one attempt, newest first, after `after`. Reads a page of
+ * each webhook, which is an ordered scan of the primary key, and returns the newest of these. That needs no additional
+ * index.
  */
 export async function listDeliveries(
   database: Queryable,
@@ -67,7 +68,7 @@ export async function listDeliveries(
   return statement ? (await database.query<StoredDelivery>(statement)).rows : [];
 }
 
-/** Undefined if no delivery can be as asked for. */
+/** Returns the statement of a list, or undefined if no delivery can match the filter. */
 export function deliveryListStatement(
   filter: DeliveryFilter,
   after: Position | undefined,
@@ -112,14 +113,14 @@ export function deliveryListStatement(
 }
 
 const ofWebhook = 'webhook_id = w.id';
-/** Said in a way no index can serve: the way in is the event, not all that the webhook ever had. */
+/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
 const retrying = "status = 'pending' and attempts > 0";
 const givenUp = "status = 'failed' and attempts > 0";
 const delivered = "status = 'success'";
 
-/** The conditions that together make up what was asked for. A delivery between attempts counts as failed. */
+/** Returns the conditions whose union is the filter by status. A delivery between attempts counts as failed. */
 function endsOf({ status, final }: DeliveryFilter): readonly string[] {
   if (status === undefined && final === undefined) return ["attempts > 0 and status <> 'cancelled'"];
   return [
@@ -130,8 +131,8 @@ function endsOf({ status, final }: DeliveryFilter): readonly string[] {
 }
 
 /**
- * The conditions that together make up a filter, each with an index of its own, so that a few failures are
- * found among millions of successes. `first` tells the first delivery of an event from those made later.
+ * Returns the conditions whose union is the filter. Each has its own index, so that a few failures are found among
+ * millions of successes. `first` distinguishes the first delivery of an event from later ones.
  */
 function waysTo(filter: DeliveryFilter, first: string | undefined): readonly string[] {
   const ends = endsOf(filter);
@@ -176,8 +177,8 @@ export async function readDelivery(
 }
 
 /**
- * Makes the next attempt of a delivery that waits for it due now, if it still does. Returns the delivery as it is then;
- * undefined if it has ended. One that a node has in memory or under way is attempted now anyway.
+ * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended.
+ * Does not change a delivery that a node has in memory or under way, because it is attempted now anyway.
  */
 export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
   const { rows } = await client.query<StoredDelivery>({
@@ -192,7 +193,7 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   return rows[0];
 }
 
-/** Queues another delivery of an event, for any node to claim. Returns false if the event is gone. */
+/** Queues another delivery of an event, for any node to claim. Returns false if the event no longer exists. */
 export async function queueRedelivery(
   client: Queryable,
   delivery: {

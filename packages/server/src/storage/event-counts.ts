@@ -1,13 +1,13 @@
 import type { Database, Queryable } from './database.js';
 import type { CountsQuery } from './delivery-counts.js';
 
-/** The lengths of time that events are counted in, in minutes. */
+/** The lengths of the periods in which events are counted, in minutes. */
 export type EventStep = 1 | 60 | 1440;
 
-/** What one statement counts at most, so that a node that was away for long does not hold a transaction for long. */
+/** The most that one statement counts, so that no transaction takes long after a long break. */
 const windowHours = 6;
 
-/** Counts the events that were recorded since the last call. Another node that is at it does it alone. */
+/** Counts the events that were recorded since the last call. Does nothing if another node is counting. */
 export async function countEvents(database: Database): Promise<void> {
   for (let isMore = true; isMore; ) {
     isMore = await database.transaction(async (client) => {
@@ -20,7 +20,7 @@ export async function countEvents(database: Database): Promise<void> {
   }
 }
 
-/** Reads how many events there were in each minute, hour or day (UTC). Times without events are left out. */
+/** Reads the number of events in each minute, hour or day (UTC). Periods without events are left out. */
 export async function readEventCounts(
   database: Queryable,
   query: CountsQuery,

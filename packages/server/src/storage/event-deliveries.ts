@@ -4,14 +4,14 @@ import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
 
 export interface EventDeliveriesFilter {
   organization_id: string;
-  /** Only those of webhooks of this workspace. */
+  /** Limits the list to webhooks of this workspace. */
   workspace_id: string | undefined;
   event: { id: string; type: string; created_at: Date };
 }
 
 /**
- * Deliveries of one event to all webhooks, newest first, strictly behind `after`: the first ones, which have the event's
- * time, later ones, and those that have no row yet, in the memory of a node or in the backlog.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: the first ones, which have the time of
+ * the event, later ones, and those that have no row yet because they are in the memory of a node or in the backlog.
  */
 export async function listEventDeliveries(
   database: Queryable,

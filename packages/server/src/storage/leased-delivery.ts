@@ -26,8 +26,8 @@ export interface LeasedDelivery {
   workspace_id: string | null;
   actor: Reference;
   subject: Reference;
-  /** Null if the event is gone: its retention ended while the delivery waited. */
+  /** Null if the retention of the event ended while the delivery waited. */
   payload: string | null;
-  /** Undefined if it has a row of its own. */
+  /** Undefined if the delivery has its own row. */
   group: OpenGroup | undefined;
 }

@@ -1,8 +1,8 @@
 import type { Database } from './database.js';
 
 /**
- * Runs `work` unless another node is running it. Returns whether it ran. A transaction of its own holds the lock, so
- * the lock ends with the connection even if this process dies. `work` uses other connections.
+ * Runs `work` unless another node is running it. Returns whether it ran. A separate transaction holds the lock, so the
+ * lock ends with the connection even if this process dies. `work` uses other connections.
  */
 export async function withMaintenanceLock(database: Database, work: () => Promise<void>): Promise<boolean> {
   return database.transaction(async (client) => {

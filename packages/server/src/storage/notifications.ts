@@ -4,7 +4,7 @@ import type { DatabaseTarget } from './database.js';
 const againMs = 1_000;
 const connectMsMax = 2_000;
 
-/** Listens for notifications on its own connection. If it cannot connect, there are just no notifications. */
+/** Listens for notifications on its own connection. If it cannot connect, there are no notifications. */
 export class NotificationListener {
   readonly #target: DatabaseTarget;
   readonly #channel: string;

@@ -1,7 +1,7 @@
 import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
 
-/** Parents whose partitions are created ahead; a writer creates a missing one itself. */
+/** Tables whose partitions are created ahead. A writer creates a missing one itself. */
 const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
 export type Partitioned = (typeof partitioned)[number];
 

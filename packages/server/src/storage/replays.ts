@@ -53,7 +53,7 @@ const wanted = `
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
 
-/** Per webhook. */
+/** The maximum number of running replays per webhook. */
 export const runningMax = 10;
 /** How many events a creation counts, in about half a second. A lookup of deliveries reads up to 90 partitions. */
 const countedMax = 100_000;

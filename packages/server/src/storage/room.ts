@@ -6,7 +6,7 @@ export interface Room {
   webhooks: ReadonlyMap<string, number>;
   /** For every other webhook. */
   each: number;
-  /** For all of them together. */
+  /** For all webhooks together. */
   total: number;
 }
 

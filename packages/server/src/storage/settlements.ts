@@ -12,7 +12,7 @@ export interface Settlement {
   delivery: LeasedDelivery;
   status: 'pending' | 'success' | 'failed' | 'cancelled';
   attempts: number;
-  /** For one that stays pending: how long until it is due. */
+  /** For a delivery that stays pending: how long until it is due. */
   wait_ms?: number;
   /** Absent if no attempt was made. */
   attempted_at?: Date;
@@ -20,7 +20,7 @@ export interface Settlement {
   error?: string | null;
   duration_ms?: number | null;
   response?: string | null;
-  /** JSON. Only of attempts that failed. */
+  /** JSON. Only for failed attempts. */
   evidence?: string;
 }
 
@@ -33,7 +33,7 @@ export function attempted(
   url: URL,
 ): Settlement {
   const isAnswered = outcome.kind === 'answered';
-  // Field by field: this is made for every attempt, and spreading showed in the profile.
+  // Written field by field: this runs for every attempt, and object spread showed up in the profile.
   const settlement: Settlement = {
     delivery,
     status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
@@ -54,7 +54,7 @@ export function setAside(delivery: LeasedDelivery, waitMs: number): Settlement {
   return { delivery, status: 'pending', attempts: delivery.attempts, wait_ms: waitMs };
 }
 
-/** Returns what the event about a delivery that is given up says. */
+/** Returns the payload fields of the event about a delivery that was given up. */
 export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settlement): GivenUp {
   return {
     delivery_id: delivery.delivery_id,

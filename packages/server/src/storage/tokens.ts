@@ -67,7 +67,7 @@ export async function readToken(database: Queryable, id: string): Promise<Token 
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Returns a page of an organization's tokens, newest first, strictly behind the token `after`. */
+/** Lists a page of an organization's tokens, newest first, after the token `after`. */
 export async function listTokenPage(
   database: Queryable,
   organizationId: string,
@@ -86,7 +86,7 @@ export async function listTokenPage(
   return rows.map(tokenOf);
 }
 
-/** Returns the token if this call revoked it; undefined if it was revoked before or does not exist. */
+/** Revokes a token and returns it. Returns undefined if it was already revoked or does not exist. */
 export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `
@@ -99,7 +99,7 @@ export async function revokeToken(database: Queryable, id: string, now: Date): P
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Deletes portal sessions that ended before `before`: there is one for each visit, and the audit log has them. */
+/** Deletes portal sessions that expired before `before`. There is one per visit, and the audit log keeps a record. */
 export async function deletePortalSessions(database: Queryable, before: Date): Promise<void> {
   await database.query({
     text: 'delete from posthorn.tokens where portal and expires_at < $1',
@@ -107,7 +107,7 @@ export async function deletePortalSessions(database: Queryable, before: Date): P
   });
 }
 
-/** Notes when tokens were last used, many in one statement. */
+/** Stores when tokens were last used, many in one statement. */
 export async function touchTokens(database: Queryable, lastUsed: ReadonlyMap<string, Date>): Promise<void> {
   if (lastUsed.size === 0) return;
   await database.query({

@@ -9,7 +9,7 @@ export interface SealedSecrets {
   headers: Buffer | null;
 }
 
-/** Webhooks with a secret, or headers, that do not begin with `mark`, in the order of their ids, behind `after`. */
+/** Reads webhooks with a secret or headers that do not start with `mark`, in the order of their ids, after `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   mark: Buffer,

@@ -22,7 +22,7 @@ export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
-/** What a creation gives. */
+/** The fields that a creation sets. */
 export type NewWebhook = Pick<
   Webhook,
   | 'id'
@@ -47,7 +47,7 @@ export async function createWebhook(
   webhook: NewWebhook,
   webhooksMax: number,
 ): Promise<boolean> {
-  // Two creations at once must not both take the last place.
+  // Two concurrent creations must not both take the last free place.
   await client.query({
     text: "select pg_advisory_xact_lock(hashtextextended('posthorn.webhooks ' || $1, 0))",
     values: [webhook.organization_id],

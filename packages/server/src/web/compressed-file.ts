@@ -17,13 +17,13 @@ const encoders = {
 type Encoding = keyof typeof encoders;
 const encodings = Object.keys(encoders) as Encoding[];
 
-/** For a path that names the content: what is there never changes. */
+/** The cache header for a path that contains a hash of the content, which therefore never changes. */
 export const forGood = 'public, max-age=31536000, immutable';
 
-/** Images and fonts are compressed already. */
+/** The types worth compressing. Images and fonts are already compressed. */
 const compressible = /^(text\/|application\/(json|manifest\+json)|image\/svg)/;
 
-/** A file that never changes while the process runs. It is compressed once, not for each request. */
+/** A file that does not change while the process runs. It is compressed once, not per request. */
 export class CompressedFile {
   /** Identifies the content, for a path that browsers can cache forever. */
   readonly hash: string;

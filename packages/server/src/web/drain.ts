@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
@@ -11,8 +12,15 @@ const drainMsMax = 6_000;
 export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuseWhileStopping: () => void } {
   let begun = false;
   let cutOff: NodeJS.Timeout | undefined;
+  const sockets = new Set<Socket>();
+  app.server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   app.addHook('preClose', async () => {
     begun = true;
+    // Browsers and fetch open connections in advance. Node does not count them as idle and would wait for them.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     cutOff = setTimeout(() => app.server.closeAllConnections(), msMax);
   });
   app.addHook('onResponse', (_request, _reply, done) => {

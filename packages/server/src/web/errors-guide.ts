@@ -13,7 +13,7 @@ export function errorsGuide(codes: ReadonlySet<ProblemCode>): Tag {
 ${JSON.stringify(sample, null, 2)}
 \`\`\`
 
-- Use \`code\` in your program. Codes never change their meaning.
+- Use \`code\` in your program. The meaning of a code never changes.
 - \`detail\` is for people and may change.
 - \`errors\` lists everything that is wrong with the request. \`parameter\` is the name of a query parameter, \`pointer\` is a JSON pointer into the body.
 - Include \`request_id\` when you report a problem.

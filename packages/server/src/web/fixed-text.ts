@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { etagOf, matchesEtag } from './etag.js';
 
-/** A text, or the bytes of an image, that stays the same while the process runs: a browser asks again, and is told it has it already. */
+/**
+ * A text, or the bytes of an image, that does not change while the process runs. A browser revalidates it and gets a
+ * 304.
+ */
 export class FixedText {
   readonly #type: string;
   readonly #text: string | Buffer;

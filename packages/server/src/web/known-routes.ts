@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
-/** Knows the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
+/** Tracks the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
 export function knownRoutes(app: FastifyInstance): {
   missing: (method: string, url: string) => Problem;
 } {

@@ -18,15 +18,15 @@ import { installValidation } from './validation.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route says nothing about anybody's data and needs no token on either listener. */
+    /** Whether the route needs no token on either listener, because it exposes no data. */
     open?: boolean;
-    /** Left out, the body counts as `{}`. */
+    /** Whether a missing body counts as `{}`. */
     bodyIsOptional?: boolean;
   }
   interface FastifyRequest {
-    /** What the finished request's one log line says beyond the usual. */
+    /** Additional fields for the log line of the request. */
     logFields: Record<string, unknown>;
-    /** The body's own text, where it was JSON. */
+    /** The original text of a JSON body. */
     bodyText: string | undefined;
   }
 }
@@ -40,10 +40,10 @@ export interface ListenerOptions {
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Longer than Node lets a request's head be, so that an id of any length reaches its route. */
+/** Longer than the longest request head that Node accepts, so that an id of any length reaches its route. */
 const maxParamLength = 16 * 1024;
 
-/** An HTTP listener with everything both of ours share; routes are added by whoever asked for it. */
+/** Creates an HTTP listener with everything that both listeners share. The caller adds the routes. */
 export async function createListener(options: ListenerOptions): Promise<FastifyInstance> {
   const { bodyLimit, logger } = options;
   const app = fastify({
@@ -55,7 +55,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
-    // A connection on which nothing happens; a tail speaks every 15 s.
+    // For a connection without traffic. A tail sends something every 15 s.
     connectionTimeout: 70_000,
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
@@ -67,7 +67,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
     clientErrorHandler: answerBrokenHttp,
-    // Node would refuse a request without Host, and one that expects something unknown, with an empty body.
+    // Node would refuse a request without Host, or with an unknown expectation, with an empty body.
     http: { requireHostHeader: false },
   });
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -82,8 +82,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   const routes = knownRoutes(app);
   const drain = drainOnClose(app);
-  // A promise, so that nothing is sent before all that came with the head is parsed: it may not be HTTP. Further hooks that
-  // wait for nothing call back: a promise for each would cost every request as much as its validation.
+  // A promise, so that nothing is sent before the bytes that arrived with the head are parsed: they may not be HTTP.
+  // Other synchronous hooks use callbacks, because a promise each would cost as much as validation.
   app.addHook('onRequest', async (request, reply) => {
     request.logFields = {};
     setCommonHeaders(request, reply);
@@ -96,7 +96,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
     const seconds = reply.elapsedTime / 1000;
     options.onFinished?.(route, request.method, reply.statusCode, seconds);
-    // Probes come every few seconds, whether anything happens or not.
+    // Probes arrive every few seconds, even when nothing happens.
     const level = /^\/(healthz|readyz)$/.test(route) ? 'debug' : 'info';
     request.log[level](
       {
@@ -130,7 +130,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     'application/json',
     { parseAs: 'buffer' },
     (request: FastifyRequest, body: Buffer, done) => {
-      // Many clients name the type of a body they do not send, where none is needed.
+      // Many clients send a content type without a body.
       if (body.length === 0 && needsNoBody(request)) done(null, undefined);
       else {
         request.bodyText = decodeBody(body);
@@ -161,7 +161,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // V8 quotes the text around the fault; a body may hold a secret, so only the place is passed on.
+    // V8 quotes the text around the error, which may contain a secret, so report only the position.
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
     throw new Problem(
       'malformed_json',
@@ -176,7 +176,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
 }
 
-/** What is not even HTTP is answered in the same form, then the connection is closed. */
+/** Responds to input that is not HTTP in the same format, then closes the connection. */
 function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy();

@@ -118,7 +118,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
   const required =
     scopes.length === 0
-      ? 'Any token will do, whatever its scopes.'
+      ? 'Any valid token works, whatever its scopes.'
       : `Required scopes: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
   return description === undefined ? required : `${description}\n\n${required}`;
 }

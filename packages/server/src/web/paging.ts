@@ -27,7 +27,7 @@ export const limitParameter = (fallback: number) =>
     Type.Integer({ minimum: 1, maximum: 100, default: fallback, description: 'Maximum number of results.' }),
   );
 
-/** Returns what is wrong with a cursor: it was not issued for this binding. */
+/** Returns a fault if a cursor was not issued for this binding. */
 export function cursorFaults(cursor: unknown, binding: () => string): readonly InputFault[] {
   if (typeof cursor !== 'string' || cursor === '' || decodeCursor(cursor, binding())) return [];
   const detail =

@@ -21,16 +21,24 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+let scalarFile: CompressedFile | undefined;
+
+/** Returns Scalar's script, which is read and compressed once for both listeners. */
+function scalarScript(): CompressedFile {
+  scalarFile ??= new CompressedFile(
+    new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
+    'text/javascript; charset=utf-8',
+    forGood,
+  );
+  return scalarFile;
+}
+
 /**
  * Serves the API reference at `/docs`: Scalar, which reads `/openapi.json`. The script comes from the Fastify
  * package, which has 15 dependencies; `@scalar/api-reference` contains the same script and has 270.
  */
 export function referenceRoutes(app: FastifyInstance): void {
-  const scalar = new CompressedFile(
-    new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
-    'text/javascript; charset=utf-8',
-    forGood,
-  );
+  const scalar = scalarScript();
   const scalarName = `scalar-${scalar.hash}.js`;
   app.get(
     `/docs/assets/${scalarName}`,

@@ -6,7 +6,7 @@ const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
 
 /** Returns a value that fits the schema: its own example, or one made from its type. */
 export function schemaExample(schema: Schema, depth = 0): unknown {
-  // Null can be an example, too.
+  // An example can also be null.
   if (schema.examples?.[0] === null) return null;
   const known = schema.examples?.[0] ?? schema.const ?? schema.default ?? schema.enum?.[0];
   if (known !== undefined || depth > depthMax) return known;

@@ -14,7 +14,7 @@ const ActorSchema = ReferenceSchema('Who is responsible for what the token does,
   ...{ type: 'user', id: 'USR-ada' },
 });
 
-/** What both listeners show of a token. The token itself is not among it. */
+/** The fields of a token that both listeners show. The token itself is not one of them. */
 export const TokenFields = {
   id: Type.String({ description: 'ID of the token.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
   organization_id: Type.String({

@@ -4,6 +4,7 @@ import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import { event, record } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { Standstill } from '../support/hostile-receiver.js';
+import { setLimits } from '../support/limits.js';
 import { type Received, startReceiver } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -356,6 +357,7 @@ describe('a webhook whose verification failed', () => {
   });
 
   test('becomes active when its receiver responds, and gets events from then on', async () => {
+    setLimits({ verifyEveryMs: 50 });
     const slow = await startTestService(quick);
     const owner = await newTenant(slow);
     const receiver = await startReceiver({ onVerification: 500 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { retireNodes } from '../../src/storage/nodes.js';
 import { event, record } from '../support/client.js';
 import { backlogSizes, type DeliveryRow, deliveryRows, handoffSizes } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
@@ -43,15 +44,17 @@ describe('a delivery during its first attempt', () => {
   }
 
   test('can be read: pending without attempts, and with the attempt after the receiver responds', async () => {
-    const { owner, standstill, receiver, recorded, path } = await held();
+    const { owner, standstill, receiver, recorded, webhook, path } = await held();
     const [first] = receiver.deliveries.all;
     const { created_at } = recorded.find(({ id }) => id === eventOf(first!))!;
     const before = await owner.data('GET', path);
-    expect(before).toEqual({
+    const { request, ...delivery } = before;
+    expect(delivery).toEqual({
       ...{ id: deliveryOf(first!), event_id: eventOf(first!), event_type: 'invoice.paid', status: 'pending' },
-      ...{ http_status: null, error: null, duration_ms: null, attempts: 0, attempt_log: [] },
-      ...{ created_at, next_attempt_at: created_at },
+      ...{ http_status: null, error: null, duration_ms: null, attempts: 0, final: false, attempt_log: [] },
+      ...{ webhook_id: webhook.id, created_at, next_attempt_at: created_at },
     });
+    expect(request.body).toBe(first!.body.toString());
     standstill.end(receiver, 200);
     const after = await eventually(
       () => owner.data('GET', path),
@@ -149,10 +152,18 @@ test('a node is killed with a partly settled hand-off: another node attempts the
     (rows) => rows.length === 3,
   );
   expect(await handoffSizes(survivor.database)).toEqual([8]);
+  const { rows: holders } = await survivor.database.query<{ leased_by: number }>({
+    text: 'select leased_by from posthorn.handoffs',
+  });
 
   node.process.kill('SIGKILL');
   await node.process.ended;
   receiver.onDelivery = 200;
+  // `nodes.test.ts` waits until a lease has lapsed.
+  await retireNodes(
+    survivor.database,
+    holders.map(({ leased_by }) => leased_by),
+  );
   const rows = await eventually(
     () => rowsOf(owner),
     (all) => all.length === 8 && all.every(({ status }) => status === 'success'),

@@ -27,10 +27,10 @@ describe('without a status', () => {
     [
       'connect',
       { code: 'EHOSTUNREACH' },
-      'No route leads to hooks.acme.test:443.',
+      'There is no route to hooks.acme.test:443.',
       'Check that the receiver',
     ],
-    ['connect', {}, 'No connection to hooks.acme.test:443 could be opened.', 'Check that the receiver'],
+    ['connect', {}, 'Could not connect to hooks.acme.test:443.', 'Check that the receiver'],
     [
       'timeout',
       { code: 'connect_timeout' },
@@ -98,7 +98,12 @@ describe('without a status', () => {
       'Do not require',
     ],
     ['tls', { code: 'ECONNRESET' }, 'requires a client certificate.', 'Do not require'],
-    ['tls', { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' }, 'no TLS version that is still safe', 'TLS 1.2'],
+    [
+      'tls',
+      { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
+      'TLS versions that are no longer safe',
+      'TLS 1.2',
+    ],
     [
       'tls',
       { code: 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE' },
@@ -108,7 +113,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_X', message: 'bad record mac' },
-      'could be made: bad record mac.',
+      'failed: bad record mac.',
       'Check the TLS settings',
     ],
   ])('%s %j', (error, evidence, detail, remedy) => {
@@ -161,7 +166,7 @@ describe('with a status', () => {
       'The receiver said that it is gone for good (status 410).',
       'correct its response',
     ],
-    [413, { bodyBytes: 212_400 }, {}, 'The receiver takes no body of 212 kB', 'Raise the limit'],
+    [413, { bodyBytes: 212_400 }, {}, 'does not accept a body of 212 kB', 'Raise the limit'],
     [415, {}, {}, 'does not accept application/json', 'Accept requests'],
     [
       429,
@@ -178,7 +183,7 @@ describe('with a status', () => {
       'set a rate limit',
     ],
     [503, {}, {}, 'The receiver is not available (status 503).', 'raise the capacity'],
-    [429, { purpose: 'verification' }, {}, 'more requests than it takes', 'Verify the webhook again'],
+    [429, { purpose: 'verification' }, {}, 'more requests than it can handle', 'Verify the webhook again'],
     [
       500,
       { response: '<html><title>Oops &amp; more</title>', deliveryId: 'WDLV-1' },
@@ -187,7 +192,7 @@ describe('with a status', () => {
       'Look at its logs around 16 Nov 2026 20:41:07 UTC; the request had X-Service-Delivery WDLV-1.',
     ],
     [599, {}, {}, 'The receiver failed with 599.', 'Look at its logs'],
-    [777, {}, {}, 'responded 777, which is not a status of HTTP', 'Respond with 2xx'],
+    [777, {}, {}, 'responded with 777, which is not an HTTP status', 'Respond with 2xx'],
     [
       204,
       { purpose: 'verification' },

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
+import { databaseLimits } from '../../src/storage/database.js';
+import { afterFile } from '../support/cleanup.js';
 import { type Answer, ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { exampleOf, readOperations, urlOf } from '../support/operations.js';
@@ -13,7 +15,11 @@ let proxy: PostgresProxy;
 let service: TestService;
 let token: string;
 
+const usual = { ...databaseLimits };
+
 beforeAll(async () => {
+  Object.assign(databaseLimits, { connectMs: 800, queryMs: 1_000 });
+  afterFile(() => Object.assign(databaseLimits, usual));
   real = await freshDatabase();
   proxy = await PostgresProxy.open(real.url);
   service = await startTestService({ DATABASE_URL: proxy.url });
@@ -41,13 +47,21 @@ function expectUnavailable(answer: Answer): void {
   expect(answer.text).not.toMatch(/select |insert |\bECONN|\.js:|\.ts:|127\.0\.0\.1|posthorn\./i);
 }
 
-/** Runs a request and its answer's 503 against the 5 s it may take. */
-async function within5s(request: Promise<Answer>): Promise<Answer> {
+/** A second round of waiting would take longer than this; a busy machine does not. */
+const slackMs = 1_500;
+
+/** A request that waits for the database once, for a connection and for a statement. */
+async function inTime(request: Promise<Answer>): Promise<Answer> {
   const started = performance.now();
   const answer = await request;
-  expect(performance.now() - started).toBeLessThan(5_000);
+  const { connectMs, queryMs } = databaseLimits;
+  expect(performance.now() - started).toBeLessThan(connectMs + queryMs + slackMs);
   return answer;
 }
+
+it('the time that a request waits for the database leaves half a second of the 5 s that it may take', () => {
+  expect(usual.connectMs + usual.queryMs).toBeLessThanOrEqual(4_500);
+});
 
 /** Holds the table that both reading and recording need, until told to let go. */
 async function holdingEvents<T>(
@@ -74,24 +88,24 @@ async function holdingEvents<T>(
 describe('while the database refuses connections', () => {
   it('reading is 503 with Retry-After', async () => {
     proxy.cut();
-    expectUnavailable(await within5s(list()));
+    expectUnavailable(await inTime(list()));
     expectUnavailable(
-      await within5s(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })),
+      await inTime(ask(`${service.publicUrl}/v1/events/EVT-01JAB3C4D5E6F7G8H9J0K1M2N3`, { token })),
     );
     expectUnavailable(
-      await within5s(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })),
+      await inTime(ask(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, { token })),
     );
   });
 
   it('recording is 503 with Retry-After', async () => {
     proxy.cut();
-    expectUnavailable(await within5s(post()));
+    expectUnavailable(await inTime(post()));
   });
 
   it('every token is 503 and not 401, because it cannot be checked', async () => {
     proxy.cut();
     expectUnavailable(
-      await within5s(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
+      await inTime(ask(`${service.publicUrl}/v1/event-types`, { token: `pht_${'x'.repeat(43)}` })),
     );
   });
 
@@ -109,8 +123,7 @@ describe('while the database refuses connections', () => {
   it('/readyz is 503 on both listeners, and 200 again afterwards', async () => {
     expect((await readyz()).status).toBe(200);
     proxy.cut();
-    for (const url of [service.publicUrl, service.platformUrl])
-      expectUnavailable(await within5s(readyz(url)));
+    for (const url of [service.publicUrl, service.platformUrl]) expectUnavailable(await inTime(readyz(url)));
     proxy.heal();
     await untilReady();
     expect((await readyz(service.platformUrl)).status).toBe(200);
@@ -131,7 +144,7 @@ describe('while the database refuses connections', () => {
 describe('a request whose database connection is cut', () => {
   it('is 503 with Retry-After, reading or recording', async () => {
     const answers = await holdingEvents(async (untilWaiting) => {
-      const requests = [within5s(list()), within5s(post())];
+      const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       proxy.cut();
       return Promise.all(requests);
@@ -141,7 +154,7 @@ describe('a request whose database connection is cut', () => {
 
   it('is 503 if the server closes the connection itself', async () => {
     const answers = await holdingEvents(async (untilWaiting) => {
-      const requests = [within5s(list()), within5s(post())];
+      const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       await real.database.query({
         text: `select pg_terminate_backend(pid) from pg_stat_activity
@@ -155,7 +168,7 @@ describe('a request whose database connection is cut', () => {
   it('is 503 if the network goes silent', async () => {
     await list();
     const answers = await holdingEvents(async (untilWaiting) => {
-      const requests = [within5s(list()), within5s(post())];
+      const requests = [inTime(list()), inTime(post())];
       await untilWaiting(2);
       proxy.silence();
       return Promise.all(requests);
@@ -170,18 +183,18 @@ describe('while the network to the database is silent', () => {
     await Promise.all(Array.from({ length: 40 }, list));
   });
 
-  it('each of many recording requests is 503 within 5 s, including queued ones', async () => {
+  it('each of many recording requests is 503 in time, including queued ones', async () => {
     proxy.silence();
     const started = Array.from({ length: 20 }, (_, index) => index);
-    const answers = await Promise.all(started.map(() => within5s(post())));
+    const answers = await Promise.all(started.map(() => inTime(post())));
     for (const answer of answers) expectUnavailable(answer);
   });
 
-  it('each of many reading requests is 503 within 5 s', async () => {
+  it('each of many reading requests is 503 in time', async () => {
     proxy.silence();
-    for (const answer of await Promise.all(Array.from({ length: 20 }, () => within5s(list()))))
+    for (const answer of await Promise.all(Array.from({ length: 20 }, () => inTime(list()))))
       expectUnavailable(answer);
-    expectUnavailable(await within5s(readyz()));
+    expectUnavailable(await inTime(readyz()));
   });
 });
 
@@ -189,7 +202,7 @@ describe('every endpoint, with a cached token', async () => {
   it.each([
     ['refuses connections', () => proxy.cut()],
     ['is silent', () => proxy.silence()],
-  ])('responds as documented within 5 s while the database %s', async (_how, part) => {
+  ])('responds as documented in time while the database %s', async (_how, part) => {
     const known = await makeToken(real.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
     service.clock.stoppedAtMs = Date.now();
     await ask(`${service.publicUrl}/v1/event-types`, { token: known });
@@ -206,7 +219,7 @@ describe('every endpoint, with a cached token', async () => {
     await Promise.all(
       requests.flat().map(async ({ url, bearer, operation }) => {
         const example = exampleOf(operation);
-        const answer = await within5s(
+        const answer = await inTime(
           ask(urlOf(url, operation, example), {
             ...{ method: operation.method, token: bearer, body: example.body },
           }),

@@ -1,9 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { inject } from 'vitest';
 import { stopServer } from '../../src/storage/embedded/cluster.js';
 import { afterFile } from './cleanup.js';
+import { copyDirectory } from './postgres.js';
 
 /**
  * A data directory of the test file's own, below a new temporary directory. What still runs there after
@@ -24,10 +25,13 @@ export async function dataDirectory(...below: string[]): Promise<string> {
 /** A data directory with the files that another one has now. */
 export async function copyOf(original: string): Promise<string> {
   const directory = await dataDirectory('data');
-  // Owners count, which Node's own copying does not keep.
-  const copied = spawnSync('cp', ['-a', original, directory], { encoding: 'utf8' });
-  if (copied.status !== 0) throw new Error(copied.stderr);
+  copyDirectory(original, directory);
   return directory;
+}
+
+/** A data directory whose database is migrated and has nothing else in it. */
+export function preparedDirectory(): Promise<string> {
+  return copyOf(inject('preparedDirectory'));
 }
 
 /** Where the embedded database's files are. */

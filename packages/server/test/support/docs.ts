@@ -6,7 +6,7 @@ import { commands } from '../../src/cli/main.js';
 import { settings } from '../../src/config.js';
 import { problems } from '../../src/domain/problem.js';
 import { table } from '../../src/web/markdown.js';
-import { eventDataSource } from './event-data.js';
+import { eventDataSource, eventSamplesSource } from './event-data.js';
 import { eventTypesPage } from './event-types-page.js';
 import { lifecyclesPage } from './lifecycles-page.js';
 
@@ -14,7 +14,7 @@ export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** Every page a reader may land on, relative to the repository. */
 export const pages: readonly string[] = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'packages/receiver/README.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'packages/receiver/README.md', 'examples/README.md'],
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -36,6 +36,7 @@ export const sections: readonly { page: string; name: string; text: string }[] =
 /** Files that are printed as a whole. */
 export const printedFiles: readonly { page: string; text: string }[] = [
   { page: 'packages/receiver/src/event-data.ts', text: eventDataSource() },
+  { page: 'packages/receiver/src/event-samples.ts', text: eventSamplesSource() },
 ];
 
 /** The page with what stands between the comments of that name replaced. */

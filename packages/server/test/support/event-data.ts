@@ -16,6 +16,34 @@ ${createCatalogue().list().map(member).join('\n')}
 `;
 }
 
+/** The source file that has the sample of each type, for the requests that receivers make in their tests. */
+export function eventSamplesSource(): string {
+  const samples = createCatalogue()
+    .list()
+    .map(({ type, sample }) => `  '${type}': ${literal(sample, '  ')},`);
+  return `import type { EventData } from './event-data.js';
+
+// Printed from the catalogue of the server: change it there, then run
+// UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
+
+/** A realistic \`data\` of each type of event. */
+export const eventSamples: EventData = {
+${samples.join('\n')}
+};
+`;
+}
+
+/** The value as the formatter writes it. */
+function literal(value: unknown, indent: string): string {
+  if (typeof value === 'string') return value.includes("'") ? JSON.stringify(value) : `'${value}'`;
+  if (Array.isArray(value)) return `[${value.map((each) => literal(each, indent)).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  const fields = Object.entries(value).map(
+    ([name, each]) => `${indent}  ${name}: ${literal(each, `${indent}  `)},`,
+  );
+  return `{\n${fields.join('\n')}\n${indent}}`;
+}
+
 function member({ type, description, schema }: EventType): string {
   const { properties = {}, required = [] } = schema as Schema;
   const fields = Object.entries(properties).map(([name, field]) => {

@@ -23,5 +23,6 @@ export const trustingConnect = () => buildConnector({ ca: fixture('receiver.cert
 /** Sends one small POST. */
 export function post(transport: Transport, url: string, options: Partial<PostOptions> = {}) {
   const request = { headers: [], body: Buffer.from('{}'), timeoutMs: 10_000, mayStart: () => true };
-  return transport.post({ url: new URL(url), ...request, ...options });
+  const { origin, pathname, search } = new URL(url);
+  return transport.post({ origin, path: pathname + search, ...request, ...options });
 }

@@ -29,7 +29,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
     enabled: may.readWebhooks,
     refetchInterval,
   });
-  if (!may.readWebhooks) return null;
+  if (!may.readWebhooks || (stats?.totals.events === 0 && !search.from)) return null;
   const bars = stats && barsOf(stats);
   const open = (fromMs: number, toMs: number) =>
     void navigate({

@@ -16,6 +16,7 @@ import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { NoEvents } from './no-events';
+import { type Outcome, useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
 /** Reads the filter of an address. A range up to now starts at a whole minute, so that pages stay the same. */
@@ -39,7 +40,8 @@ export function EventList() {
 function Events() {
   const search: EventSearch = useSearch({ from: '/events' });
   const { organization_id } = useToken();
-  const { isLive } = useLive();
+  const may = usePermission();
+  const { isLive, refetchInterval } = useLive();
   const filter = filterOf(search);
   const query = useInfiniteQuery(eventPagesQuery(organization_id, filter));
   // A range that has ended gets no new events.
@@ -47,6 +49,7 @@ function Events() {
   const { from: _from, to: _to, ...tailFilter } = filter;
   const tail = useTail({ organization_id, ...tailFilter }, canFollow);
   const pages = query.data?.pages;
+  const outcomes = useOutcomes(pages ?? [], may.readWebhooks, refetchInterval);
   const rows = useMemo(
     () => joined(tail.events, pages?.flatMap(({ data }) => data) ?? []),
     [tail.events, pages],
@@ -87,11 +90,17 @@ function Events() {
                 <th className="wide">Subject</th>
                 <th className="wide">Actor</th>
                 <th className="wide workspace-col">Workspace</th>
+                {may.readWebhooks && <th className="r wide reached-col">Delivered</th>}
               </tr>
             </thead>
             <tbody>
               {rows.map((event) => (
-                <Row key={event.id} event={event} isFresh={tail.fresh.has(event.id)} />
+                <Row
+                  key={event.id}
+                  event={event}
+                  isFresh={tail.fresh.has(event.id)}
+                  outcome={may.readWebhooks ? (outcomes.get(event.id) ?? null) : undefined}
+                />
               ))}
             </tbody>
           </table>
@@ -108,7 +117,16 @@ function joined(tailed: readonly StreamEvent[], listed: readonly StreamEvent[]):
   return [...tailed.filter(({ id }) => !known.has(id)), ...listed];
 }
 
-function Row({ event, isFresh }: { event: StreamEvent; isFresh: boolean }) {
+function Row({
+  event,
+  isFresh,
+  outcome,
+}: {
+  event: StreamEvent;
+  isFresh: boolean;
+  /** Null if it is not known, undefined if the token may not know it. */
+  outcome: Outcome | null | undefined;
+}) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
       <td className="soft">
@@ -134,6 +152,11 @@ function Row({ event, isFresh }: { event: StreamEvent; isFresh: boolean }) {
         {event.actor.id}
       </td>
       <td className="wide soft mono">{event.workspace_id ?? '–'}</td>
+      {outcome !== undefined && (
+        <td className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
+          {outcome && `${outcome.delivered} of ${outcome.all}`}
+        </td>
+      )}
     </tr>
   );
 }

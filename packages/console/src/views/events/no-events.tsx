@@ -35,7 +35,7 @@ export function NoEvents() {
         The platform records events on its own listener. After <code>npm start</code>, this records the first
         one from the same directory. Turn on Live to see it arrive.
       </p>
-      <CodeBlock title="Record an event" text={command} what="the command" isProgram />
+      <CodeBlock title="Record an event" text={command} what="the command" />
     </Empty>
   );
 }

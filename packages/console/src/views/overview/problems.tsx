@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { latestFailureQuery } from '../../api/deliveries';
 import type { Webhook } from '../../api/types';
-import { webhookQuery } from '../../api/webhooks';
 import { plural } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
@@ -104,8 +103,7 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
 
 function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
-  const { data } = useQuery(webhookQuery(webhook.id));
-  const failure = data?.verification_failure;
+  const failure = webhook.verification_failure;
   return (
     <Problem
       webhook={webhook}

@@ -44,7 +44,10 @@ export function TypePicker({
     <div className="field">
       <span className="label" id={id}>
         Event types{' '}
-        <span className="soft small">{isAll ? 'all, also future ones' : `${chosen.length} chosen`}</span>
+        <span className="soft small">
+          {isAll ? 'all, also future ones' : chosen.length === 0 ? 'none yet' : ''}
+        </span>
+        {!isAll && <code>{chosen.join(', ')}</code>}
       </span>
       {/* biome-ignore lint/a11y/useSemanticElements: the fieldsets are the domains inside */}
       <div className="types" role="group" aria-labelledby={id}>

@@ -20,7 +20,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="Where your receiver listens. It must start with https://."
+        hint="Where your receiver listens: https, at a public address."
         fault={problem?.faultOf('url')}
       >
         {(props) => (
@@ -104,7 +104,7 @@ interface InputProps {
   'aria-invalid': boolean;
 }
 
-export function Field({
+function Field({
   label,
   hint,
   fault,

@@ -28,7 +28,7 @@ export async function unprivilegedAccount(pgdata: string): Promise<Account | und
   return { uid: 65_534, gid: 65_534 };
 }
 
-/** Asks the kernel instead of reading modes, because access lists and read-only mounts count, too. */
+/** Asks the kernel instead of reading file modes, because access lists and read-only mounts matter, too. */
 export function canReach(account: Account, directory: string): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;
 }

@@ -74,7 +74,7 @@ async function hasCluster(pgdata: string): Promise<boolean> {
   if (found.trim() !== '18') {
     throw new EmbeddedUnavailable(
       `The database in ${pgdata} was written by PostgreSQL ${found.trim()}; the embedded one is 18. ` +
-        'Dump it with that version and restore it, or name another POSTHORN_DATA_DIR.',
+        'Dump it with that version and restore it, or set POSTHORN_DATA_DIR to another directory.',
     );
   }
   return true;
@@ -163,7 +163,7 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
     server.unref();
     let ended: string | undefined;
     server.once('exit', () => {
-      ended ??= 'It ended without a word.';
+      ended ??= 'It exited without a message.';
     });
     server.once('error', (error) => {
       ended ??= error.message;

@@ -1,0 +1,88 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createReceiver } from '@posthorn/receiver';
+import { signedRequest } from '@posthorn/receiver/testing';
+import { describe, expect, test } from 'vitest';
+import { root } from '../../packages/server/test/support/docs.js';
+import { freePort, Server, snippet, Workshop } from '../../packages/server/test/support/snippets.js';
+import { eventually } from '../../packages/server/test/support/tenant.js';
+
+const readme = 'packages/receiver/README.md';
+const secret = 'a-secret-of-the-docs';
+const workshop = await Workshop.open();
+
+test.each([readme, 'docs/receive-webhooks.md'])('the first program of %s receives events', async (page) => {
+  const port = await freePort();
+  const file = workshop.path(`${page.replaceAll('/', '-')}.mjs`);
+  await writeFile(file, snippet(page, 'js', 'createReceiver({').replace('3000', `${port}, '127.0.0.1'`));
+  const receiver = new Server(process.execPath, [file], { WEBHOOK_SECRET: secret });
+  await receiver.isListening(port);
+  const url = `http://127.0.0.1:${port}/webhooks`;
+  expect((await fetch(url, signedRequest('webhook.verification', { secret }))).status).toBe(200);
+  expect((await fetch(url, signedRequest('invoice.paid', { secret, data: { id: 'INV-7' } }))).status).toBe(
+    200,
+  );
+  expect((await fetch(url, signedRequest('invoice.paid', { secret, fault: 'wrong_secret' }))).status).toBe(
+    401,
+  );
+  await eventually(
+    async () => receiver.output,
+    (output) =>
+      output.includes('INV-7 is paid\n') && output.includes('signature_mismatch: The secret is not'),
+  );
+});
+
+test('the transaction of the README is that of the example', async () => {
+  const example = await readFile(join(root, 'examples/exactly-once/receiver.mjs'), 'utf8');
+  expect(example).toContain(snippet(readme, 'js', 'on conflict do nothing'));
+});
+
+describe('the Redis of the README', async () => {
+  const file = workshop.path('redis-seen.mjs');
+  await writeFile(file, snippet(readme, 'js', 'redisSeen'));
+  const { redisSeen } = await import(file);
+
+  /** What the commands of Redis do, without a server. */
+  class Redis {
+    readonly values = new Map<string, string>();
+    async set(key: string, value: string, { NX = false }: { NX?: boolean }): Promise<string | null> {
+      if (NX && this.values.has(key)) return null;
+      this.values.set(key, value);
+      return 'OK';
+    }
+    get = async (key: string) => this.values.get(key) ?? null;
+    del = async (key: string) => Number(this.values.delete(key));
+  }
+
+  const sendTo = (receiver: ReturnType<typeof createReceiver>) => {
+    const { body, headers } = signedRequest('invoice.paid', { secret, envelope: { id: 'EVT-1' } });
+    return receiver.receive(body, headers);
+  };
+
+  test('handles an event once among processes, and again if its handler failed', async () => {
+    const redis = new Redis();
+    const outcomes = [new Error('at first'), undefined];
+    let handled = 0;
+    const handler = () => {
+      handled += 1;
+      const error = outcomes.shift();
+      if (error) throw error;
+    };
+    const on = { 'invoice.paid': handler };
+    const [one, other] = [1, 2].map(() =>
+      createReceiver({ secret, on, seen: redisSeen(redis), onError: () => {} }),
+    );
+    const texts = [];
+    for (const receiver of [one!, other!, one!, other!]) texts.push((await sendTo(receiver)).text);
+    expect(texts).toEqual(['The handler failed.', 'handled', 'duplicate', 'duplicate']);
+    expect(handled).toBe(2);
+  });
+
+  test('makes a duplicate wait for its turn while another process works', async () => {
+    const redis = new Redis();
+    redis.values.set('posthorn:EVT-1', 'working');
+    const on = { 'invoice.paid': () => {} };
+    const receiver = createReceiver({ secret, on, seen: redisSeen(redis), onError: () => {} });
+    expect((await sendTo(receiver)).status).toBe(500);
+  });
+});

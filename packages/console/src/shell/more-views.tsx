@@ -1,0 +1,44 @@
+import { Dialog } from '@base-ui/react/dialog';
+import { Link } from '@tanstack/react-router';
+import type { TokenInfo } from '../api/types';
+import { zone } from '../preferences';
+import { useStore } from '../store';
+import { overlay } from './overlay-store';
+import { viewsOf } from './views';
+
+/** What has no place in the bottom bar of a phone. */
+export function MoreViews({ token }: { token: TokenInfo }) {
+  const shownZone = useStore(zone);
+  const close = () => overlay.set(undefined);
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && close()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog more-views">
+          <Dialog.Title>More</Dialog.Title>
+          {viewsOf(token)
+            .filter((view) => !view.icon)
+            .map((view) => (
+              <Link key={view.to} to={view.to} className="btn" onClick={close}>
+                {view.name}
+              </Link>
+            ))}
+          <Link to="/token" className="btn" onClick={close}>
+            {token.portal ? 'This session' : 'This token'}
+          </Link>
+          <button
+            type="button"
+            className="btn"
+            onClick={() => {
+              zone.set(shownZone === 'utc' ? 'local' : 'utc');
+              close();
+            }}
+          >
+            {shownZone === 'utc' ? 'Show local time' : 'Show UTC'}
+          </button>
+          <Dialog.Close className="btn">Close</Dialog.Close>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

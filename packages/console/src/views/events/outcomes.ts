@@ -1,0 +1,53 @@
+import { useQueries } from '@tanstack/react-query';
+import { get, pathWith } from '../../api/request';
+import type { Delivery, Page, StreamEvent } from '../../api/types';
+
+/** How many webhooks an event went to, and how many have it. */
+export interface Outcome {
+  delivered: number;
+  all: number;
+  /** Whether a delivery was given up. */
+  isBad: boolean;
+}
+
+const limit = 100;
+
+/**
+ * Returns what came of the events of each page. A delivery is created with its event, so one request for the time of a
+ * page finds them. If a page has more deliveries than that, its older events stay without an outcome.
+ */
+export function useOutcomes(
+  pages: readonly Page<StreamEvent>[],
+  isOn: boolean,
+  refetchInterval: number | false,
+): ReadonlyMap<string, Outcome> {
+  const found = useQueries({
+    queries: pages.map(({ data }) => {
+      const from = data.at(-1)?.created_at;
+      const to = data[0]?.created_at;
+      return {
+        queryKey: ['deliveries', 'of-page', from, to],
+        queryFn: ({ signal }: { signal: AbortSignal }) =>
+          get<Page<Delivery>>(pathWith('/v1/deliveries', { from, to, limit }), signal),
+        enabled: isOn && from !== undefined,
+        refetchInterval,
+      };
+    }),
+  });
+  const outcomes = new Map<string, Outcome>();
+  for (const { data: page } of found) {
+    if (!page) continue;
+    const complete = page.meta.has_more ? (page.data.at(-1)?.created_at ?? '') : '';
+    for (const delivery of page.data) if (delivery.created_at > complete) add(outcomes, delivery);
+  }
+  return outcomes;
+}
+
+function add(outcomes: Map<string, Outcome>, { event_id, status, final }: Delivery): void {
+  const { delivered, all, isBad } = outcomes.get(event_id) ?? { delivered: 0, all: 0, isBad: false };
+  outcomes.set(event_id, {
+    delivered: delivered + (status === 'success' ? 1 : 0),
+    all: all + 1,
+    isBad: isBad || (status === 'failed' && final),
+  });
+}

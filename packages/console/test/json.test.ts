@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { prettyJson } from '../src/json/pretty.js';
+import { jsonSlice } from '../src/json/slice.js';
+
+const shown = (text: string) =>
+  prettyJson(text)
+    ?.map((piece) => piece.text)
+    .join('');
+
+describe('JSON that is laid out', () => {
+  it('means the same as before', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(JSON.parse(shown(text) ?? '')).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it('keeps numbers, escapes and the order of keys as they were sent', () => {
+    const text = '{"z":12345678901234567890,"a":1.50,"e":"\\u00e9","n":{"x":1e400}}';
+    expect(shown(text)?.replaceAll(/\s/g, '')).toBe(text);
+  });
+
+  it('is left alone if it is not JSON', () => {
+    expect(prettyJson('not {json')).toBeUndefined();
+  });
+});
+
+describe('a slice of JSON', () => {
+  it('is the exact text of the value at a path', () => {
+    const text = '{ "meta":{"payload":0}, "data" :{"a":[{"payload":1}],"payload": {"n": 1.0} ,"z":2}}';
+    expect(jsonSlice(text, ['data', 'payload'])).toBe('{"n": 1.0}');
+    expect(jsonSlice(text, ['data', 'missing'])).toBeUndefined();
+  });
+
+  it('is found among keys and values of every kind', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (others, value) => {
+        const text = JSON.stringify({ ...others, data: { ...others, payload: value } });
+        expect(JSON.parse(jsonSlice(text, ['data', 'payload']) ?? '')).toEqual(
+          JSON.parse(JSON.stringify(value)),
+        );
+      }),
+    );
+  });
+});

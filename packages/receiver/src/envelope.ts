@@ -1,0 +1,29 @@
+import type { EventData } from './event-data.js';
+
+/** The JSON body of every webhook request. */
+export interface Envelope<Data = Record<string, unknown>, Type extends string = string> {
+  id: string;
+  type: Type;
+  created_at: string;
+  organization_id: string;
+  workspace_id: string | null;
+  data: Data;
+  /** Present only on requests of the test endpoint. */
+  test?: true;
+}
+
+/**
+ * The type of `data` for each envelope type. A receiver can add the types of its installation by declaration merging.
+ */
+export interface EnvelopeData extends EventData {
+  /** The verification request. It belongs to no event. */
+  'webhook.verification': { webhook_id: string; challenge: string };
+}
+
+/** An envelope of these types, or of all known types: a union that narrows on `type`. */
+export type EnvelopeOf<Type extends keyof EnvelopeData = keyof EnvelopeData> = {
+  [Each in Type]: Envelope<EnvelopeData[Each], Each>;
+}[Type];
+
+/** A type of event: every type of envelope but the verification request. */
+export type EventType = Exclude<keyof EnvelopeData, 'webhook.verification'>;

@@ -1,0 +1,34 @@
+import type { Context } from 'hono';
+import { MAX_BYTES } from './raw-body.js';
+import type { Receiver } from './receiver.js';
+import { webHandler } from './web.js';
+import { tooLarge, type WaitUntil, webReply } from './web-reply.js';
+
+export interface HonoHandlerOptions {
+  /** Longer bodies get 413. Default 10 MiB. */
+  maxBytes?: number | undefined;
+}
+
+/** Returns a handler for a receiver. A middleware may have read the body before: Hono keeps the bytes. */
+export function honoHandler(
+  receiver: Receiver,
+  { maxBytes = MAX_BYTES }: HonoHandlerOptions = {},
+): (context: Context) => Promise<Response> {
+  return async (context) => {
+    const waitUntil = waitUntilOf(context);
+    const request = context.req.raw;
+    if (!request.bodyUsed) return webHandler(receiver, { maxBytes, waitUntil })(request);
+    const body = await context.req.arrayBuffer();
+    return body.byteLength > maxBytes ? tooLarge() : webReply(receiver, body, request.headers, waitUntil);
+  };
+}
+
+// The getter throws on a host that has no such thing, like Node.
+function waitUntilOf(context: Context): WaitUntil {
+  try {
+    const { executionCtx } = context;
+    return (work) => executionCtx.waitUntil(work);
+  } catch {
+    return undefined;
+  }
+}

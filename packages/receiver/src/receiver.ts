@@ -1,0 +1,182 @@
+import type { Envelope, EnvelopeOf, EventType } from './envelope.js';
+import type { Seen } from './seen.js';
+import type { Body } from './signing.js';
+import { header, type ReceivedHeaders, type Refusal, type Secret, verify } from './verify.js';
+
+type DomainOf<Type> = Type extends `${infer Domain}.${string}` ? Domain : never;
+
+/** What a handler can handle: a type, all types of a domain, or all types. */
+export type Pattern = EventType | `${DomainOf<EventType>}.*` | '*';
+
+type Matching<Of extends Pattern> = Of extends '*'
+  ? EnvelopeOf<EventType>
+  : Of extends `${infer Domain}.*`
+    ? EnvelopeOf<Extract<EventType, `${Domain}.${string}`>>
+    : EnvelopeOf<Extract<EventType, Of>>;
+
+/** Handlers by what they handle. Only the most specific one runs: that of the type, then the domain, then `*`. */
+export type Handlers<Context = undefined> = {
+  [Of in Pattern]?: (event: Matching<Of>, context: Context) => unknown;
+};
+
+export interface ReceiverOptions<Context = undefined> {
+  /** The secret of the webhook. During a rotation, the new and the old one. */
+  secret: Secret | readonly Secret[];
+  on: Handlers<Context>;
+  /** Skips events that were handled before. By default, a handler runs each time an event arrives. */
+  seen?: Seen<Context> | undefined;
+  /**
+   * Respond 200 before the handler runs. The response is fast, however long the work takes. But if the process
+   * dies or the handler fails, the work is lost: the service does not send the event again.
+   */
+  respondFirst?: boolean | undefined;
+  /** Gets what a handler or `seen` throws. By default, it is printed to the console. */
+  onError?: ((error: unknown, event: Envelope) => unknown) | undefined;
+  /** Gets the outcome of every request. By default, refused requests are printed to the console. */
+  log?: ((outcome: Outcome) => unknown) | undefined;
+  /** How far the time of sending may be from now, either way. Default 300. */
+  toleranceSeconds?: number | undefined;
+  now?: (() => Date) | undefined;
+}
+
+/** What became of a request. `accepted`: the response was sent first, and the work goes on. */
+export type Outcome = {
+  /** Id of the delivery, `WDLV-*`, if the request has one. */
+  delivery: string | undefined;
+} & (
+  | { outcome: 'refused'; status: number; reason: Refusal | 'not_an_event'; detail: string }
+  | {
+      outcome: 'handled' | 'duplicate' | 'ignored' | 'verification' | 'accepted' | 'failed';
+      status: number;
+      id: string;
+      type: string;
+    }
+);
+
+export interface Reply {
+  status: number;
+  text: string;
+  /** The work that goes on after the response. It never rejects. */
+  work: Promise<void> | undefined;
+}
+
+export interface Receiver {
+  /** Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. */
+  receive(body: Body | ArrayBuffer, headers: ReceivedHeaders): Promise<Reply>;
+  /** Resolves once no work is under way: wait for it before the process ends. */
+  idle(): Promise<void>;
+}
+
+/** Creates a receiver. Connect it with the adapter for your framework. */
+export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
+  const handlers = new Map(Object.entries(options.on));
+  for (const [of, handler] of handlers) {
+    if (typeof handler !== 'function') throw new TypeError(`the handler for ${of} is not a function`);
+  }
+  const log = guarded(options.log ?? printRefusal);
+  const onError = guarded(options.onError ?? printError);
+  const underWay = new Set<Promise<unknown>>();
+
+  const handlerOf = (type: string) =>
+    (handlers.get(type) ?? handlers.get(`${type.split('.', 1)[0]}.*`) ?? handlers.get('*')) as
+      | ((event: Envelope, context: Context) => unknown)
+      | undefined;
+
+  const handle = async (event: Envelope): Promise<'handled' | 'duplicate' | 'failed'> => {
+    const work = async (context: Context) => {
+      await handlerOf(event.type)?.(event, context);
+    };
+    try {
+      if (!options.seen) await work(undefined as Context);
+      else if (!(await options.seen.once(event.id, work))) return 'duplicate';
+      return 'handled';
+    } catch (error) {
+      onError(error, event);
+      return 'failed';
+    }
+  };
+
+  const receive = async (body: Body | ArrayBuffer, headers: ReceivedHeaders): Promise<Reply> => {
+    const delivery = header(headers, 'x-service-delivery');
+    const refuse = (status: number, reason: Refusal | 'not_an_event', detail: string): Reply => {
+      log({ delivery, outcome: 'refused', status, reason, detail });
+      return { status, text: `${reason}: ${detail}`, work: undefined };
+    };
+
+    const result = verify(body, headers, options.secret, {
+      requireTimestamp: true,
+      toleranceSeconds: options.toleranceSeconds,
+      now: options.now?.(),
+    });
+    if (!result.ok) return refuse(FAULTS_HERE.has(result.reason) ? 500 : 401, result.reason, result.detail);
+    const event = parsed(body);
+    if (!event) return refuse(400, 'not_an_event', 'The body is signed, but is not the JSON of an event.');
+
+    const { id, type } = event;
+    const reply = (outcome: Exclude<Outcome['outcome'], 'refused'>, status: number, text: string): Reply => {
+      log({ delivery, outcome, status, id, type });
+      return { status, text, work: undefined };
+    };
+    if (type === 'webhook.verification') return reply('verification', 200, 'verified');
+    if (!handlerOf(type)) return reply('ignored', 200, 'ignored');
+
+    const handling = handle(event);
+    if (options.respondFirst) {
+      const work = handling.then((outcome) => log({ delivery, outcome, status: 200, id, type }));
+      return { ...reply('accepted', 200, 'accepted'), work };
+    }
+    const outcome = await handling;
+    if (outcome === 'failed') return reply(outcome, 500, 'The handler failed.');
+    return reply(outcome, 200, outcome);
+  };
+
+  return {
+    async receive(body, headers) {
+      const received = receive(body, headers);
+      track(underWay, received);
+      const reply = await received;
+      if (reply.work) track(underWay, reply.work);
+      return reply;
+    },
+    async idle() {
+      while (underWay.size > 0) await Promise.allSettled(underWay);
+    },
+  };
+}
+
+/** Reasons that are the fault of the application, not of whoever sent the request. */
+const FAULTS_HERE: ReadonlySet<Refusal> = new Set<Refusal>(['no_secret', 'malformed_secret', 'body_not_raw']);
+
+function parsed(body: Body | ArrayBuffer): Envelope | undefined {
+  try {
+    const event = JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body));
+    return typeof event.id === 'string' && typeof event.type === 'string' ? event : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function track(underWay: Set<Promise<unknown>>, work: Promise<unknown>): void {
+  const tracked = work.finally(() => underWay.delete(tracked));
+  underWay.add(tracked);
+}
+
+/** A hook that throws must not change the response, nor end the process. */
+function guarded<Args extends unknown[]>(hook: (...args: Args) => unknown): (...args: Args) => Promise<void> {
+  return async (...args) => {
+    try {
+      await hook(...args);
+    } catch (error) {
+      console.error('A hook of the receiver failed:', error);
+    }
+  };
+}
+
+function printRefusal(outcome: Outcome): void {
+  if (outcome.outcome !== 'refused') return;
+  console.warn(`Webhook request refused with ${outcome.status}, ${outcome.reason}: ${outcome.detail}`);
+}
+
+function printError(error: unknown, { id, type }: Envelope): void {
+  console.error(`The handler failed for ${id} (${type}):`, error);
+}

@@ -1,0 +1,32 @@
+import { collected, MAX_BYTES } from './raw-body.js';
+import type { Receiver } from './receiver.js';
+import { textResponse, tooLarge, type WaitUntil, webReply } from './web-reply.js';
+
+export interface WebHandlerOptions {
+  /** Longer bodies get 413. Default 10 MiB. */
+  maxBytes?: number | undefined;
+  /**
+   * Keeps the host running until a promise settles. With `respondFirst`, a serverless host needs this: otherwise
+   * it stops after the response.
+   */
+  waitUntil?: WaitUntil;
+}
+
+/** Returns a function from `Request` to `Response` for a receiver. It reads the body itself. */
+export function webHandler(
+  receiver: Receiver,
+  { maxBytes = MAX_BYTES, waitUntil }: WebHandlerOptions = {},
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method !== 'POST') return textResponse(405, 'Send a POST request.', { allow: 'POST' });
+    // A body that was read before is gone: the receiver says so.
+    if (request.bodyUsed) return webReply(receiver, undefined as never, request.headers, waitUntil);
+    if (Number(request.headers.get('content-length')) > maxBytes) return tooLarge();
+    const body = await collected(chunksOf(request), maxBytes);
+    return body ? webReply(receiver, body, request.headers, waitUntil) : tooLarge();
+  };
+}
+
+async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
+  if (request.body) yield* request.body;
+}

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { build, type Rollup } from 'vite';
+import { afterAll, describe, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('..', import.meta.url));
+const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
+
+const directory = await mkdtemp(join(tmpdir(), 'posthorn-receiver-'));
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
+  cwd: root,
+});
+const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }];
+const tarball = join(directory, filename);
+const packedBytes = Uint8Array.from(await readFile(tarball));
+
+/** Bytes of an entry and all that it imports, minified and compressed. */
+async function compressedBytes(entry: string): Promise<number> {
+  const built = (await build({
+    configFile: false,
+    logLevel: 'silent',
+    build: {
+      write: false,
+      minify: true,
+      target: 'es2023',
+      rollupOptions: {
+        input: join(root, 'dist', entry),
+        external: /^node:/,
+        preserveEntrySignatures: 'strict',
+      },
+    },
+  })) as Rollup.RollupOutput;
+  return gzipSync(built.output[0].code, { level: 9 }).byteLength;
+}
+
+const coreBytes = await compressedBytes('index.js');
+
+test(`the core is under 5 KB, minified and compressed: ${coreBytes} bytes`, () => {
+  expect(coreBytes).toBeGreaterThan(1000);
+  expect(coreBytes).toBeLessThan(5000);
+});
+
+describe('the package', () => {
+  test('has no dependencies', () => {
+    expect(manifest.dependencies).toBeUndefined();
+    for (const peer of Object.keys(manifest.peerDependencies)) {
+      expect(manifest.peerDependenciesMeta[peer]).toEqual({ optional: true });
+    }
+  });
+
+  test('has what it needs and nothing else', () => {
+    const paths = files.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'package.json', 'cjs/package.json']),
+    );
+    const other = paths.filter(
+      (path) => !/^((dist|cjs)\/[\w-]+(\.d\.ts|\.js)|[A-Z]+(\.md)?|(cjs\/)?package\.json)$/.test(path),
+    );
+    expect(other).toEqual([]);
+  });
+
+  test('is as publint wants it', async () => {
+    const { messages, pkg } = await publint({
+      pack: { tarball: packedBytes.buffer as ArrayBuffer },
+      strict: true,
+    });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  // Without the resolution of TypeScript before 4.7, which knows no exports and which TypeScript 7 has dropped.
+  test('has types that are right for import, require and bundlers', async () => {
+    const result = await checkPackage(createPackageFromTarballData(packedBytes));
+    if (result.types === false) throw new Error('the package has no types');
+    expect(Object.keys(result.entrypoints)).toEqual(expect.arrayContaining(entries));
+    expect(
+      result.problems.filter(
+        (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('installed in an empty directory', async () => {
+  const project = join(directory, 'project');
+  await mkdir(project);
+  await writeFile(join(project, 'package.json'), '{}');
+  const flags = ['--offline', '--no-audit', '--no-fund'];
+  const installed = await run('npm', ['install', ...flags, tarball], { cwd: project });
+
+  const example = `
+    const receiver = createReceiver({
+      secret: 'a-secret-of-the-project',
+      on: { 'invoice.paid': ({ data }) => console.log(data.id, 'is paid') },
+    });
+    const request = signedWebRequest('http://localhost/', 'invoice.paid', {
+      secret: 'a-secret-of-the-project',
+      data: { id: 'INV-7' },
+    });
+    webHandler(receiver)(request).then(({ status }) => console.log(status));
+  `;
+  const names = { '': 'createReceiver', '/web': 'webHandler', '/testing': 'signedWebRequest' };
+
+  test('it comes alone, and without a warning about engines', async () => {
+    expect(installed.stdout).toContain('added 1 package');
+    expect(installed.stderr).not.toContain('EBADENGINE');
+  });
+
+  test.each([
+    ['mjs', (path: string, name: string) => `import { ${name} } from '@posthorn/receiver${path}';`],
+    ['cjs', (path: string, name: string) => `const { ${name} } = require('@posthorn/receiver${path}');`],
+  ])('its first example runs as .%s', async (extension, load) => {
+    const imports = Object.entries(names).map(([path, name]) => load(path, name));
+    const file = join(project, `example.${extension}`);
+    await writeFile(file, imports.join('\n') + example);
+    expect((await run(process.execPath, [file])).stdout).toBe('INV-7 is paid\n200\n');
+  });
+
+  test('every entry loads by import and by require, with the same names and without its framework', async () => {
+    const program = `
+      const names = (module) => Object.keys(module).filter((name) => !['default', 'module.exports'].includes(name));
+      const load = async (entry) => {
+        const specifier = '@posthorn/receiver' + entry.slice(1);
+        return [entry, names(await import(specifier)).sort(), names(require(specifier)).sort()];
+      };
+      Promise.all(process.argv.slice(1).map(load)).then((all) => console.log(JSON.stringify(all)));`;
+    const { stdout } = await run(process.execPath, ['-e', program, ...entries], { cwd: project });
+    const loaded = JSON.parse(stdout) as [string, string[], string[]][];
+    expect(loaded.map(([entry]) => entry)).toEqual(entries);
+    for (const [, imported, required] of loaded) {
+      expect(imported).toEqual(required);
+      expect(imported).not.toEqual([]);
+    }
+  });
+});
