@@ -59,7 +59,7 @@ export interface ChangeWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
   rate_limit?: number | null;
-  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and no read returns their values. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
   headers?: Record<string, string | null> | null;
   /** `disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`. */
   status?: 'active' | 'disabled';
@@ -80,7 +80,7 @@ export interface CreateWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
   rate_limit?: number | null;
-  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and no read returns their values. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
   headers?: Record<string, string | null> | null;
 }
 
@@ -122,7 +122,7 @@ export interface Delivery {
   event_type: string;
   /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
   status: 'success' | 'failed' | 'pending';
-  /** Whether the delivery has ended: no attempt will follow. */
+  /** Whether the delivery has ended, so that no attempt follows. */
   final: boolean;
   /** Status that the receiver returned to the latest attempt. Null if there was none. */
   http_status: number | null;
@@ -153,7 +153,7 @@ export interface DeliveryDetail {
   event_type: string;
   /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
   status: 'success' | 'failed' | 'pending';
-  /** Whether the delivery has ended: no attempt will follow. */
+  /** Whether the delivery has ended, so that no attempt follows. */
   final: boolean;
   /** Status that the receiver returned to the latest attempt. Null if there was none. */
   http_status: number | null;
@@ -289,7 +289,7 @@ export interface ReplayRequest {
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events that have no successful latest delivery to this webhook. */
+  /** Send only events whose latest delivery to this webhook failed, or that have none. */
   only_failed?: boolean;
 }
 
@@ -340,7 +340,7 @@ export interface RotatedWebhook {
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until when the secret before the current one also signs. Null if there is none. */
+  /** Time until which the previous secret also signs requests. Null if there is none. */
   previous_secret_until: string | null;
   /** Only if the request had no secret: the generated secret. It is never returned again. */
   secret?: string;
@@ -349,7 +349,7 @@ export interface RotatedWebhook {
 export interface SentRequest {
   /** URL. */
   url: string;
-  /** Headers, without signatures. The values of the headers that the webhook adds are null. */
+  /** Headers, without signatures. The values of the webhook's own headers are null. */
   headers: Record<string, string | null>;
   /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
   body: string | null;
@@ -362,11 +362,11 @@ export interface Stats {
   from: string;
   /** End of the time range. */
   to: string;
-  /** Every bucket that the time range touches, oldest first. Each one is counted as a whole. */
+  /** Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole. */
   buckets: StatsBucket[];
   /** The same for all buckets together. */
   totals: StatsTotals;
-  /** The 20 most frequent event types. Null where `events` is null. */
+  /** The 20 most frequent event types. Null if `events` is null. */
   events_by_type: TypeCount[] | null;
 }
 
@@ -508,7 +508,7 @@ export interface Webhook {
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until when the secret before the current one also signs. Null if there is none. */
+  /** Time until which the previous secret also signs requests. Null if there is none. */
   previous_secret_until: string | null;
 }
 
@@ -525,7 +525,7 @@ export interface WebhookStats {
   success_rate: number | null;
   /** Duration of the latest 10,000 successful deliveries in milliseconds. */
   duration_ms: Durations;
-  /** Time since when the oldest pending delivery waits. Null if there is none. */
+  /** Time since which the oldest pending delivery has been waiting. Null if there is none. */
   oldest_undelivered_at: string | null;
   /** The same for each hour, by the time when the deliveries were created. */
   hours: WebhookStatsHour[];

@@ -4,7 +4,7 @@ export interface ApiDocument {
   tags: Tag[];
   'x-tagGroups': { name: string; tags: string[] }[];
   paths?: Record<string, PathItem>;
-  webhooks?: Record<string, PathItem>;
+  webhooks?: Record<string, unknown>;
   components: { schemas: Record<string, Schema>; headers?: Record<string, unknown> };
 }
 

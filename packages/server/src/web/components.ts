@@ -62,7 +62,7 @@ function nameOf(schema: Schema | undefined): string | undefined {
 
 /** Returns the schema as generators understand it best, with what the service checks beyond it. */
 export function plainSchema(schema: Schema): Schema {
-  return mapSchema(schema, (each) => nullableInPlace(typedEnum(withStated(each))));
+  return mapSchema(schema, (each) => nullableInPlace(typedEnum(constAsEnum(withStated(each)))));
 }
 
 /** Adds constraints that a check of the service enforces, so that the schema must not report them a second time. */
@@ -71,22 +71,30 @@ function withStated(schema: Schema): Schema {
   return stated ? { ...rest, ...stated } : schema;
 }
 
+/** Many generators do not know `const`. */
+function constAsEnum(schema: Schema): Schema {
+  const { const: value, ...rest } = schema;
+  return value === undefined ? schema : { ...rest, enum: [value] };
+}
+
 function typedEnum(schema: Schema): Schema {
   if (schema.type !== undefined || !schema.enum?.every((value) => typeof value === 'string')) return schema;
   return { type: 'string', ...schema };
 }
 
-/** Turns `anyOf` a type and null into one schema with two types. Only a reference needs `anyOf`. */
+/**
+ * Turns `anyOf` a type and null into one schema with two types. References need `anyOf`, and so do choices: Scalar does
+ * not accept null among them.
+ */
 function nullableInPlace(schema: Schema): Schema {
   const { anyOf, ...rest } = schema;
   const [value, nothing] = anyOf ?? [];
   const isNullable = anyOf?.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string';
-  if (!isNullable || value.title !== undefined) return schema;
-  const { enum: choices, type, ...constraints } = value;
+  if (!isNullable || value.title !== undefined || value.enum) return schema;
+  const { type, ...constraints } = value;
   return {
     type: [type as string, 'null'],
     ...constraints,
-    ...(choices && { enum: [...choices, null] }),
     ...rest,
   };
 }

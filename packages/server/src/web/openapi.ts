@@ -84,10 +84,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         securitySchemes: {
           [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
         },
-        schemas: { Problem: info.problemSchema as never, ...(info.webhooks?.schemas as object) },
+        schemas: { Problem: info.problemSchema as never },
       },
       security: [{ [securityName]: [] }],
-      ...(info.webhooks && { webhooks: info.webhooks.requests as never }),
     },
     transform: ({ schema, url, route }) => {
       const { scopes, idempotent, refusals, sends, bodyIsOptional } = route.config ?? {};
@@ -104,7 +103,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 
   let document: ApiDocument | undefined;
   app.decorate('apiDocument', () => {
-    document ??= completed(app.swagger() as unknown as ApiDocument);
+    document ??= completed(app.swagger() as unknown as ApiDocument, info.webhooks);
     return document;
   });
   let text: FixedText | undefined;
@@ -171,7 +170,7 @@ function removeNotes(operation: Operation): void {
 }
 
 /** Adds what all routes have in common: examples, error responses, headers, component names, the guide to errors. */
-function completed(document: ApiDocument): ApiDocument {
+function completed(document: ApiDocument, webhooks: DocumentInfo['webhooks']): ApiDocument {
   const allCodes = new Set<ProblemCode>(codesOfAnyPath);
   const all: ApiResponse[] = [];
   for (const path of Object.values(document.paths ?? {})) {
@@ -199,6 +198,10 @@ function completed(document: ApiDocument): ApiDocument {
     }
   }
   nameComponents(document);
+  if (webhooks) {
+    document.webhooks = webhooks.requests;
+    Object.assign(document.components.schemas, webhooks.schemas);
+  }
   document.components.headers = usedHeaders(all);
   addGuide(document, errorsGuide(allCodes));
   return document;
