@@ -46,7 +46,9 @@ export interface AuditEntry {
 }
 
 export interface Change {
+  /** Old value. Null if there was none. */
   from: unknown;
+  /** New value. Null if there is none. */
   to: unknown;
 }
 

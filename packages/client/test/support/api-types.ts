@@ -73,6 +73,8 @@ function typeOf(schema: Schema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
   if (schema.enum) return schema.enum.map((value: unknown) => literal(value)).join(' | ');
   const types: string[] = [schema.type ?? 'unknown'].flat();
+  // A value of any type.
+  if (types.length > 3) return 'unknown';
   return types.map((type) => oneType(type, schema)).join(' | ');
 }
 

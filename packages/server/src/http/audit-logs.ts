@@ -35,6 +35,9 @@ type AuditQuery = Static<typeof AuditQuery>;
 const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
   Type.Union([schema, Type.Null()], options);
 
+const anyValue = (description: string) =>
+  Type.Unsafe<unknown>({ type: ['string', 'number', 'boolean', 'object', 'array', 'null'], description });
+
 const AuditEntrySchema = Type.Object(
   {
     id: Type.String({
@@ -73,7 +76,13 @@ const AuditEntrySchema = Type.Object(
     }),
     changes: Type.Record(
       Type.String(),
-      Type.Object({ from: Type.Unknown(), to: Type.Unknown() }, { title: 'Change' }),
+      Type.Object(
+        {
+          from: anyValue('Old value. Null if there was none.'),
+          to: anyValue('New value. Null if there is none.'),
+        },
+        { title: 'Change' },
+      ),
       {
         description: 'Every field that changed, with its old and its new value. Never contains a secret.',
         examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],

@@ -83,20 +83,17 @@ function typedEnum(schema: Schema): Schema {
 }
 
 /**
- * Turns `anyOf` a type and null into one schema with two types. References need `anyOf`, and so do choices: Scalar does
- * not accept null among them.
+ * Turns `anyOf` a type and null into one schema with two types. What will be a reference keeps `anyOf`, with the types
+ * beside it: Scalar complains about a schema without a type.
  */
 function nullableInPlace(schema: Schema): Schema {
   const { anyOf, ...rest } = schema;
   const [value, nothing] = anyOf ?? [];
-  const isNullable = anyOf?.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string';
-  if (!isNullable || value.title !== undefined || value.enum) return schema;
-  const { type, ...constraints } = value;
-  return {
-    type: [type as string, 'null'],
-    ...constraints,
-    ...rest,
-  };
+  if (anyOf?.length !== 2 || nothing?.type !== 'null' || typeof value?.type !== 'string') return schema;
+  const types = [value.type, 'null'];
+  if (value.title !== undefined) return { type: types, anyOf, ...rest };
+  const { enum: choices, type: _, ...constraints } = value;
+  return { type: types, ...constraints, ...(choices && { enum: [...choices, null] }), ...rest };
 }
 
 /** Returns the schema with every schema in it changed, inner ones first. */
