@@ -175,7 +175,7 @@ export interface DeliveryDetail {
   next_attempt_at?: string | null;
   /** All attempts, oldest first. */
   attempt_log: Attempt[];
-  /** The request as it is sent, without signatures. */
+  /** The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of the headers of the webhook have changed since the attempt, its own headers are left out. */
   request: SentRequest;
 }
 
@@ -261,7 +261,16 @@ export interface Receipt {
   /** These headers of the response, if the receiver sent them. */
   response_headers: ResponseHeaders;
   /** The request as it is sent, without signatures. */
-  request: SentRequest;
+  request: ReceiptRequest;
+}
+
+export interface ReceiptRequest {
+  /** URL. */
+  url: string;
+  /** Headers, without signatures. The values of the webhook's own headers are null. */
+  headers: Record<string, string | null>;
+  /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
+  body: string | null;
 }
 
 export interface Reference {
@@ -287,7 +296,7 @@ export interface Replay {
 export interface ReplayRequest {
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. */
   from: string;
-  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. */
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest. */
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
@@ -349,8 +358,8 @@ export interface RotatedWebhook {
 }
 
 export interface SentRequest {
-  /** URL. */
-  url: string;
+  /** URL. If the webhook has another URL or other headers by now: where the attempt went, without the query, if it failed; null if it succeeded. */
+  url: string | null;
   /** Headers, without signatures. The values of the webhook's own headers are null. */
   headers: Record<string, string | null>;
   /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */

@@ -132,7 +132,7 @@ async function pastOf(
     [webhooks.warehouse ?? '', 0.2, 99],
     [webhooks['data-lake'] ?? '', 0.6, 99],
     [webhooks['orders-eu'] ?? '', 0.08, 19],
-    [webhooks['legacy-erp'] ?? '', 0.02, 99],
+    [webhooks['legacy-erp'] ?? '', 0.02, 16],
   ];
   await service.database.query({
     text: `

@@ -103,7 +103,15 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(
         device.viewport.width,
       );
+      // A window as tall as the page: what sticks to the window's edges then stands where the page ends.
+      const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
+      await page.setViewportSize({ ...device.viewport, height: Math.max(device.viewport.height, height) });
+      // A taller window shows more webhooks, whose figures are then asked for.
+      await page.waitForFunction(
+        "[...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== '')",
+      );
       await page.screenshot({ path: join(folder, `${name}-${device.name}-${scheme}.png`), fullPage: true });
+      await page.setViewportSize(device.viewport);
     }
     await page.context().close();
   },

@@ -9,6 +9,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { connection } from './connection';
+import { startFirstRequests } from './first-requests';
 import { followPreferences } from './preferences';
 import { queryClient } from './query-client';
 import { router } from './router';
@@ -34,6 +35,8 @@ session.subscribe(() => {
 connection.subscribe(() => {
   if (connection.get().kind === 'up') void queryClient.invalidateQueries();
 });
+
+if (session.get().kind === 'open') void startFirstRequests();
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -8,13 +8,14 @@ import {
 import { keep, parseSearch, type Search, stringifySearch } from './search';
 import { Frame } from './shell/frame';
 import { NotFound, ViewError } from './shell/view-error';
+import { Overview } from './views/overview/overview';
 
 const root = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
-  validateSearch: (search: Search) => keep('live')(search),
-  // Live mode stays on from view to view until it is turned off.
-  search: { middlewares: [retainSearchParams(['live'])] },
+  validateSearch: (search: Search) => keep('live', 'workspace_id')(search),
+  // Live mode and the workspace stay from view to view until they are changed.
+  search: { middlewares: [retainSearchParams(['live', 'workspace_id'])] },
 });
 
 const rangeNames = ['range', 'from', 'to'] as const;
@@ -24,7 +25,8 @@ const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
   validateSearch: keep(...rangeNames),
-  component: lazyRouteComponent(() => import('./views/overview/overview'), 'Overview'),
+  // Not lazy: most visits begin here, and what it uses is small and shared.
+  component: Overview,
 });
 
 const events = createRoute({

@@ -37,8 +37,10 @@ export function barsOf(stats: Stats): StatsBars {
   };
 }
 
-/** `5 min`, `3 h`, `1 d` */
+/** `minute`, `5 min`, `hour`, `3 h`, `day` */
 export function stepName(stepMs: number): string {
+  const single = { 60000: 'minute', 3600000: 'hour', 86400000: 'day' }[stepMs];
+  if (single) return single;
   if (stepMs >= 86_400_000) return `${stepMs / 86_400_000} d`;
   return stepMs >= 3_600_000 ? `${stepMs / 3_600_000} h` : `${stepMs / 60_000} min`;
 }

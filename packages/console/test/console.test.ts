@@ -10,7 +10,7 @@ import { makeToken, platformToken, startTestService } from '../../server/test/su
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { buildConsole } from '../build.js';
 import { seriousFaults } from './support/axe.js';
-import { chromiumPath, hasChromium, launch, watchedPage } from './support/browser.js';
+import { chromiumPath, hasChromium, launch, unexpected, watchedPage } from './support/browser.js';
 import { openDoor } from './support/door.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
@@ -62,7 +62,7 @@ describe.runIf(hasChromium)(
 
     it('leads from a webhook that is not verified to one that delivers, and to its deletion', async () => {
       const tenant = await newTenant(service, { scopes });
-      const receiver = await startReceiver({ onVerification: { status: 503, body: 'not yet' } });
+      const receiver = await startReceiver({ onVerification: { status: 404, body: 'not yet' } });
       const { page, faults } = await watched();
 
       await page.goto(link(tenant.token));
@@ -124,6 +124,12 @@ describe.runIf(hasChromium)(
       await page.getByRole('button', { name: 'Rotate…' }).click();
       await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
       await page.getByText(/The old secret ends in 2[34] h/).waitFor();
+      const rotated = page.getByRole('alertdialog', { name: 'The new secret signs from now on' });
+      await rotated.getByText(/^whsec_/).waitFor();
+      await page.keyboard.press('Escape');
+      await rotated.getByRole('button', { name: 'Copy the secret' }).waitFor();
+      await rotated.getByRole('button', { name: 'Done' }).click();
+      await rotated.waitFor({ state: 'hidden' });
 
       await page.getByRole('button', { name: 'Delete…' }).click();
       const dialog = page.getByRole('alertdialog');
@@ -155,7 +161,7 @@ describe.runIf(hasChromium)(
 
     it('says that the service is away, and comes back by itself without missing an event', async () => {
       const tenant = await newTenant(service, { scopes });
-      const { page } = await watched();
+      const { page, faults } = await watched();
       await page.goto(link(tenant.token, '/events?live=1'));
       await page.getByRole('status').getByText('live').waitFor();
       await tenant.record({ subject: { type: 'invoice', id: 'INV-before' } });
@@ -167,6 +173,7 @@ describe.runIf(hasChromium)(
       await door.open();
       await page.getByRole('link', { name: 'INV-meanwhile' }).waitFor();
       await page.getByText('The service is away.').waitFor({ state: 'hidden' });
+      expect(unexpected(faults, /net::ERR_/)).toEqual([]);
       await page.context().close();
     });
 
@@ -203,13 +210,14 @@ describe.runIf(hasChromium)(
     it('asks for another token if one has expired, and says why', async () => {
       const expired = await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) });
       const good = await makeToken(service.database, { scopes });
-      const { page } = await watched();
+      const { page, faults } = await watched();
       await page.goto(link(expired, '/webhooks'));
-      await page.getByText('The token is no longer accepted').waitFor();
+      await page.getByText('The token was not accepted').waitFor();
       await page.getByLabel('Token').fill(good);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
       expect(new URL(page.url()).pathname).toBe('/console/webhooks');
+      expect(unexpected(faults, /status of 401/)).toEqual([]);
       await page.context().close();
     });
 
@@ -218,7 +226,7 @@ describe.runIf(hasChromium)(
       const { body } = await platform('POST', '/portal-sessions', {
         ...{ organization_id: tenant.organization, read_only: true },
       });
-      const { page } = await watched();
+      const { page, faults } = await watched();
       stranger.frame.url = body.data.url;
       await page.goto(stranger.origin);
       await page.waitForLoadState('networkidle');
@@ -241,6 +249,8 @@ describe.runIf(hasChromium)(
       );
       await portal.getByRole('link', { name: 'Events' }).first().click();
       await portal.getByRole('heading', { name: 'This session has ended' }).waitFor();
+      const own = new RegExp(`^asked (${friend.origin}|${stranger.origin}|${service.publicUrl})/`);
+      expect(unexpected(unexpected(faults, own), /status of 401|frame-ancestors/)).toEqual([]);
       await page.context().close();
     });
 
@@ -336,7 +346,7 @@ describe.runIf(hasChromium)(
         await page.setViewportSize({ width: 1280, height: 860 });
         expect(await seriousFaults(page), path).toEqual([]);
         await page.emulateMedia({ colorScheme: 'dark' });
-        expect(await seriousFaults(page, ['color-contrast']), `${path} in dark`).toEqual([]);
+        expect(await seriousFaults(page, { rules: ['color-contrast'] }), `${path} in dark`).toEqual([]);
       }
       expect(faults).toEqual([]);
       await page.context().close();

@@ -33,6 +33,7 @@ export class Webhooks {
     for (const { manner, url, secret } of receivers) {
       const { data } = await api.ask<{ data: Webhook }>('POST', '/v1/webhooks', {
         ...{ organization_id: organizationId, url, event_types: manner.eventTypes, secret },
+        description: manner.name,
       });
       if (data.status !== 'active')
         throw new Error(`The webhook of the ${manner.name} receiver is ${data.status}.`);

@@ -251,6 +251,7 @@ create table posthorn.webhooks (
   rate_limit integer,
   header_names text[] not null default '{}'::text[],
   headers bytea,
+  addressed_at timestamp(3) with time zone,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
   constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
   constraint webhooks_description_check CHECK ((length(description) <= 256)),

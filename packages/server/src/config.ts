@@ -31,6 +31,13 @@ function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 
+function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
+  return (text) => {
+    const ms = parseDurationMs(text);
+    return ms !== undefined && ms >= msMin && ms <= msMax ? ms : undefined;
+  };
+}
+
 /**
  * Returns an origin as browsers write it, or undefined. It contains nothing that could end a header or a policy
  * directive.
@@ -123,11 +130,11 @@ export const settings = {
   retryScheduleMs: setting({
     env: 'POSTHORN_RETRY_SCHEDULE',
     fallback: '5s,5m,1h,12h',
-    accepts: '1 to 19 durations separated by commas, such as 5s,5m,1h,12h',
+    accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
     description:
       'How long to wait before attempt 2, 3 and so on of a delivery. The number of attempts is one more than the number of waits.',
     parse: (text) => {
-      const waits = text.split(',').map((part) => parseDurationMs(part.trim()));
+      const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
     },
   }),
@@ -136,10 +143,7 @@ export const settings = {
     fallback: '10s',
     accepts: 'a duration from 1ms to 10m, such as 10s',
     description: 'Time limit for one delivery attempt, from connecting to reading the response.',
-    parse: (text) => {
-      const ms = parseDurationMs(text);
-      return ms !== undefined && ms >= 1 && ms <= 600_000 ? ms : undefined;
-    },
+    parse: durationWithin(1, 600_000),
   }),
   egressAllow: setting({
     env: 'POSTHORN_EGRESS_ALLOW',
@@ -193,10 +197,7 @@ export const settings = {
     fallback: '90d',
     accepts: 'a duration from 1d to 3650d, such as 90d',
     description: 'How long events and deliveries can be read. After that, they are deleted.',
-    parse: (text) => {
-      const ms = parseDurationMs(text);
-      return ms !== undefined && ms >= dayMs && ms <= 3_650 * dayMs ? ms : undefined;
-    },
+    parse: durationWithin(dayMs, 3_650 * dayMs),
   }),
   webhooksMax: setting({
     env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',

@@ -220,7 +220,7 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
   const attempt = async () => {
     if (migrated) return;
     const applied = await migrate(database);
-    if (applied.length > 0) logger.info({ migrations: applied }, 'migrations applied');
+    if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
     migrated = true;
     for (const then of whenMigrated) await then();
     whenMigrated = [];

@@ -74,10 +74,19 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     fallback: [5_000, 300_000, 3_600_000, 43_200_000],
     good: [
       ['1ms, 2s,3m,4h', [1, 2_000, 180_000, 14_400_000]],
-      ['1d', [86_400_000]],
+      ['30d', [2_592_000_000]],
       [Array(19).fill('1s').join(), Array(19).fill(1_000)],
     ],
-    bad: [Array(20).fill('1s').join(), '5,5,5,5', '5s,5m,30m,', '5s;5m;30m;2h', ','],
+    bad: [
+      Array(20).fill('1s').join(),
+      '5,5,5,5',
+      '5s,5m,30m,',
+      '5s;5m;30m;2h',
+      ',',
+      '5s,0s',
+      '31d',
+      '999999999d',
+    ],
   },
   deliveryTimeoutMs: {
     env: 'POSTHORN_DELIVERY_TIMEOUT',

@@ -10,6 +10,7 @@ type DeliveryState = (typeof deliveryStates)[number];
 
 export interface DeliveryFilter {
   webhook_id?: string | undefined;
+  workspace_id?: string | undefined;
   state?: DeliveryState | undefined;
   event_type?: string | undefined;
   event_id?: string | undefined;

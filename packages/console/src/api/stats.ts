@@ -4,6 +4,7 @@ import type { Interval, Stats } from './types';
 
 export interface StatsQuery {
   webhook_id?: string | undefined;
+  workspace_id?: string | undefined;
   from: string;
   to?: string | undefined;
   interval: Interval;

@@ -106,7 +106,8 @@ export interface Delivery {
 }
 
 export interface SentRequest {
-  url: string;
+  /** Null if the webhook has changed since, and nothing says where the request went. */
+  url: string | null;
   headers: Record<string, string | null>;
   /** Null if the token may not read events. */
   body: string | null;

@@ -1,5 +1,5 @@
 import 'uplot/dist/uPlot.min.css';
-import { useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import { formatCount, formatDay, formatMinute } from '../format';
 import { shownTheme, type Zone, zone } from '../preferences';
@@ -32,6 +32,7 @@ const dayMs = 86_400_000;
 export function BarChart(props: BarChartProps) {
   const { starts, series, stepMs, label, isLow = false } = props;
   const holder = useRef<HTMLDivElement>(null);
+  const plotted = useRef<UPlot>(undefined);
   const latest = useRef(props);
   latest.current = props;
   const shown = useStore(shownTheme);
@@ -44,6 +45,7 @@ export function BarChart(props: BarChartProps) {
     const element = holder.current;
     if (!element) return;
     const plot = drawn(element, latest, shownZone, isLow, setHovered);
+    plotted.current = plot;
     const observer = new ResizeObserver(() => plot.setSize(sizeOf(element)));
     observer.observe(element);
     return () => {
@@ -52,9 +54,44 @@ export function BarChart(props: BarChartProps) {
     };
   }, [data, shown, shownZone, isLow]);
 
+  function pick(index: number): void {
+    const start = starts[index];
+    const plot = plotted.current;
+    if (start === undefined || !plot) return;
+    setHovered({ index, left: plot.valToPos(start / 1_000, 'x') + plot.bbox.left / devicePixelRatio });
+  }
+
+  const last = starts.length - 1;
+  const picked = Math.min(hovered?.index ?? last, last);
+  function onKey(event: KeyboardEvent): void {
+    const to = {
+      ArrowLeft: Math.max(0, picked - 1),
+      ArrowRight: Math.min(last, picked + 1),
+      Home: 0,
+      End: last,
+    }[event.key];
+    const start = starts[picked];
+    if (to !== undefined) pick(to);
+    else if (event.key === 'Enter' && start !== undefined) props.onRange?.(start, start + stepMs);
+    else return;
+    event.preventDefault();
+  }
+
   const at = hovered && starts[hovered.index];
   return (
-    <div className={isLow ? 'plot low' : 'plot'} role="img" aria-label={label}>
+    <div
+      className={isLow ? 'plot low' : 'plot'}
+      role="slider"
+      tabIndex={0}
+      aria-label={props.onRange ? `${label}. Arrow keys choose a bar, Enter opens it` : label}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={picked}
+      aria-valuetext={barText(props, picked, shownZone)}
+      onKeyDown={onKey}
+      onFocus={(event) => event.currentTarget.matches(':focus-visible') && pick(picked)}
+      onBlur={() => setHovered(undefined)}
+    >
       <div ref={holder} className="plot-canvas" />
       {hovered && at !== undefined && (
         <div
@@ -64,17 +101,17 @@ export function BarChart(props: BarChartProps) {
             if (element) element.style.left = `${Math.max(0, Math.min(room, hovered.left + 12))}px`;
           }}
         >
-          <b>{timeOf(at, stepMs, shownZone)}</b>
-          {series.map((one) => (
-            <span key={one.label}>
-              {' · '}
-              {formatCount(one.values[hovered.index] ?? 0)} {one.label}
-            </span>
-          ))}
+          {barText(props, hovered.index, shownZone)}
         </div>
       )}
     </div>
   );
+}
+
+/** `15 Nov 20:00 · 1,204 delivered · 3 failed attempts` */
+function barText({ starts, stepMs, series }: BarChartProps, index: number, shownZone: Zone): string {
+  const counts = series.map(({ label, values }) => `${formatCount(values[index] ?? 0)} ${label}`);
+  return [timeOf(starts[index] ?? 0, stepMs, shownZone), ...counts].join(' · ');
 }
 
 function timeOf(atMs: number, stepMs: number, shownZone: Zone): string {
@@ -120,8 +157,8 @@ function drawn(
       axes: [
         {
           ...axis,
-          size: 22,
-          gap: 4,
+          size: 26,
+          gap: 8,
           grid: { show: false },
           space: 74,
           values: (_plot, splits) =>

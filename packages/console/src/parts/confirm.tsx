@@ -10,6 +10,8 @@ interface ConfirmProps {
   isDanger?: boolean;
   /** The user must type this text first. */
   name?: string;
+  /** Nothing is left to cancel: only the action closes the dialog. */
+  isDone?: boolean;
   isBusy: boolean;
   error: unknown;
   onConfirm: () => void;
@@ -19,7 +21,7 @@ interface ConfirmProps {
 /** Asks before something that has an effect outside the console. */
 export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
   return (
-    <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && !content.isDone && onClose()}>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className="backdrop" />
         <AlertDialog.Popup className="dialog">
@@ -35,6 +37,7 @@ function Content({
   action,
   isDanger = false,
   name,
+  isDone = false,
   isBusy,
   error,
   onConfirm,
@@ -67,7 +70,7 @@ function Content({
       </AlertDialog.Description>
       {error != null && <ProblemNote error={error} />}
       <div className="actions">
-        <AlertDialog.Close className="btn">Cancel</AlertDialog.Close>
+        {!isDone && <AlertDialog.Close className="btn">Cancel</AlertDialog.Close>}
         <button
           type="submit"
           className={`btn primary ${isDanger ? 'danger' : ''}`}

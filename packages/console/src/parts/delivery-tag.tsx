@@ -11,7 +11,19 @@ export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 
   );
 }
 
+const errorNames: Record<string, string> = {
+  dns: 'Name not found',
+  connect: 'Could not connect',
+  tls: 'TLS failed',
+  timeout: 'No response in time',
+  reset: 'Connection closed',
+  protocol: 'Not HTTP',
+  blocked_address: 'Address not allowed',
+  disabled: 'Webhook disabled',
+};
+
 /** What the receiver returned to the latest attempt: a status, or why there was none. */
 export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' | 'error'>): string {
-  return http_status === null ? (error ?? '–').replace('_', ' ') : String(http_status);
+  if (http_status !== null) return String(http_status);
+  return error === null ? '–' : (errorNames[error] ?? error.replaceAll('_', ' '));
 }

@@ -8,10 +8,13 @@ import { ProblemNote } from './problem-note';
 export function Loaded<T>({
   query,
   lines,
+  bones,
   children,
 }: {
   query: UseQueryResult<T>;
   lines?: number;
+  /** What to show until there is something, in place of plain lines. */
+  bones?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   const { data, error, isPlaceholderData, refetch } = query;
@@ -19,6 +22,7 @@ export function Loaded<T>({
     return <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>;
   }
   // While the service is away, a banner says so, and everything is loaded again on its return.
-  if (!error || error instanceof ServiceAway) return <Bones {...(lines !== undefined && { lines })} />;
+  if (!error || error instanceof ServiceAway)
+    return bones ?? <Bones {...(lines !== undefined && { lines })} />;
   return <ProblemNote error={error} onRetry={() => void refetch()} />;
 }

@@ -3,11 +3,13 @@ import { formatCount } from '../format';
 /** The end of a list: how much is shown, and the way to more. */
 export function More({
   count,
-  noun,
+  one,
+  many,
   query,
 }: {
   count: number;
-  noun: string;
+  one: string;
+  many: string;
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }) {
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -24,7 +26,11 @@ export function More({
         </button>
       )}
       <span>
-        {hasNextPage ? `${formatCount(count)} shown, newest first` : `All ${formatCount(count)} ${noun}`}
+        {hasNextPage
+          ? `${formatCount(count)} shown, newest first`
+          : count === 1
+            ? `1 ${one}`
+            : `All ${formatCount(count)} ${many}`}
       </span>
     </div>
   );

@@ -1,3 +1,4 @@
+import { Link, useLocation } from '@tanstack/react-router';
 import { ApiProblem, remedyOf, ServiceAway } from '../api/problem';
 import { CopyButton } from './copy-button';
 
@@ -29,11 +30,32 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() 
       )}
       {onRetry && (
         <div className="actions">
-          <button type="button" className="btn" onClick={onRetry}>
-            Try again
-          </button>
+          {problem?.code === 'not_found' ? (
+            <ListLink />
+          ) : (
+            <button type="button" className="btn" onClick={onRetry}>
+              Try again
+            </button>
+          )}
         </div>
       )}
     </div>
+  );
+}
+
+const lists = [
+  { to: '/deliveries', part: /\/deliveries(\/|$)/, name: 'All deliveries' },
+  { to: '/events', part: /\/events(\/|$)/, name: 'All events' },
+  { to: '/webhooks', part: /\/webhooks(\/|$)/, name: 'All webhooks' },
+] as const;
+
+/** Leads from something that does not exist to the list of what does. */
+function ListLink() {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const list = lists.find(({ part }) => part.test(path));
+  return (
+    <Link to={list?.to ?? '/'} className="btn">
+      {list?.name ?? 'Overview'}
+    </Link>
   );
 }

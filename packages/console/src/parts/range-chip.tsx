@@ -1,6 +1,6 @@
 import { formatClock } from '../format';
 import { zone } from '../preferences';
-import type { RangeSearch } from '../range';
+import { type RangeSearch, rangeLabel } from '../range';
 import { useStore } from '../store';
 import { Chip } from './chip';
 
@@ -13,5 +13,5 @@ export function RangeChip({ search, onRemove }: { search: RangeSearch; onRemove:
     const to = search.to ? clock(search.to) : 'now';
     return <Chip name="time" value={`${clock(search.from)} – ${to}`} onRemove={onRemove} />;
   }
-  return search.range ? <Chip name="last" value={search.range} onRemove={onRemove} /> : null;
+  return search.range ? <Chip name="last" value={rangeLabel(search.range)} onRemove={onRemove} /> : null;
 }

@@ -21,7 +21,7 @@ export function WebhookDay({ webhookId, withP95 = false }: { webhookId: string; 
   return (
     <>
       <td className="wide">{data && <Sparkline stats={data} />}</td>
-      <td ref={cell} className="r">
+      <td ref={cell} className="r rate">
         {data ? successRate(data) : ''}
       </td>
       {withP95 && (

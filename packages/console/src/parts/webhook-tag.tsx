@@ -26,7 +26,20 @@ export function WebhookTag({ webhook }: { webhook: Webhook }) {
   return <span className={`tag ${className}`}>{text}</span>;
 }
 
-/** What people call a webhook: its description, or else the host and path of its URL. */
+const nameMax = 44;
+const pathMin = 16;
+
+/** What people call a webhook: its description, or else the host and the end of the path, which tell webhooks apart. */
 export function webhookName(webhook: Pick<Webhook, 'description' | 'url'>): string {
-  return webhook.description?.trim() || webhook.url.replace(/^https?:\/\//, '').replace(/\/$/, '');
+  const description = webhook.description?.trim();
+  if (description) return description;
+  const host = hostOf(webhook.url);
+  const path = webhook.url.replace(/^https?:\/\/[^/?#]*/, '').replace(/\/$/, '');
+  const room = Math.max(pathMin, nameMax - host.length);
+  return host + (path.length <= room ? path : `/…${path.slice(-room)}`);
+}
+
+/** Returns the host and port of a URL. */
+export function hostOf(url: string): string {
+  return /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url;
 }

@@ -25,25 +25,36 @@ function Message({ headers, body, isRaw }: { headers: [string, string][]; body: 
   );
 }
 
-/** The request as it is sent. Raw shows the exact bytes of the body. */
-export function RequestBox({ request, isRaw }: { request: SentRequest; isRaw: boolean }) {
+/** The request as it is sent, without its signatures. Raw shows the exact bytes of the body. */
+export function RequestBox({
+  title,
+  request,
+  isRaw,
+}: {
+  title: string;
+  request: SentRequest;
+  isRaw: boolean;
+}) {
   const headers = headerLines(request.headers);
   return (
-    <CodeBlock
-      title="Request"
-      what="the request"
-      text={rawText(headers, request.body ?? '')}
-      aside={<code title={request.url}>POST {request.url}</code>}
-    >
-      {request.body === null ? (
-        <>
-          <Message headers={headers} body="" isRaw={isRaw} />
-          <span className="soft">The body needs the scope events:read.</span>
-        </>
-      ) : (
-        <Message headers={headers} body={request.body} isRaw={isRaw} />
-      )}
-    </CodeBlock>
+    <div className="wire">
+      <CodeBlock
+        title={title}
+        what="the request"
+        text={rawText(headers, request.body ?? '')}
+        aside={request.url && <code title={request.url}>POST {request.url}</code>}
+      >
+        {request.body === null ? (
+          <>
+            <Message headers={headers} body="" isRaw={isRaw} />
+            <span className="soft">The body needs the scope events:read.</span>
+          </>
+        ) : (
+          <Message headers={headers} body={request.body} isRaw={isRaw} />
+        )}
+      </CodeBlock>
+      <p className="soft small">The signature headers are sent, but not shown here.</p>
+    </div>
   );
 }
 

@@ -10,7 +10,9 @@ const sequenceMs = 1_200;
 
 function isTyping(target: EventTarget | null): boolean {
   return (
-    target instanceof HTMLElement && target.closest('input, select, textarea, [contenteditable]') !== null
+    target instanceof HTMLElement &&
+    target.closest('input:not([type="checkbox"], [type="radio"]), select, textarea, [contenteditable]') !==
+      null
   );
 }
 

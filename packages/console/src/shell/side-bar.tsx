@@ -32,8 +32,8 @@ export function SideBar({ token }: { token: TokenInfo | undefined }) {
       {token && (
         <Link to="/token" className="foot">
           <b>{token.actor.id}</b>
-          {token.scopes.includes('webhooks:write') ? '' : 'read-only · '}
-          {token.portal ? 'ends ' : 'expires '}
+          {token.scopes.includes('webhooks:write') ? '' : 'Read-only · '}
+          {token.portal ? 'Session ends ' : 'Token expires '}
           <Countdown to={token.expires_at} />
         </Link>
       )}

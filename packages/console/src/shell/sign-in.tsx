@@ -4,7 +4,8 @@ import { productName, useSettings } from '../settings';
 import { useStore } from '../store';
 import { Brand } from './brand';
 
-const command = 'npx posthorn token create --organization ORG-demo';
+const command =
+  'npx posthorn token create --organization ORG-demo --scopes events:read,webhooks:read,webhooks:write,audit:read';
 
 /** Asks for a token, and says why the last one no longer works. */
 export function SignIn() {
@@ -26,7 +27,7 @@ export function SignIn() {
             <h1>Sign in with a token</h1>
             {state.kind === 'ended' && (
               <div className="why warn" role="alert">
-                <b>The token is no longer accepted</b>
+                <b>The token was not accepted</b>
                 <p>{state.reason}</p>
               </div>
             )}

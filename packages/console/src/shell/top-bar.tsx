@@ -3,6 +3,7 @@ import { useLive } from '../live';
 import { zone } from '../preferences';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
+import { WorkspaceField } from './workspace-field';
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -13,6 +14,7 @@ export function TopBar({ token }: { token: TokenInfo | undefined }) {
     <header className="top">
       <span className="place cut">{token?.organization_id}</span>
       {token?.workspace_id && <span className="pill cut">{token.workspace_id}</span>}
+      {token && !token.workspace_id && token.scopes.length > 0 && <WorkspaceField token={token} />}
       <span className="grow" />
       <button
         type="button"

@@ -16,7 +16,9 @@ export function NotFound() {
         </Link>
       }
     >
-      <p>The address may be cut off. Press Ctrl K and paste an identifier to find what you look for.</p>
+      <p>
+        The address may be cut off. Press Ctrl K and paste an identifier to find what you are looking for.
+      </p>
     </Empty>
   );
 }

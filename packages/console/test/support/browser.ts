@@ -33,3 +33,8 @@ export async function watchedPage(
   });
   return { page, faults };
 }
+
+/** Returns the complaints that a test did not bring about on purpose. */
+export function unexpected(faults: readonly string[], expected: RegExp): string[] {
+  return faults.filter((fault) => !expected.test(fault));
+}

@@ -146,9 +146,7 @@ export class DeliveryEngine {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
     const { directory } = this.#options;
-    const standing =
-      directory.peek(delivery.webhook_id) ??
-      (await directory.get(delivery.organization_id, delivery.webhook_id).catch(() => undefined));
+    const standing = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
     const target = this.#targetOf(standing, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
     this.#lanes.limit(turn, target.rateLimit);
@@ -172,6 +170,20 @@ export class DeliveryEngine {
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
     onAttempt(delivery, outcome, verdict, target);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
+  }
+
+  /**
+   * Reads the webhook of a turn. Its lane starts nothing else meanwhile, because the rate limit may have changed: a
+   * whole window used to start before a new limit was known.
+   */
+  async #read(turn: Turn): Promise<Standing | undefined> {
+    const { organization_id, webhook_id } = turn.delivery;
+    this.#lanes.hold(turn);
+    const standing = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
+    if (standing) this.#lanes.limit(turn, standing.target?.rateLimit);
+    this.#lanes.resume(turn.lane);
+    this.#pump();
+    return standing;
   }
 
   /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
@@ -292,7 +304,7 @@ export class DeliveryEngine {
       await within(Math.max(0, deadlineMs - performance.now()), idle);
     }
     await this.#refreshing?.stop();
-    await this.#settler.drain(deadlineMs);
+    await this.#settler.stop(deadlineMs);
     await this.#lease.stop().catch(() => undefined);
   }
 }

@@ -38,7 +38,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  /** Lanes whose webhook has used up its rate limit, and those of them that have no timer yet. */
+  /** Lanes that start nothing for now, and those of them that used up their rate limit and have no timer yet. */
   readonly #paused = new Set<Lane>();
   #newlyPaused: Lane[] = [];
   readonly #load: Load = {
@@ -216,6 +216,12 @@ export class Lanes {
   /** Notes how many requests per second the webhook of a turn may get. */
   limit({ lane }: Turn, perSecond: number | undefined): void {
     lane.pace.set(perSecond, this.#now());
+  }
+
+  /** Sets the lane of a turn aside, until it is resumed. */
+  hold({ lane }: Turn): void {
+    this.#ready.get(lane.organizationId)?.delete(lane);
+    this.#paused.add(lane);
   }
 
   /** Returns the lanes that were paused since the last call, and how long to wait before each is resumed. */

@@ -90,7 +90,9 @@ export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: '
 export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
   let { successes, failuresInARow, responseUs, bestUs, window } = track;
   if (attempt.kind !== 'not attempted') {
-    responseUs = Math.round(responseUs + (attempt.tookMs * 1_000 - responseUs) / 8);
+    // An average that started at 0 would count the first responses as the best ones ever, and all others as slowed down.
+    const tookUs = attempt.tookMs * 1_000;
+    responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);
   }
   if (attempt.kind === 'delivered') {

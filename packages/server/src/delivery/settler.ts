@@ -43,7 +43,8 @@ export class Settler {
   readonly health = new HealthBook();
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #flushing: Promise<void> | undefined;
+  #flushing: Promise<boolean> | undefined;
+  #isStopped = false;
   /** The node that held the lease of the latest attempt. */
   #node = 0;
 
@@ -57,6 +58,7 @@ export class Settler {
   }
 
   add(entry: Entry): void {
+    if (this.#isStopped) return;
     this.#node = entry.node;
     this.#entries.push(entry);
     this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
@@ -64,12 +66,29 @@ export class Settler {
 
   /** Resolves when everything added so far is written, or was tried once after `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
+    let waitMs: number = limits.gatherMs;
     while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      await (this.#flushing ?? this.#flush());
-      if (performance.now() > deadlineMs) return;
+      const isWritten = await (this.#flushing ?? this.#flush());
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs < 0) return;
+      waitMs = isWritten ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
+      // The database may refuse an outcome for good.
+      if (!isWritten) await new Promise((waited) => setTimeout(waited, waitMs));
     }
+  }
+
+  /** Drains, and writes nothing afterwards: deliveries that are left are attempted again when the lease has ended. */
+  async stop(deadlineMs: number): Promise<void> {
+    await this.drain(deadlineMs);
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    if (this.#entries.length === 0) return;
+    this.#options.logger.error(
+      { outcomes: this.#entries.length },
+      'outcomes could not be written before the stop; these deliveries are attempted again',
+    );
   }
 
   #flushIn(ms: number): void {
@@ -79,22 +98,27 @@ export class Settler {
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  async #flush(): Promise<void> {
+  /** Writes the next batch. Returns whether it is written. */
+  #flush(): Promise<boolean> {
     this.#timer = undefined;
-    if (this.#flushing) return;
+    if (this.#flushing) return this.#flushing;
     const batch = this.#take();
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
-      () => this.#flushed(limits.gatherMs),
+      () => {
+        this.#flushed(limits.gatherMs);
+        return true;
+      },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
         this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
+        return false;
       },
     );
-    await this.#flushing;
+    return this.#flushing;
   }
 
   #flushed(againMs: number): void {

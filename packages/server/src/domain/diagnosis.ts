@@ -8,9 +8,14 @@ export interface Diagnosis {
   remedy: string;
 }
 
+/** What follows an attempt of a delivery: another attempt at this time, or none. */
+export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'none' };
+
+/** Tests and verifications are single attempts. */
+type Purpose = { purpose: 'test' | 'verification' } | { purpose: 'delivery'; next: NextAttempt };
+
 /** What is known about a failed attempt. */
-export interface FailedAttempt {
-  purpose: 'delivery' | 'test' | 'verification';
+export type FailedAttempt = Purpose & {
   attemptedAt: Date;
   /** Null if no status arrived. */
   httpStatus: number | null;
@@ -24,11 +29,13 @@ export interface FailedAttempt {
   /** The delivery ID that the receiver got and may have logged. */
   deliveryId?: string | undefined;
   bodyBytes?: number | undefined;
-}
+};
 
 const textLengthMax = 500;
 const quoteLengthMax = 120;
 const placeLengthMax = 120;
+/** Years have four digits. */
+const lastTimeMs = Date.UTC(9999, 11, 31);
 
 /**
  * Explains what happened in a failed attempt and what to do about it. The API, the console, the command line and the
@@ -44,6 +51,9 @@ export function diagnose(attempt: FailedAttempt): Diagnosis {
 }
 
 const say = (error_detail: string, remedy: string): Diagnosis => ({ error_detail, remedy });
+
+/** What a receiver has to respond with: a verification counts only with exactly 200. */
+const successOf = ({ purpose }: FailedAttempt) => (purpose === 'verification' ? '200' : '2xx');
 
 function ofError(attempt: FailedAttempt): Diagnosis {
   const { evidence } = attempt;
@@ -65,7 +75,7 @@ function ofError(attempt: FailedAttempt): Diagnosis {
             `No connection to ${place} within ${time}.`,
             'A firewall may drop our requests: allow the addresses of the sender.',
           )
-        : say(`No response within ${time}.`, 'Respond with 2xx first, then do the work.');
+        : say(`No response within ${time}.`, `Respond with ${successOf(attempt)} first, then do the work.`);
     }
     case 'reset':
       return say(
@@ -80,10 +90,7 @@ function ofError(attempt: FailedAttempt): Diagnosis {
     case 'blocked_address':
       return ofBlocked(evidence, host);
     default:
-      return say(
-        'The attempt got no response.',
-        'Check that the receiver is running and send the event again.',
-      );
+      return say('The attempt got no response.', 'Check that the receiver is running.');
   }
 }
 
@@ -128,7 +135,7 @@ function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
   if (status >= 400 && status <= 499) {
     return say(
       `The receiver rejected the request with ${status}${itsResponse(attempt, 'says')}.`,
-      'Check what the receiver expects in a request. Any 2xx counts as success.',
+      `Check what the receiver expects in a request. ${successOf(attempt) === '200' ? 'Only 200' : 'Any 2xx'} counts as success.`,
     );
   }
   if (status >= 500 && status <= 599) {
@@ -139,7 +146,7 @@ function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
   }
   return say(
     `The receiver responded with ${status}, which is not an HTTP status.`,
-    'Respond with 2xx when the request is accepted.',
+    `Respond with ${successOf(attempt)} when the request is accepted.`,
   );
 }
 
@@ -198,7 +205,7 @@ function ofRedirect(attempt: FailedAttempt, status: number): Diagnosis {
   if (target === undefined) {
     return say(
       `The receiver responded with ${status} but did not say where to go. Redirects are not followed.`,
-      'Respond with 2xx at this URL.',
+      `Respond with ${successOf(attempt)} at this URL.`,
     );
   }
   return say(
@@ -218,19 +225,39 @@ function targetOf(location: string, attempt: FailedAttempt): string | undefined 
 
 function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
   const atMs = attempt.attemptedAt.getTime();
-  const waitMs = parseRetryAfterMs(attempt.evidence?.headers?.['retry-after'], atMs);
-  const until = waitMs === undefined ? undefined : new Date(atMs + waitMs);
-  const isTime = until !== undefined && !Number.isNaN(until.getTime()) && until.getUTCFullYear() < 10_000;
-  const detail = isTime
-    ? `The receiver asked us to wait until ${timeText(until)} (status ${status}).`
-    : `The receiver ${status === 429 ? 'gets more requests than it can handle' : 'is not available'} (status ${status}).`;
-  if (attempt.purpose === 'verification') {
-    return say(detail, 'Verify the webhook again later, or raise the capacity of the receiver.');
-  }
+  const waitMs = parseRetryAfterMs(attempt.evidence?.headers?.['retry-after'], atMs) ?? 0;
+  const untilMs = waitMs > 0 ? atMs + waitMs : undefined;
+  const what =
+    untilMs === undefined
+      ? `The receiver ${status === 429 ? 'gets more requests than it can handle' : 'is not available'}`
+      : `The receiver asked us to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
   return say(
-    detail,
-    'Nothing: we will try again. If this persists, raise the capacity of the receiver or set a rate limit for this webhook.',
+    `${what} (status ${status})${actualWait(attempt, untilMs)}.`,
+    ofWaitRemedy(attempt, untilMs === undefined ? 'later' : 'then'),
   );
+}
+
+/** Adds when the next attempt is, if it is earlier than the receiver asked for: waits are limited. */
+function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string {
+  if (attempt.purpose !== 'delivery' || attempt.next.kind === 'none' || untilMs === undefined) return '';
+  const { kind, at } = attempt.next;
+  if (at.getTime() > untilMs - 1_000) return '';
+  return `; the next attempt ${kind === 'due' ? 'is due' : 'was made'} at ${timeText(at)}`;
+}
+
+function ofWaitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
+  switch (attempt.purpose) {
+    case 'verification':
+      return `Verify the webhook again ${when}, or raise the capacity of the receiver.`;
+    case 'test':
+      return `A test makes one attempt, and nothing is retried. Test again ${when}, or raise the capacity of the receiver.`;
+    case 'delivery': {
+      const slower = 'raise the capacity of the receiver or set a rate limit for this webhook';
+      if (attempt.next.kind === 'none')
+        return `No further attempt follows: ${slower}, then redeliver the event.`;
+      return `Nothing: we ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
+    }
+  }
 }
 
 interface Place {

@@ -28,13 +28,16 @@ const detailLengthMax = 200;
 
 /** Returns what is kept about a failed attempt. */
 export function evidenceOf(outcome: Outcome, url: URL): Evidence {
-  const evidence: Evidence = { url: cut(url.origin + url.pathname, urlLengthMax) };
+  const evidence: Evidence = { url: evidenceUrl(url.origin + url.pathname) };
   if (outcome.kind === 'answered') {
     const headers = keptHeaders(outcome.headers);
     if (Object.keys(headers).length > 0) evidence.headers = headers;
   } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail));
   return evidence;
 }
+
+/** Returns a URL without a query as it is kept. */
+export const evidenceUrl = (url: string) => cut(url, urlLengthMax);
 
 /** Returns the headers that are kept, each shortened and without control characters. */
 export function keptHeaders(headers: RawHeaders): ResponseHeaders {

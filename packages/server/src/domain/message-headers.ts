@@ -35,7 +35,8 @@ function referenceText({ type, id }: Reference): string {
 
 /** A request as the API shows it: without signatures, and with null for the values of the webhook's own headers. */
 export interface ShownRequest {
-  url: string;
+  /** Null if the webhook has changed since, and nothing stored says where the request went. */
+  url: string | null;
   headers: Record<string, string | null>;
   body: string | null;
 }

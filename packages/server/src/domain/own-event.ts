@@ -44,10 +44,13 @@ export function deliveryFailed(webhook: About, givenUp: GivenUp): OwnEvent {
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
+/** The type of the event, and the action of the audit log entry if someone asked for the verification. */
+export const verificationFailedType = 'webhook.verification_failed';
+
 /** Leaves out the response of the receiver: only people who manage the webhook may see it. */
 export function verificationFailed(webhook: About, failure: VerificationFailure): OwnEvent {
   const { reason, http_status, duration_ms } = failure;
-  return own('webhook.verification_failed', webhook, {
+  return own(verificationFailedType, webhook, {
     ...{ webhook_id: webhook.id, reason, http_status, duration_ms },
   });
 }

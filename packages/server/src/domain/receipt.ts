@@ -19,5 +19,5 @@ export interface Receipt {
   /** The beginning of the response body, as text. */
   response: string | null;
   response_headers: ResponseHeaders;
-  request: ShownRequest;
+  request: ShownRequest & { url: string };
 }

@@ -1,5 +1,7 @@
+import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
+import { prefersHtml } from '../web/accept.js';
 import { markEncoding } from '../web/etag.js';
 import { FixedText } from '../web/fixed-text.js';
 import { type ConsoleFiles, hashedFolder } from './console-files.js';
@@ -81,7 +83,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
   };
   app.get('/', { config: { open: true } }, async (request, reply) => {
     reply.header('Vary', 'Accept');
-    return /\btext\/html\b/i.test(request.headers.accept ?? '') ? reply.redirect('/console', 302) : index;
+    return prefersHtml(request.headers.accept ?? '') ? reply.redirect('/console', 302) : index;
   });
 }
 
@@ -115,8 +117,8 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     guard(reply);
     if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
     const file = files.get(path);
-    // A file of an older build. The page that requests it must reload itself.
-    if (!file && path.startsWith(hashedFolder))
+    // A missing file, such as one of an older build. The page that requests it must reload itself.
+    if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
       throw new Problem('not_found', 'Nothing exists at this path.');
     // Every other path is a view of the console, which its script shows.
     return (file ?? files.get('index.html')!).send(request, reply);

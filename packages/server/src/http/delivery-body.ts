@@ -1,4 +1,4 @@
-import { diagnose } from '../domain/diagnosis.js';
+import { diagnose, type NextAttempt } from '../domain/diagnosis.js';
 import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from '../storage/delivery-history.js';
 
 /** Returns a delivery as the API shows it. */
@@ -9,7 +9,7 @@ export function deliveryBody(delivery: StoredDelivery) {
     webhook_id: delivery.webhook_id,
     event_id: delivery.event_id,
     event_type: delivery.event_type,
-    status: delivery.status === 'pending' && attempted ? 'failed' : delivery.status,
+    status: statusOf(delivery.status, attempted),
     final: delivery.status !== 'pending',
     http_status: delivery.http_status,
     error: delivery.error,
@@ -28,6 +28,11 @@ export function deliveryBody(delivery: StoredDelivery) {
   };
 }
 
+/** Returns the status as the API shows it. Between attempts, or cancelled after one, a delivery is `failed`. */
+function statusOf(status: StoredDelivery['status'], attempted: boolean) {
+  return status === 'cancelled' || (status === 'pending' && attempted) ? 'failed' : status;
+}
+
 /** What it takes to explain an attempt, besides what is stored about it. */
 export interface AttemptContext {
   /** The current URL of the webhook. */
@@ -36,37 +41,41 @@ export interface AttemptContext {
 }
 
 export function attemptLog(delivery: DeliveryDetail, context: AttemptContext) {
-  const { earlier_attempts: earlier, attempts, attempted_at } = delivery;
-  const log = (earlier ?? []).map((one) =>
-    attemptBody(one, new Date(one.attempted_at), delivery.id, context),
-  );
-  // If the delivery was given up with its webhook, its last attempt is already in the log.
-  const isComplete = log.length >= attempts || attempted_at === null;
-  if (isComplete) return log;
-  return [...log, attemptBody({ ...delivery, attempt: attempts }, attempted_at, delivery.id, context)];
+  const made = attemptsOf(delivery);
+  return made.map((attempt, index) => {
+    const next = nextOf(delivery, made[index + 1]);
+    return attemptBody(attempt, delivery.id, next, context);
+  });
 }
 
-function attemptBody(
-  attempt: Omit<EarlierAttempt, 'attempted_at'>,
-  attemptedAt: Date,
-  deliveryId: string,
-  context: AttemptContext,
-) {
-  const { attempt: number, http_status, error, duration_ms, response } = attempt;
+type Attempt = Omit<EarlierAttempt, 'attempted_at'> & { attempted_at: Date };
+
+function attemptsOf(delivery: DeliveryDetail): Attempt[] {
+  const { earlier_attempts, attempts, attempted_at } = delivery;
+  const earlier = (earlier_attempts ?? []).map((one) => ({
+    ...one,
+    attempted_at: new Date(one.attempted_at),
+  }));
+  // Of one that was given up with its webhook the last attempt is among the earlier ones.
+  const isComplete = earlier.length >= attempts || attempted_at === null;
+  return isComplete ? earlier : [...earlier, { ...delivery, attempt: attempts, attempted_at }];
+}
+
+function nextOf({ status, due_at }: DeliveryDetail, following: Attempt | undefined): NextAttempt {
+  if (following) return { kind: 'made', at: following.attempted_at };
+  return status === 'pending' ? { kind: 'due', at: due_at } : { kind: 'none' };
+}
+
+function attemptBody(attempt: Attempt, deliveryId: string, next: NextAttempt, context: AttemptContext) {
+  const { attempt: number, attempted_at: attemptedAt, http_status, error, duration_ms, response } = attempt;
   const base = {
-    ...{
-      attempt: number,
-      attempted_at: attemptedAt.toISOString(),
-      http_status,
-      error,
-      duration_ms,
-      response,
-    },
+    ...{ attempt: number, attempted_at: attemptedAt.toISOString() },
+    ...{ http_status, error, duration_ms, response },
   };
   if (http_status !== null && http_status >= 200 && http_status <= 299) return base;
   const evidence = attempt.evidence ?? null;
   const diagnosis = diagnose({
-    ...{ purpose: 'delivery', attemptedAt, error, response, evidence, deliveryId, ...context },
+    ...{ purpose: 'delivery', next, attemptedAt, error, response, evidence, deliveryId, ...context },
     ...{ httpStatus: http_status, durationMs: duration_ms },
   });
   return { ...base, ...diagnosis, response_headers: evidence?.headers ?? {} };

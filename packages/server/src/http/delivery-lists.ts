@@ -74,7 +74,8 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         summary: 'List deliveries of an event',
         description:
           'Returns the deliveries of one event to all webhooks that the token can see, newest first. Deliveries before ' +
-          'their first attempt are included: they are `pending`, with 0 attempts.',
+          'their first attempt are included: they are `pending`, with 0 attempts. So are attempted deliveries of webhooks ' +
+          'that were deleted since; those that were not delivered by then are `failed` and `final`.',
         params: Type.Object({
           event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),

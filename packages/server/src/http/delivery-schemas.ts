@@ -85,32 +85,52 @@ export const ResponseHeadersSchema = Type.Object(responseHeaders, {
   examples: [{}],
 });
 
+const requestFields = {
+  headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+    description: "Headers, without signatures. The values of the webhook's own headers are null.",
+    examples: [
+      {
+        'Content-Type': 'application/json',
+        'Accept-Encoding': 'identity',
+        'User-Agent': 'Posthorn/0.1.0',
+        'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'webhook-timestamp': '1794735000',
+        'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
+        'X-Service-Actor': 'user/USR-ada',
+        'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
+        'X-Service-Attempt': '1',
+        Authorization: null,
+      },
+    ],
+  }),
+  body: nullable(Type.String(), {
+    description: 'Body. Null if the token lacks `events:read`, or if the event no longer exists.',
+    examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
+  }),
+};
+const urlExamples = { examples: ['https://example.com/webhooks'] };
 export const RequestSchema = Type.Object(
+  { url: Type.String({ description: 'URL.', ...urlExamples }), ...requestFields },
+  { title: 'ReceiptRequest', description: 'The request as it is sent, without signatures.' },
+);
+
+/** The webhook may have changed since the request was sent. */
+const SentRequestSchema = Type.Object(
   {
-    url: Type.String({ description: 'URL.', examples: ['https://example.com/webhooks'] }),
-    headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-      description: "Headers, without signatures. The values of the webhook's own headers are null.",
-      examples: [
-        {
-          'Content-Type': 'application/json',
-          'Accept-Encoding': 'identity',
-          'User-Agent': 'Posthorn/0.1.0',
-          'webhook-id': 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
-          'webhook-timestamp': '1794735000',
-          'X-Service-Subject': 'invoice/INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
-          'X-Service-Actor': 'user/USR-ada',
-          'X-Service-Delivery': 'WDLV-01JAB3C4D5E6F7G8H9J0K1M2N3',
-          'X-Service-Attempt': '1',
-          Authorization: null,
-        },
-      ],
+    url: nullable(Type.String(), {
+      description:
+        'URL. If the webhook has another URL or other headers by now: where the attempt went, without the query, if it ' +
+        'failed; null if it succeeded.',
+      ...urlExamples,
     }),
-    body: nullable(Type.String(), {
-      description: 'Body. Null if the token lacks `events:read`, or if the event no longer exists.',
-      examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
-    }),
+    ...requestFields,
   },
-  { title: 'SentRequest', description: 'The request as it is sent, without signatures.' },
+  {
+    title: 'SentRequest',
+    description:
+      'The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of ' +
+      'the headers of the webhook have changed since the attempt, its own headers are left out.',
+  },
 );
 
 const AttemptSchema = Type.Object(
@@ -147,7 +167,7 @@ export const DeliveryDetailSchema = Type.Object(
   {
     ...deliveryFields,
     attempt_log: Type.Array(AttemptSchema, { description: 'All attempts, oldest first.' }),
-    request: RequestSchema,
+    request: SentRequestSchema,
   },
   { title: 'DeliveryDetail' },
 );

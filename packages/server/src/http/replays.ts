@@ -41,7 +41,8 @@ const ReplayBody = Type.Object(
       examples: ['2026-11-01'],
     }),
     to: Type.String({
-      description: 'End of the time range, inclusive: a date, or a time with `Z` or an offset.',
+      description:
+        'End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest.',
       'x-stated': { pattern: instantPattern },
       examples: ['2026-11-02T12:00:00Z'],
     }),
@@ -100,7 +101,8 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         webhook_id: webhook.id,
         id: newId('RPL', now()),
         from_at: new Date(fromMs),
-        to_at: new Date(parseInstantMs(body.to, 'end') ?? 0),
+        // Events that are recorded later would move the total.
+        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, now())),
         event_types: types?.ok ? types.value : null,
         only_failed: body.only_failed ?? false,
         created_at: new Date(now()),

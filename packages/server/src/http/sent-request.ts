@@ -1,20 +1,21 @@
 import type { FastifyRequest } from 'fastify';
 import { envelopeText } from '../domain/envelope.js';
 import type { StoredEvent } from '../domain/event.js';
+import { evidenceUrl } from '../domain/evidence.js';
 import { type ShownRequest, shownHeaders } from '../domain/message-headers.js';
 import type { Webhook } from '../domain/webhook.js';
 import type { Queryable } from '../storage/database.js';
-import type { StoredDelivery } from '../storage/delivery-history.js';
+import type { DeliveryDetail } from '../storage/delivery-history.js';
 import { readEvent } from '../storage/events.js';
 
 /**
- * Returns the request of a delivery as it is sent now, with the number and the time of its latest attempt. The parts
+ * Returns the request of the latest attempt of a delivery or, before the first attempt, as it will be sent. The parts
  * that come from the event are shown only to a token that may read events.
  */
 export async function sentRequest(
   database: Queryable,
   request: FastifyRequest,
-  sent: { webhook: Webhook; delivery: StoredDelivery; userAgent: string; oldestMs: number },
+  sent: { webhook: Webhook; delivery: DeliveryDetail; userAgent: string; oldestMs: number },
 ): Promise<ShownRequest> {
   const { webhook, delivery, userAgent, oldestMs } = sent;
   const event = request.token.scopes.includes('events:read')
@@ -30,10 +31,25 @@ export async function sentRequest(
   };
   const at = delivery.attempted_at;
   return {
-    url: webhook.url,
-    headers: shownHeaders(message, { userAgent, at, ownNames: webhook.header_names }),
+    url: urlOf(webhook, delivery),
+    headers: shownHeaders(message, {
+      ...{ userAgent, at },
+      ownNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
+    }),
     body: event ? envelopeText(event, event.payload) : null,
   };
+}
+
+/** Returns where the latest attempt went: a failure stores it, without the query; null if nobody knows any more. */
+function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): string | null {
+  if (attempted_at === null) return webhook.url;
+  const { origin, pathname } = new URL(webhook.url);
+  if (evidence && evidenceUrl(origin + pathname) !== evidence.url) return evidence.url;
+  return hasChangedSince(webhook, attempted_at) ? (evidence?.url ?? null) : webhook.url;
+}
+
+function hasChangedSince({ addressed_at }: Webhook, at: Date | null): boolean {
+  return at !== null && addressed_at !== null && addressed_at > at;
 }
 
 function about(event: StoredEvent) {

@@ -20,6 +20,8 @@ import { nonEmpty, timeRange } from './schemas.js';
 import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
+/** A client computes `from` before its request arrives. */
+const requestMsMax = 60_000;
 
 /** The lengths of the counts that make up an interval, in minutes. */
 const stepsOf = {
@@ -130,7 +132,8 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
         description:
           'Counts events by the time they were recorded, and deliveries by the time of their attempts. The figures of ' +
           'deliveries are at most 10 seconds old, those of events at most 60 seconds. The default time range is the last ' +
-          '24 hours; a range can cover up to 90 days.',
+          '24 hours; a range can cover up to 90 days. Whole buckets are counted, so the first one can start before `from` ' +
+          'and the last one can end after `to`.',
         querystring: StatsQuery,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },
@@ -180,10 +183,18 @@ async function scopeOf(
   return webhook?.id;
 }
 
-/** Returns the requested range. By default, it is the last 24 hours. */
+/**
+ * Returns the requested range. By default, it is the last 24 hours. If a range without an end became too long on its
+ * way from the client, it ends a little earlier than now.
+ */
 function rangeWithin(query: StatsQuery, nowMs: number): { fromMs: number; toMs: number } {
-  const { fromMs, toMs = nowMs } = rangeOf(query);
-  return { fromMs: fromMs ?? toMs - dayMs, toMs };
+  const { fromMs, toMs } = rangeOf(query);
+  if (fromMs === undefined || toMs !== undefined) {
+    const endMs = toMs ?? nowMs;
+    return { fromMs: fromMs ?? endMs - dayMs, toMs: endMs };
+  }
+  const longestMs = fromMs + (query.interval === 'minute' ? minutesMsMax : statsMsMax);
+  return { fromMs, toMs: nowMs - longestMs <= requestMsMax ? Math.min(nowMs, longestMs) : nowMs };
 }
 
 function queryFaults(query: StatsQuery, nowMs: number): readonly InputFault[] {

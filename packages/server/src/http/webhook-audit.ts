@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Changes, changesBetween, type NewAuditEntry } from '../domain/audit.js';
+import type { verificationFailedType } from '../domain/own-event.js';
 import type { Webhook } from '../domain/webhook.js';
 
 type WebhookAction =
@@ -8,6 +9,7 @@ type WebhookAction =
   | 'webhook.deleted'
   | 'webhook.tested'
   | 'webhook.verified'
+  | typeof verificationFailedType
   | 'webhook.secret_rotated'
   | 'webhook.redelivered'
   | 'webhook.replayed';
@@ -64,7 +66,7 @@ export function changedEntry(
   request: FastifyRequest,
   before: Webhook,
   after: Webhook,
-  action: 'webhook.updated' | 'webhook.verified' = 'webhook.updated',
+  action: WebhookAction = 'webhook.updated',
 ): NewAuditEntry {
   const [from, to] = [auditedFields(before), auditedFields(after)];
   const changes = {

@@ -46,7 +46,12 @@ export function webhookSecretRoute(
   app.post<{ Body: Static<typeof RotateBody> | undefined }>(
     '/v1/webhooks/:webhook_id/rotate-secret',
     {
-      config: { scopes: ['webhooks:write'], check: graceFaults, idempotent: true, bodyIsOptional: true },
+      config: {
+        scopes: ['webhooks:write'],
+        check: (request) => [...secretFaults(request.body), ...graceFaults(request)],
+        idempotent: true,
+        bodyIsOptional: true,
+      },
       schema: {
         operationId: 'rotateSecret',
         tags: ['Webhooks'],
@@ -85,6 +90,18 @@ export function webhookSecretRoute(
 
 export function generatedSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/**
+ * Refuses a `whsec_` secret in the URL-safe alphabet: libraries for Standard Webhooks decode it differently, so that
+ * signatures would match in some and not in others.
+ */
+export function secretFaults(body: unknown): readonly InputFault[] {
+  const secret = (body as { secret?: unknown } | undefined)?.secret;
+  if (typeof secret !== 'string' || !/^whsec_(?=.*[-_])[\w-]+={0,2}$/.test(secret)) return [];
+  const detail =
+    'must use + and / instead of - and _ after whsec_: libraries for Standard Webhooks do not agree on URL-safe base64';
+  return [{ pointer: '/secret', code: 'not_standard_base64', detail }];
 }
 
 function graceFaults(request: FastifyRequest): readonly InputFault[] {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewAuditEntry } from '../domain/audit.js';
+import { verificationFailedType } from '../domain/own-event.js';
 import { Problem } from '../domain/problem.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
@@ -52,7 +53,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
           'The webhook is disabled. To activate it, send PATCH with {"status": "active"}.',
         );
       }
-      const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, 'webhook.verified');
+      const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, actionOf(settled));
       const settled =
         (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await verifiedForNothing(request));
       if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook);
@@ -64,10 +65,14 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
   async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
-      await writeAudit(client, [webhookEntry(request, webhook, 'webhook.verified', {})]);
+      await writeAudit(client, [webhookEntry(request, webhook, actionOf(webhook), {})]);
       return webhook;
     });
   }
+}
+
+function actionOf({ status }: Webhook) {
+  return status === 'active' ? 'webhook.verified' : verificationFailedType;
 }
 
 /** Verifies the webhook as it will be, then writes the result together with the change and its audit log entry. */

@@ -43,7 +43,7 @@ import {
   WebhookSchema,
   webhookParams,
 } from './webhook-schemas.js';
-import { generatedSecret } from './webhook-secret.js';
+import { generatedSecret, secretFaults } from './webhook-secret.js';
 import { verifyAndSettle } from './webhook-verify.js';
 
 export interface WebhookRoutesOptions {
@@ -286,7 +286,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
 
   function bodyFaults(request: FastifyRequest, canKeep: boolean): readonly InputFault[] {
     const body = (request.body ?? {}) as { url?: unknown; event_types?: unknown; headers?: unknown };
-    const faults: InputFault[] = [];
+    const faults: InputFault[] = [...secretFaults(body)];
     if (typeof body.url === 'string') {
       const checked = checkWebhookUrl(body.url, policy);
       if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
@@ -302,6 +302,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
 }
 
 const neverUsed = {
+  addressed_at: null,
   disabled_reason: null,
   last_delivery_at: null,
   last_delivery_status: null,

@@ -76,13 +76,15 @@ export class WebhookDirectory {
   }
 
   /**
-   * Notes that a recording read these webhooks as active in this revision, so known entries are as fresh as that
-   * read.
+   * Notes that a recording read these webhooks as active in this revision: entries of that revision are as fresh as
+   * that read, and entries of an earlier one are out of date.
    */
   confirm(matched: readonly Matched[], askedAtMs: number): void {
     for (const { webhook_id: id, revision } of matched) {
       const entry = this.#entries.get(id);
-      if (entry?.revision === revision && entry.standing.kind === 'active')
+      if (entry === undefined) continue;
+      if (entry.revision < revision) this.forget(id);
+      else if (entry.revision === revision && entry.standing.kind === 'active')
         entry.readAtMs = Math.max(entry.readAtMs, askedAtMs);
     }
   }

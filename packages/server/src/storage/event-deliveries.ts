@@ -9,9 +9,13 @@ export interface EventDeliveriesFilter {
   event: { id: string; type: string; created_at: Date };
 }
 
+/** An organization has few webhooks, but may create and delete them all the time. */
+const deletedMax = 1_000;
+
 /**
  * Lists deliveries of one event to all webhooks, newest first, after `after`: the first ones, which have the time of
  * the event, later ones, and those that have no row yet because they are in the memory of a node or in the backlog.
+ * Includes attempted deliveries to webhooks that were deleted since.
  */
 export async function listEventDeliveries(
   database: Queryable,
@@ -23,6 +27,14 @@ export async function listEventDeliveries(
     text: `
   with visible as materialized (
     select id from posthorn.webhooks where organization_id = $1 and ($2::text is null or workspace_id = $2)
+     union
+    -- The audit log knows the webhooks that were deleted since, and their workspaces.
+    (select target_id
+       from posthorn.audit_log
+      where organization_id = $1 and action = 'webhook.deleted' and created_at >= $4
+        and ($2::text is null or workspace_id = $2)
+      order by created_at desc
+      limit ${deletedMax})
   ), shares as materialized (
     select v.id as webhook_id, b.zero, b.event_zero, b.ordinals
       from visible v
@@ -58,7 +70,7 @@ export async function listEventDeliveries(
      where s.event_zero + o.ordinal = posthorn.number_of($3)
   )
   select *
-    from (select * from settled where status <> 'cancelled'
+    from (select * from settled where status <> 'cancelled' or attempts > 0
            union all
           select o.id, o.webhook_id, $3, $5, $4, 'pending', 0::smallint, $4, null, null, null, null, $4
             from open o

@@ -43,11 +43,13 @@ export function installValidation(app: FastifyInstance): void {
     const check = route.config?.check;
     route.config = {
       ...route.config,
-      validate: (request) => [
-        ...query(request.query as RawQuery),
-        ...(body?.(request.body) ?? []),
-        ...(check?.(request) ?? []),
-      ],
+      validate: (request) => {
+        const faults = query(request.query as RawQuery);
+        const refused = new Set(faults.map(parameterOf));
+        // One fault for each parameter: the check may look at one that the route does not know.
+        const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
+        return [...faults, ...(body?.(request.body) ?? []), ...(check?.(request) ?? []).filter(isNew)];
+      },
     };
   });
 
@@ -106,7 +108,7 @@ function queryValidator(schema: TObject): (query: RawQuery) => readonly InputFau
       else if (!isReadable(given)) fault('unreadable', 'must be percent-encoded UTF-8 text without NUL');
       else values[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(given) ? Number(given) : given;
     }
-    const refused = new Set(faults.map((fault) => ('parameter' in fault ? fault.parameter : '')));
+    const refused = new Set(faults.map(parameterOf));
     if (!validate(values)) {
       for (const { pointer, code, detail } of faultsFromAjv(validate.errors ?? [], values)) {
         const parameter = pointer.slice(1);
@@ -118,5 +120,6 @@ function queryValidator(schema: TObject): (query: RawQuery) => readonly InputFau
   };
 }
 
+const parameterOf = (fault: InputFault) => ('parameter' in fault ? fault.parameter : '');
 const printable = (name: string) => (isReadable(name) ? name.slice(0, 100) : '(unreadable)');
 const listed = (names: string[]) => (names.length > 0 ? names.join(', ') : 'none');

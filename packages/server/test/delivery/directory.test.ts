@@ -19,6 +19,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     disabled_reason: null,
     event_types: ['*'],
     created_at: new Date(0),
+    addressed_at: null,
     last_delivery_at: null,
     last_delivery_status: null,
     verification_failure: null,
@@ -132,6 +133,7 @@ describe('what a node knows about a webhook', () => {
     const askedAtMs = performance.now();
     const matched = (webhook_id: string, revision: number) => ({ webhook_id, revision, is_left: false });
     directory.confirm([matched('WHK-1', 1), matched('WHK-2', 2), matched('WHK-3', 1)], askedAtMs);
+    expect(directory.peek('WHK-2')).toBeUndefined();
     vi.advanceTimersByTime(900);
     expect(directory.peek('WHK-1')).toMatchObject({ kind: 'active' });
     expect(directory.peek('WHK-2')).toBeUndefined();

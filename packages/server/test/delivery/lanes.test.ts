@@ -277,13 +277,18 @@ test('a receiver that takes 300 ms gets as many requests under way as 300 events
   expect(rig.count('WHK-1')).toBeGreaterThan(90);
 });
 
-test('a webhook with a rate limit is sent as many requests per second, counting those from before it was known', () => {
+test('a webhook with a rate limit is sent as many requests per second, from the first one on', () => {
   const rig = new Rig();
-  rig.add(...many(40, 'WHK-limited'));
-  expect(rig.count('WHK-limited')).toBe(limits.windowAtStart);
+  rig.lanes.add(many(40, 'WHK-limited'));
+  const first = rig.lanes.next()!;
+  rig.lanes.hold(first);
+  expect(rig.lanes.next()).toBeUndefined();
+  rig.lanes.limit(first, 10);
+  rig.lanes.resume(first.lane);
+  rig.underWay.push(first);
   const startedMs = rig.nowMs;
-  rig.lanes.limit(rig.underWay[0]!, 10);
-  let started = limits.windowAtStart;
+  let started = 1;
+  rig.pump();
   while (started < 20) {
     rig.end('delivered', 1);
     expect(rig.underWay).toEqual([]);
@@ -295,6 +300,24 @@ test('a webhook with a rate limit is sent as many requests per second, counting 
     started += rig.underWay.length;
     expect(rig.nowMs - startedMs).toBeCloseTo((started - 1) * 100, 5);
   }
+});
+
+test('a webhook with a rate limit that was idle gets no more in its next second', () => {
+  const rig = new Rig();
+  rig.add(delivery('WHK-limited'));
+  rig.lanes.limit(rig.underWay[0]!, 5);
+  rig.end('delivered');
+  rig.nowMs += 60_000;
+  const startedMs = rig.nowMs;
+  rig.add(...many(20, 'WHK-limited'));
+  let started = 0;
+  for (; rig.nowMs - startedMs < 1_000; rig.nowMs += 1) {
+    for (const { lane } of rig.lanes.takePauses()) rig.lanes.resume(lane);
+    rig.pump();
+    started += rig.underWay.length;
+    rig.end('delivered', 0);
+  }
+  expect(started).toBe(5);
 });
 
 test('a webhook with a rate limit holds up no other one, and keeps little in memory', () => {

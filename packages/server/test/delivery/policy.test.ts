@@ -144,6 +144,10 @@ describe('the window', () => {
     expect(tracked([4_000, delivered(20)]).window).toBe(limits.windowUsual);
   });
 
+  test('grows in the first rounds of a receiver that takes a second, since its first response counts in full', () => {
+    expect(tracked([504, delivered(1_000)]).window).toBe(limits.windowMax);
+  });
+
   test('stays small for a receiver that slows down under load', () => {
     let track = newTrack;
     let widest = 0;

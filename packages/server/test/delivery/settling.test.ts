@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { limits } from '../../src/delivery/limits.js';
 import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/settler.js';
 import { webhookDisabled } from '../../src/domain/own-event.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
@@ -84,6 +85,25 @@ describe('the settler', () => {
     await settler.drain(performance.now() + 20_000);
     expect(await deliveryRows(database)).toHaveLength(10);
     expect(await handoffSizes(database)).toEqual([]);
+  });
+
+  test('that stops tries an outcome that cannot be written a few times, and uses the database no more', async () => {
+    let writes = 0;
+    const refusing = {
+      query: () => {
+        writes += 1;
+        return Promise.reject(new Error('timestamp out of range'));
+      },
+    };
+    const { node, settler, database } = await withSettler({ database: refusing as unknown as Database });
+    const [first, second] = (await recordFor(database, node, 2)).leased.map(entryOf(node));
+    settler.add(first!);
+    await settler.stop(performance.now() + 1_000);
+    expect(writes).toBeLessThan(12);
+    const before = writes;
+    settler.add(second!);
+    await new Promise((waited) => setTimeout(waited, limits.settleAgainMs * 1.5));
+    expect(writes).toBe(before);
   });
 
   test('counts a hand-off correctly after a rollback', async () => {

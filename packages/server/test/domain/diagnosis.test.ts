@@ -1,17 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { attemptErrors, type Outcome } from '../../src/domain/delivery.js';
-import { diagnose, type FailedAttempt } from '../../src/domain/diagnosis.js';
+import { diagnose, type FailedAttempt, type NextAttempt } from '../../src/domain/diagnosis.js';
 import { type Evidence, evidenceOf } from '../../src/domain/evidence.js';
 
 const url = 'https://hooks.acme.test/orders';
 const attemptedAt = new Date('2026-11-16T20:41:07.120Z');
 
-function said(fields: Partial<FailedAttempt>, evidence: Partial<Evidence> = {}) {
+const dueAt = new Date('2026-11-17T08:41:07.120Z');
+
+/** A failed attempt of a delivery that is due again, but for what is given. */
+type Given = Partial<Omit<FailedAttempt, 'purpose'>> & {
+  purpose?: FailedAttempt['purpose'];
+  next?: NextAttempt;
+};
+
+function said(fields: Given, evidence: Partial<Evidence> = {}) {
   const { error_detail, remedy } = diagnose({
-    ...{ purpose: 'delivery', attemptedAt, url, durationMs: 10_003, httpStatus: null, error: null },
+    ...{ purpose: 'delivery', next: { kind: 'due', at: dueAt } },
+    ...{ attemptedAt, url, durationMs: 10_003, httpStatus: null, error: null },
     ...{ response: null, evidence: { url, ...evidence }, ...fields },
-  });
+  } as FailedAttempt);
   return [error_detail, remedy];
 }
 
@@ -124,7 +133,7 @@ describe('without a status', () => {
 });
 
 describe('with a status', () => {
-  test.each<[number, Partial<FailedAttempt>, Partial<Evidence>, string, string]>([
+  test.each<[number, Given, Partial<Evidence>, string, string]>([
     [
       302,
       {},
@@ -207,6 +216,53 @@ describe('with a status', () => {
   });
 });
 
+describe('what follows an attempt', () => {
+  const noWait = {};
+  const longWait = { headers: { 'retry-after': '172800' } };
+  const forever = { headers: { 'retry-after': '9'.repeat(30) } };
+  const made: NextAttempt = { kind: 'made', at: dueAt };
+  const slower = 'raise the capacity of the receiver or set a rate limit for this webhook';
+  test.each<[string, Given, Partial<Evidence>, string, string]>([
+    [
+      'a limited wait names the time of the next attempt',
+      {},
+      longWait,
+      'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503); the next attempt is due at 17 Nov 2026 08:41:07 UTC.',
+      `Nothing: we will try again. If this persists, ${slower}.`,
+    ],
+    [
+      'so does one that was limited',
+      { next: made },
+      forever,
+      'The receiver asked us to wait for thousands of years (status 503); the next attempt was made at 17 Nov 2026 08:41:07 UTC.',
+      `Nothing: we tried again. If this persists, ${slower}.`,
+    ],
+    [
+      'the last attempt promises no other one',
+      { next: { kind: 'none' } },
+      longWait,
+      'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
+      `No further attempt follows: ${slower}, then redeliver the event.`,
+    ],
+    [
+      'a test is one attempt',
+      { purpose: 'test' },
+      noWait,
+      'The receiver is not available (status 503).',
+      'A test makes one attempt, and nothing is retried. Test again later, or raise the capacity of the receiver.',
+    ],
+    [
+      'a verification is one attempt',
+      { purpose: 'verification' },
+      longWait,
+      'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
+      'Verify the webhook again then, or raise the capacity of the receiver.',
+    ],
+  ])('is told: %s', (_name, fields, evidence, detail, remedy) => {
+    expect(said({ httpStatus: 503, ...fields }, evidence)).toEqual([detail, remedy]);
+  });
+});
+
 test('an attempt from before evidence was kept is explained with the URL of the webhook', () => {
   expect(said({ error: 'dns', evidence: null })[0]).toBe('hooks.acme.test does not resolve.');
 });
@@ -241,6 +297,33 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   }),
 );
 
+const anyNext: fc.Arbitrary<NextAttempt> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('due' as const, 'made' as const), at: fc.date({ noInvalidDate: true }) }),
+  fc.constant({ kind: 'none' as const }),
+);
+const anyPurpose = fc.oneof(
+  fc.record({ purpose: fc.constantFrom('test' as const, 'verification' as const) }),
+  fc.record({ purpose: fc.constant('delivery' as const), next: anyNext }),
+);
+
+/** Returns what is said of an outcome, with its evidence as the database returns it. */
+function explained(
+  outcome: Outcome,
+  purpose: { purpose: 'test' | 'verification' } | { purpose: 'delivery'; next: NextAttempt },
+  where: string,
+  at: Date,
+) {
+  const isAnswered = outcome.kind === 'answered';
+  return diagnose({
+    ...purpose,
+    ...{ attemptedAt: at, url: where, durationMs: outcome.durationMs },
+    httpStatus: isAnswered ? outcome.httpStatus : null,
+    error: isAnswered ? null : outcome.error,
+    response: isAnswered ? outcome.response : null,
+    evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
+  });
+}
+
 const inOneLine = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]+$/u;
 
 describe('whatever a receiver does', () => {
@@ -248,23 +331,28 @@ describe('whatever a receiver does', () => {
     fc.assert(
       fc.property(
         ...[anyOutcome, fc.webUrl({ validSchemes: ['https', 'http'], withQueryParameters: true })],
-        fc.constantFrom('delivery' as const, 'test' as const, 'verification' as const),
-        fc.date({ noInvalidDate: true }),
+        ...[anyPurpose, fc.date({ noInvalidDate: true })],
         (outcome, where, purpose, at) => {
-          const isAnswered = outcome.kind === 'answered';
-          const { error_detail, remedy } = diagnose({
-            ...{ purpose, attemptedAt: at, url: where, durationMs: outcome.durationMs },
-            httpStatus: isAnswered ? outcome.httpStatus : null,
-            error: isAnswered ? null : outcome.error,
-            response: isAnswered ? outcome.response : null,
-            evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
-          });
+          const { error_detail, remedy } = explained(outcome, purpose, where, at);
           for (const text of [error_detail, remedy]) {
             expect(text).toMatch(inOneLine);
             expect(text.length).toBeLessThanOrEqual(500);
           }
         },
       ),
+    );
+  });
+
+  test('the remedy fits: another attempt only where one follows, exactly 200 for a verification', () => {
+    fc.assert(
+      fc.property(anyOutcome, anyPurpose, (outcome, purpose) => {
+        const { remedy, error_detail } = explained(outcome, purpose, url, attemptedAt);
+        const isFollowed = purpose.purpose === 'delivery' && purpose.next.kind !== 'none';
+        if (!isFollowed)
+          expect(`${error_detail} ${remedy}`).not.toMatch(/we (will try|tried) again|next attempt/);
+        if (purpose.purpose === 'verification') expect(remedy).not.toMatch(/\b(2xx|20[1-9])\b/);
+        if (purpose.purpose !== 'delivery') expect(remedy).not.toMatch(/redeliver|rate limit/);
+      }),
     );
   });
 

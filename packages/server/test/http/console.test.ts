@@ -47,34 +47,50 @@ afterAll(async () => {
 });
 
 describe('GET /', () => {
-  it('leads a browser to the console', async () => {
-    const headers = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+  it.each([
+    'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    'text/html, application/json',
+    'application/json;q=0.5, TEXT/HTML ; Q=0.6',
+    'text/*',
+  ])('leads a browser to the console, for Accept: %s', async (accept) => {
+    const headers = { accept };
     const answer = await ask(url, { headers });
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console']);
     expect(answer.headers.get('vary')).toMatch(/accept/i);
   });
 
-  it.each([undefined, '*/*', 'application/json'])(
-    'returns an index of links as JSON for Accept: %s',
-    async (accept) => {
-      const { status, body } = await ask(url, accept === undefined ? {} : { headers: { accept } });
-      expect(status).toBe(200);
-      expect(body).toMatchObject({
-        name: 'Posthorn',
-        version: '1.2.3',
-        links: { console: '/console', reference: '/docs', events: '/v1/events' },
-      });
-    },
-  );
+  it.each([
+    undefined,
+    '*/*',
+    'application/json',
+    'text/html;q=0, */*',
+    'text/html;q=0.5, application/json',
+    'application/json, text/*;q=0.9',
+  ])('returns an index of links as JSON for Accept: %s', async (accept) => {
+    const { status, body } = await ask(url, accept === undefined ? {} : { headers: { accept } });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      name: 'Posthorn',
+      version: '1.2.3',
+      links: { console: '/console', reference: '/docs', events: '/v1/events' },
+    });
+  });
 });
 
 describe('the console', () => {
-  it.each(['', '/', '/webhooks/WHK-1?tab=settings&x=1', '/events%20and', '/logo.txt'])(
+  it.each(['', '/', '/webhooks/WHK-1?tab=settings&x=1', '/events%20and'])(
     'shows its page at /console%s',
     async (path) => {
       const { status, text, headers } = await ask(`${url}/console${path}`);
       expect([status, text, headers.get('cache-control')]).toEqual([200, page, 'no-cache']);
       expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    },
+  );
+
+  it.each(['/logo.txt', '/assets/none', '/deep/missing.js', '/favicon.png'])(
+    'has nothing at /console%s',
+    async (path) => {
+      expect((await ask(`${url}/console${path}`)).status).toBe(404);
     },
   );
 

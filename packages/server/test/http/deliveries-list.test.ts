@@ -118,6 +118,12 @@ describe.concurrent('GET /v1/deliveries', () => {
   );
 });
 
+/** Sorts deliveries as these webhooks are. */
+function sorted(deliveries: { webhook_id: string }[], webhooks: { id: string }[]) {
+  const place = ({ webhook_id }: { webhook_id: string }) => webhooks.findIndex(({ id }) => id === webhook_id);
+  return deliveries.toSorted((a, b) => place(a) - place(b));
+}
+
 describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
   it('has the deliveries to every webhook, those before their first attempt included with 0 attempts', async () => {
     const tenant = await newTenant(service);
@@ -185,6 +191,26 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     const { data, meta } = (await tenant.ask('GET', `/v1/events/${event.id}/deliveries?limit=1`)).body;
     expect([idsOf(data), meta.has_more]).toEqual([[again.id], true]);
     expect(idsOf(await ofEvent(tenant, event, `?limit=1&cursor=${meta.cursor}`))).toEqual([first.id]);
+  });
+
+  it('has attempted deliveries of webhooks that were deleted since, for tokens that could see them', async () => {
+    const tenant = await newTenant(service);
+    const reader = await newTenant(service, { organization_id: tenant.organization, workspace_id: 'WS-1' });
+    const { webhook: wide } = await tenant.connect();
+    const { webhook: bound } = await tenant.connect(500, { workspace_id: 'WS-1' });
+    const { id } = await tenant.record({ workspace_id: 'WS-1' });
+    await tenant.settled(wide);
+    await tenant.settled(bound);
+    const path = `/v1/events/${id}/deliveries`;
+    for (const webhook of [wide, bound]) await tenant.ask('DELETE', `/v1/webhooks/${webhook.id}`);
+    const [other, one] = sorted(await tenant.data('GET', path), [bound, wide]);
+    expect(one).toMatchObject({ webhook_id: wide.id, status: 'success', final: true });
+    expect(other).toMatchObject({
+      ...{ webhook_id: bound.id, status: 'failed', final: true, attempts: 1 },
+      ...{ http_status: 500, next_attempt_at: null },
+    });
+    expect(await reader.data('GET', path)).toEqual([other]);
+    expect(await listOf(tenant, `?webhook_id=${wide.id}`)).toEqual([]);
   });
 
   it('is empty for an event that went to nobody, and 404 for one that does not exist', async () => {

@@ -109,6 +109,36 @@ describe.concurrent('the request of a delivery', () => {
     expect(JSON.stringify(detail)).not.toMatch(/very-secret-value|sha256=|v1,/);
   });
 
+  it('that failed shows where it went, although the webhook leads elsewhere by now', async () => {
+    const { tenant, receiver, webhook, detail } = await failedWith(500, { headers: { 'X-Key': 'a value' } });
+    const elsewhere = await startReceiver();
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
+    const { request } = await detailOf(tenant, detail);
+    expect(request.url).toBe(receiver.url);
+    expect(request.headers).not.toHaveProperty('X-Key');
+    expect(request.body).toBe(detail.request.body);
+  });
+
+  it('that succeeded shows no URL and no headers of the webhook once these have changed', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(200, { headers: { 'X-Key': 'a value' } });
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const path = `/v1/webhooks/${webhook.id}`;
+    await tenant.data('PATCH', path, {
+      description: 'another',
+      url: receiver.url,
+      headers: { 'X-Key': 'b' },
+    });
+    const same = await detailOf(tenant, delivery);
+    expect(same.request).toMatchObject({ url: receiver.url, headers: { 'X-Key': null } });
+    await tenant.data('PATCH', path, { headers: { 'X-Other': 'c' } });
+    const { request } = await detailOf(tenant, delivery);
+    expect(request.url).toBeNull();
+    expect(Object.keys(request.headers)).not.toContain('X-Other');
+    expect(request.body).toBe(same.request.body);
+  });
+
   it('hides what is of the event from a token that may not read events', async () => {
     const { tenant, detail } = await failedWith(500);
     const reader = await newTenant(service, {

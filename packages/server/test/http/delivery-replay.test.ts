@@ -69,6 +69,17 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     }
   });
 
+  it('ends at the time of the request, so its total does not move', async () => {
+    const { tenant, webhook, receiver } = await withPast({}, {});
+    const { body } = await replay(tenant, webhook);
+    const { rows } = await service.database.query<{ to_at: Date; created_at: Date }>({
+      text: 'select to_at, created_at from posthorn.replays where id = $1',
+      values: [body.data.id],
+    });
+    expect(rows[0]!.to_at).toEqual(rows[0]!.created_at);
+    await receiver.deliveries.nth(2);
+  });
+
   it('treats from and to as inclusive', async () => {
     const { tenant, events, receiver, webhook } = await withPast({}, {}, {}, {});
     const [from, to] = [events[1]!.created_at, events[2]!.created_at];

@@ -161,6 +161,19 @@ describe('a query string', () => {
     },
   );
 
+  it('with a parameter of another route reports it once, whatever its value', async () => {
+    const path = '/v1/events/EVT-1/deliveries?from=yesterday&to=x&cursor=';
+    const { status, body } = await ask(`${service.publicUrl}${path}`, { token });
+    expect(status).toBe(400);
+    expect(body.errors.map(({ parameter, code }: Record<string, string>) => [parameter, code])).toMatchObject(
+      [
+        ['from', 'unknown_parameter'],
+        ['to', 'unknown_parameter'],
+        ['cursor', expect.any(String)],
+      ],
+    );
+  });
+
   it('with thousands of unknown parameters is 400 and does not report each', async () => {
     const names = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
     expect(await faultsOf(`organization_id=ORG-acme&${names.join('&')}`)).toHaveLength(100);

@@ -166,6 +166,18 @@ describe('GET /v1/stats', () => {
     expect(body.errors[0].parameter).toBe(parameter);
   });
 
+  it.each([
+    ['hour', 90 * dayMs],
+    ['minute', dayMs / 4],
+  ])('accepts the longest range by the %s if it was computed a moment ago', async (interval, rangeMs) => {
+    const at = (ms: number) => new Date(ms).toISOString();
+    const fromMs = Date.now() - rangeMs - 1_000;
+    const data = await read(tenant, { interval, from: at(fromMs) });
+    expect([data.from, data.to]).toEqual([at(fromMs), at(fromMs + rangeMs)]);
+    const early = await tenant.ask('GET', `/v1/stats?interval=${interval}&from=${at(fromMs - 120_000)}`);
+    expect(early.status).toBe(400);
+  });
+
   it.each(['from=2026-01-02&to=2026-04-01', 'interval=minute&from=2026-11-01&to=2026-11-01T06:00:00Z'])(
     'accepts the longest range there is: %s',
     async (query) => {

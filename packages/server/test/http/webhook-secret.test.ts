@@ -178,6 +178,29 @@ describe('a secret', () => {
     return texts.join('\n');
   }
 
+  it.each(['whsec_c2VjcmV0LXRoYXQ-aXMtbG9uZw', 'whsec_c2VjcmV0_XRoYXQaXMtbG9uZw=='])(
+    'that is %s is 422 on creation and rotation: libraries decode it differently',
+    async (secret) => {
+      const tenant = await newTenant(service);
+      const { receiver, webhook } = await tenant.connect();
+      for (const { status, body } of [
+        await tenant.create({ url: receiver.url, secret }),
+        await tenant.ask('POST', `/v1/webhooks/${webhook.id}/rotate-secret`, { body: { secret } }),
+      ]) {
+        expect(status).toBe(422);
+        expect(body.errors).toMatchObject([{ pointer: '/secret', code: 'not_standard_base64' }]);
+      }
+    },
+  );
+
+  it.each(['whsec_c2VjcmV0+XRoYXQ/aXMtbG9uZw==', 'whsec_is not base64 - at all', 'a-secret_of-my-own'])(
+    'that is %s is accepted',
+    async (secret) => {
+      const tenant = await newTenant(service);
+      await tenant.connect(200, { secret });
+    },
+  );
+
   it('is never readable in the database, whether given, generated, rotated or stored with a key', async () => {
     const tenant = await newTenant(service);
     const receiver = await startReceiver();

@@ -14,7 +14,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { RangeChip } from '../../parts/range-chip';
 import { RangePicker } from '../../parts/range-picker';
 import { ClockTime } from '../../parts/time';
-import { usePermission } from '../../permission';
+import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
 
 const names = {
@@ -36,13 +36,20 @@ function filterFor(text: string): Name {
 /** Who did what to what, and what it was before. */
 export function AuditLog() {
   const may = usePermission();
+  const token = useToken();
   if (!may.readAudit) return <Forbidden what="the audit log" scopes={['audit:read']} />;
   return (
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every write has one entry, made in the same transaction. The entries of an organization are chained;
-        the operator checks the chain with <code>posthorn audit verify</code>.
+        Every write has one entry, made in the same transaction. The entries of an organization are chained
+        {token.portal ? (
+          '.'
+        ) : (
+          <>
+            ; the operator checks the chain with <code>posthorn audit verify</code>.
+          </>
+        )}
       </p>
       <Entries />
     </>
@@ -83,8 +90,8 @@ function Entries() {
             data-filter
             className="filter-input"
             type="search"
-            aria-label="Add a filter: an action, an actor or a target"
-            placeholder="webhook.created, USR-…, WHK-…"
+            aria-label="Add a filter: an action, an actor, a target or a workspace"
+            placeholder="Action, USR-…, WHK-…, WS-…"
             value={text}
             onChange={(event) => setText(event.target.value)}
           />
@@ -116,7 +123,7 @@ function Entries() {
         {entries.map((entry) => (
           <Entry key={entry.id} entry={entry} />
         ))}
-        {entries.length > 0 && <More count={entries.length} noun="entries" query={query} />}
+        {entries.length > 0 && <More count={entries.length} one="entry" many="entries" query={query} />}
       </div>
     </>
   );
@@ -168,7 +175,7 @@ function Change({ from, to }: { from: unknown; to: unknown }) {
     <code>
       {!isNothing(from) && <del>{JSON.stringify(from)}</del>}
       {!isNothing(from) && ' → '}
-      <ins>{isNothing(to) ? 'nothing' : JSON.stringify(to)}</ins>
+      <ins>{isNothing(to) ? (isNothing(from) ? 'none' : 'removed') : JSON.stringify(to)}</ins>
     </code>
   );
 }

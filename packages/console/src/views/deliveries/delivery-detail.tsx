@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { deliveryQuery, redeliver } from '../../api/deliveries';
-import type { Attempt, DeliveryDetail as Detail, Webhook } from '../../api/types';
+import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '../../api/types';
 import { webhookQuery } from '../../api/webhooks';
 import { copyText } from '../../clipboard';
 import { curlOfRequest } from '../../curl';
@@ -83,7 +83,7 @@ function Body({
         <DeliveryTag delivery={delivery} />
         <Identifier id={delivery.id} />
         <span className="grow" />
-        {request && (
+        {request?.url && (
           <button
             type="button"
             className="btn"
@@ -149,12 +149,24 @@ function Body({
               }
             />
           </div>
-          {request && <RequestBox request={request} isRaw={isRaw} />}
+          {request && (
+            <RequestBox
+              title="Request as of the latest attempt"
+              request={chosen === delivery.attempt_log.at(-1) ? request : withoutAttempt(request)}
+              isRaw={isRaw}
+            />
+          )}
           {chosen && <AttemptResponse attempt={chosen} isRaw={isRaw} />}
         </div>
       </div>
     </>
   );
+}
+
+/** Leaves out the number of the latest attempt, which is wrong for an earlier one. */
+function withoutAttempt(request: SentRequest): SentRequest {
+  const { 'X-Service-Attempt': _, ...headers } = request.headers;
+  return { ...request, headers };
 }
 
 function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean }) {
@@ -180,13 +192,16 @@ function useRedelivery(webhookId: string, delivery: Detail) {
     mutationFn: () => redeliver(webhookId, delivery.id, key.current),
     onSuccess: async (queued) => {
       key.current = newActionKey();
-      say(queued.id === delivery.id ? 'The next attempt is made now.' : 'A new delivery is on its way.');
-      if (queued.id !== delivery.id) {
-        await navigate({
-          to: '/webhooks/$webhookId/deliveries/$deliveryId',
-          params: { webhookId, deliveryId: queued.id },
-        });
-      }
+      const isSame = queued.id === delivery.id;
+      say(isSame ? 'The next attempt is being made now.' : 'Redelivered: this is the new delivery.');
+      // Without a chosen attempt, the page shows the newest one as soon as it is made.
+      await navigate({
+        to: '/webhooks/$webhookId/deliveries/$deliveryId',
+        params: { webhookId, deliveryId: queued.id },
+        search: (now) => ({ ...now, attempt: undefined }) as never,
+        replace: isSame,
+        resetScroll: !isSame,
+      });
       void client.invalidateQueries({ queryKey: ['deliveries'] });
     },
   });

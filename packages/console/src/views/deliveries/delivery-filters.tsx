@@ -12,6 +12,7 @@ import { usePermission } from '../../permission';
 
 export interface DeliverySearch {
   webhook_id?: string;
+  workspace_id?: string;
   state?: string;
   event_type?: string;
   event_id?: string;

@@ -6,6 +6,7 @@ import { ApiProblem } from '../../api/problem';
 import type { Delivery, Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
@@ -13,9 +14,13 @@ import { Empty } from '../../parts/empty';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
 import { Countdown, TimeAgo } from '../../parts/time';
+import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
-import { usePermission } from '../../permission';
+import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
+import { inWorkspace } from '../../workspace';
+import { RecordCommand } from '../events/record-command';
+import { FirstWebhook } from '../webhooks/first-webhook';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { RedeliverSelection } from './redeliver-selection';
 
@@ -25,6 +30,8 @@ function filterOf(search: DeliverySearch, webhook: Webhook | undefined): Deliver
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   return {
     webhook_id: webhook?.id ?? search.webhook_id,
+    // One webhook shows all of its deliveries, whatever workspace the other views are narrowed to.
+    workspace_id: webhook ? undefined : search.workspace_id,
     state: deliveryStates.find((state) => state === search.state),
     event_type: search.event_type,
     event_id: search.event_id,
@@ -43,8 +50,11 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
   const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
-  const isFiltered = Object.keys(search).some((name) => name !== 'tab' && name !== 'live');
+  const isFiltered = Object.keys(search).some(
+    (name) => name !== 'tab' && name !== 'live' && !(webhook && name === 'workspace_id'),
+  );
 
   function toggle(chosen: readonly Delivery[], isOn: boolean): void {
     const next = new Map(selected);
@@ -57,12 +67,14 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
 
   return (
     <>
-      <DeliveryFilters search={search} webhooks={webhook ? undefined : (webhooks ?? [])} />
+      <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
       {query.error instanceof ApiProblem && (
         <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
       )}
       {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
-      {query.data && rows.length === 0 && <NoDeliveries isFiltered={isFiltered} webhook={webhook} />}
+      {query.data && rows.length === 0 && (
+        <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />
+      )}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>
@@ -98,7 +110,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
               ))}
             </tbody>
           </table>
-          <More count={rows.length} noun="deliveries" query={query} />
+          <More count={rows.length} one="delivery" many="deliveries" query={query} />
         </div>
       )}
       {selected.size > 0 && (
@@ -137,9 +149,15 @@ function Row({
           to="/webhooks/$webhookId/deliveries/$deliveryId"
           params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
         >
-          {delivery.event_type}
+          <TypeName type={delivery.event_type} />
         </Link>
-        {name !== undefined && <span className="second">{name}</span>}
+        <span className="second">
+          {name}
+          <span className="wide" title={delivery.event_id}>
+            {name !== undefined && ' · '}
+            {shortId(delivery.event_id)}
+          </span>
+        </span>
       </td>
       <td>
         <DeliveryTag delivery={delivery} />
@@ -162,7 +180,16 @@ function Row({
   );
 }
 
-function NoDeliveries({ isFiltered, webhook }: { isFiltered: boolean; webhook: Webhook | undefined }) {
+function NoDeliveries({
+  isFiltered,
+  webhook,
+  webhooks,
+}: {
+  isFiltered: boolean;
+  webhook: Webhook | undefined;
+  webhooks: Webhook[] | undefined;
+}) {
+  const token = useToken();
   if (isFiltered) {
     return (
       <Empty title="No delivery matches">
@@ -170,6 +197,7 @@ function NoDeliveries({ isFiltered, webhook }: { isFiltered: boolean; webhook: W
       </Empty>
     );
   }
+  if (webhooks?.length === 0) return <FirstWebhook />;
   return (
     <Empty
       title="No deliveries yet"
@@ -190,6 +218,7 @@ function NoDeliveries({ isFiltered, webhook }: { isFiltered: boolean; webhook: W
         A delivery appears here with its first attempt, as soon as an event is recorded that
         {webhook ? ' this webhook subscribes to.' : ' an active webhook subscribes to.'}
       </p>
+      {!webhook && !token.portal && <RecordCommand />}
     </Empty>
   );
 }

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { DeliveryDetail } from '../../api/types';
 import { formatMs, plural } from '../../format';
+import { outcomeOf } from '../../parts/delivery-tag';
 import { usePermission } from '../../permission';
 
 /** What happened and what to do, before anything else. */
@@ -32,11 +33,11 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   const target = redirectTarget(delivery);
   return (
     <div className={delivery.final ? 'why' : 'why warn'}>
-      <b>{latest.error_detail ?? `The latest attempt failed: ${latest.http_status ?? latest.error}.`}</b>
+      <b>{latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`}</b>
       <p>
         {latest.remedy}{' '}
         {delivery.attempts > 1 && `${alike} of ${plural(delivery.attempts, 'attempt')} ended this way.`}{' '}
-        {delivery.final && 'No attempt will follow by itself.'}
+        {delivery.final && 'It will not be retried automatically.'}
       </p>
       {target && may.send && (
         <div className="actions">
@@ -59,7 +60,7 @@ function redirectTarget({ attempt_log: attempts, request }: DeliveryDetail): str
   const latest = attempts.at(-1);
   const location = latest?.response_headers?.location;
   const status = latest?.http_status ?? 0;
-  if (!location || !request || status < 300 || status > 399) return undefined;
+  if (!location || !request?.url || status < 300 || status > 399) return undefined;
   try {
     const url = new URL(location, request.url);
     return url.protocol === 'https:' || url.protocol === 'http:' ? url.href : undefined;

@@ -60,7 +60,8 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
       >
         <p>
           They go to {plural(webhooks, 'webhook')}.{' '}
-          {waiting > 0 && `${waiting} of them still wait for a retry: those are attempted now. `}
+          {waiting > 0 &&
+            `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry: those are attempted now. `}
           Each of the others makes a new delivery of the same event.
         </p>
       </Confirm>

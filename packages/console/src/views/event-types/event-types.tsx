@@ -90,6 +90,13 @@ function TypeDetail({ type }: { type: EventType }) {
   const text = JSON.stringify(type.sample);
   return (
     <article className="stack">
+      <Link
+        to="/event-types"
+        search={(now) => ({ ...now, type: undefined }) as never}
+        className="link back-to-types"
+      >
+        All event types
+      </Link>
       <div className="head">
         <h2 className="mono type-name">{type.type}</h2>
         <span className="grow" />

@@ -5,7 +5,7 @@ import { statsQuery } from '../../api/stats';
 import { plural } from '../../format';
 import { useLive } from '../../live';
 import { usePermission } from '../../permission';
-import { rangeOf } from '../../range';
+import { rangeLabel, rangeOf } from '../../range';
 import { barsOf, stepName } from '../../stats-bars';
 import type { EventSearch } from './event-filters';
 
@@ -16,7 +16,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
   const may = usePermission();
   const navigate = useNavigate();
   const { refetchInterval } = useLive();
-  const key = JSON.stringify(['events', search.range, search.from, search.to]);
+  const key = JSON.stringify(['events', search.range, search.from, search.to, search.workspace_id]);
   const { data: stats } = useQuery({
     ...statsQuery(key, () => {
       const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
@@ -24,6 +24,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
         from: new Date(fromMs).toISOString(),
         to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
         interval,
+        workspace_id: search.workspace_id,
       };
     }),
     enabled: may.readWebhooks,
@@ -43,13 +44,13 @@ export function EventHistogram({ search }: { search: EventSearch }) {
         }) as never,
       resetScroll: false,
     });
-  const isFiltered = search.type || search.actor_id || search.subject_type || search.workspace_id;
+  const isFiltered = search.type || search.actor_id || search.subject_type;
   return (
     <section className="chart" aria-label="Events over time">
       <div className="chart-head">
         <span className="soft small">
           {stats?.totals.events != null
-            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all kinds' : ''} ${search.from ? 'in this range' : `in the last ${search.range ?? '24h'}`}`
+            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all kinds' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
             : 'Events'}
           {bars && ` · per ${stepName(bars.stepMs)} · drag to narrow`}
         </span>

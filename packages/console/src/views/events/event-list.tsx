@@ -11,6 +11,7 @@ import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
 import { ClockTime } from '../../parts/time';
+import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
@@ -104,7 +105,7 @@ function Events() {
               ))}
             </tbody>
           </table>
-          <More count={rows.length} noun="events" query={query} />
+          <More count={rows.length} one="event" many="events" query={query} />
         </div>
       )}
     </>
@@ -134,7 +135,7 @@ function Row({
       </td>
       <td>
         <Link className="row-link mono" to="/events/$eventId" params={{ eventId: event.id }}>
-          {event.type}
+          <TypeName type={event.type} />
         </Link>
         <span className="second mono narrow">{event.subject.id}</span>
       </td>

@@ -1,7 +1,7 @@
-import { CodeBlock } from '../../parts/code-block';
 import { Empty } from '../../parts/empty';
 import { useToken } from '../../permission';
 import { productName, useSettings } from '../../settings';
+import { RecordCommand } from './record-command';
 
 /** Shown before the first event: how one is recorded. */
 export function NoEvents() {
@@ -17,25 +17,13 @@ export function NoEvents() {
       </Empty>
     );
   }
-  const event = {
-    type: 'invoice.paid',
-    organization_id: token.organization_id,
-    ...(token.workspace_id && { workspace_id: token.workspace_id }),
-    actor: { type: 'user', id: 'USR-ada' },
-    subject: { type: 'invoice', id: 'INV-2042' },
-    payload: { id: 'INV-2042', amount_minor: 1249900, currency: 'EUR' },
-  };
-  const command = `curl http://127.0.0.1:7401/platform/events \\
-  -H "Authorization: Bearer $(cat .posthorn/platform-token)" \\
-  -H 'Content-Type: application/json' \\
-  -d '${JSON.stringify(event)}'`;
   return (
     <Empty title="No events yet">
       <p>
         The platform records events on its own listener. After <code>npm start</code>, this records the first
         one from the same directory. Turn on Live to see it arrive.
       </p>
-      <CodeBlock title="Record an event" text={command} what="the command" />
+      <RecordCommand />
     </Empty>
   );
 }

@@ -1,19 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { deliveryPageQuery } from '../../api/deliveries';
 import { statsQuery } from '../../api/stats';
-import type { Stats, Webhook } from '../../api/types';
+import type { Delivery, Page, Stats, Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
-import { DeliveryChart } from '../../parts/delivery-chart';
+import { DeliveryChart, loadChart } from '../../parts/delivery-chart';
 import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
 import { needsAttention } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
 import { viewsOf } from '../../shell/views';
+import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { EventsByType } from './events-by-type';
 import { NoScopes } from './no-scopes';
@@ -21,6 +23,7 @@ import { Problems } from './problems';
 import { WebhookSummary } from './webhook-summary';
 
 const slowMs = 15_000;
+const countedMax = 100;
 
 /** Is something wrong, and why? Then the figures. */
 export function Overview() {
@@ -33,9 +36,11 @@ export function Overview() {
 
 function Figures() {
   const search = useSearch({ from: '/' });
+  useEffect(() => void loadChart(), []);
   const refetchInterval = useLive().refetchInterval || slowMs;
+  const { workspaceId } = useWorkspace();
   const webhooks = useQuery({ ...webhooksQuery, refetchInterval });
-  const key = JSON.stringify([search.range, search.from, search.to]);
+  const key = JSON.stringify([search.range, search.from, search.to, workspaceId]);
   const stats = useQuery({
     ...statsQuery(key, () => {
       const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
@@ -43,22 +48,34 @@ function Figures() {
         from: new Date(fromMs).toISOString(),
         to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
         interval,
+        workspace_id: workspaceId,
       };
     }),
     refetchInterval,
   });
+  const waiting = useQuery({
+    ...deliveryPageQuery({ state: 'retrying', workspace_id: workspaceId }, countedMax),
+    refetchInterval,
+  });
+  const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>
-      <h1>{webhooks.data ? headingOf(webhooks.data) : 'Overview'}</h1>
+      <h1>{shown ? headingOf(shown, workspaceId) : 'Overview'}</h1>
       <Loaded query={webhooks} lines={2}>
-        {(all) => (all.length === 0 ? <FirstWebhook /> : <Problems webhooks={all.filter(needsAttention)} />)}
+        {(all) =>
+          all.length === 0 ? (
+            <FirstWebhook />
+          ) : (
+            <Problems webhooks={inWorkspace(all, workspaceId).filter(needsAttention)} />
+          )
+        }
       </Loaded>
       {webhooks.data?.length !== 0 && (
         <>
-          <Loaded query={stats} lines={8}>
+          <Loaded query={stats} bones={<FigureBones />}>
             {(data) => (
               <>
-                <FigureRow stats={data} />
+                <FigureRow stats={data} waiting={waiting.data} />
                 <DeliveryChart stats={data}>
                   <RangePicker search={search} fallback="24h" />
                 </DeliveryChart>
@@ -66,8 +83,12 @@ function Figures() {
             )}
           </Loaded>
           <div className="two section">
-            {webhooks.data ? <WebhookSummary webhooks={webhooks.data} /> : <Bones />}
-            {stats.data?.events_by_type && <EventsByType types={stats.data.events_by_type} search={search} />}
+            {shown ? <WebhookSummary webhooks={shown} /> : <Bones />}
+            {stats.data ? (
+              stats.data.events_by_type && <EventsByType types={stats.data.events_by_type} search={search} />
+            ) : (
+              <Bones />
+            )}
           </div>
         </>
       )}
@@ -75,18 +96,41 @@ function Figures() {
   );
 }
 
-function headingOf(webhooks: readonly Webhook[]): string {
+function headingOf(webhooks: readonly Webhook[], workspaceId: string | undefined): string {
   const count = webhooks.filter(needsAttention).length;
   if (count > 0) return `${plural(count, 'webhook needs', 'webhooks need')} attention`;
-  if (webhooks.length === 0) return 'Welcome';
-  return webhooks.length === 1 ? 'The webhook is fine' : `All ${webhooks.length} webhooks are fine`;
+  if (webhooks.length === 0) return workspaceId ? `No webhooks in ${workspaceId}` : 'Welcome';
+  return webhooks.length === 1 ? 'All webhooks are healthy' : `All ${webhooks.length} webhooks are healthy`;
 }
 
-const countedMax = 100;
+const figureNames = [
+  'delivered',
+  'failed attempts',
+  'given up',
+  'waiting to retry',
+  'response time, p50 / p95',
+];
 
-function FigureRow({ stats }: { stats: Stats }) {
-  const { refetchInterval } = useLive();
-  const waiting = useQuery({ ...deliveryPageQuery({ state: 'retrying' }, countedMax), refetchInterval });
+/** Holds the place of the figures and the chart, so that nothing moves when they come. */
+function FigureBones() {
+  return (
+    <div role="status" aria-label="Loading">
+      <div className="figures">
+        {figureNames.map((name) => (
+          <div key={name} className="figure">
+            <b className="bones">
+              <i />
+            </b>
+            <span>{name}</span>
+          </div>
+        ))}
+      </div>
+      <div className="chart tall" />
+    </div>
+  );
+}
+
+function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> | undefined }) {
   const { totals } = stats;
   const range = { from: stats.from, to: stats.to };
   return (
@@ -105,10 +149,10 @@ function FigureRow({ stats }: { stats: Stats }) {
       </Link>
       <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
         <b>
-          {waiting.data ? formatCount(waiting.data.data.length) : '…'}
-          {waiting.data?.meta.has_more && '+'}
+          {waiting ? formatCount(waiting.data.length) : '…'}
+          {waiting?.meta.has_more && '+'}
         </b>
-        <span>wait for a retry</span>
+        <span>waiting to retry</span>
       </Link>
       <div className="figure">
         <b>

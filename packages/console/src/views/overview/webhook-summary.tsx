@@ -28,14 +28,16 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
           {sorted.slice(0, shownMax).map((webhook) => (
             <tr key={webhook.id}>
               <td>
-                <Link
-                  className="row-link strong"
-                  to="/webhooks/$webhookId"
-                  params={{ webhookId: webhook.id }}
-                >
-                  {webhookName(webhook)}
-                </Link>{' '}
-                {conditionOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
+                <div className="name-and-tag">
+                  <Link
+                    className="row-link strong"
+                    to="/webhooks/$webhookId"
+                    params={{ webhookId: webhook.id }}
+                  >
+                    {webhookName(webhook)}
+                  </Link>
+                  {conditionOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
+                </div>
               </td>
               <WebhookDay webhookId={webhook.id} />
             </tr>

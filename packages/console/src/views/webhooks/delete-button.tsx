@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Webhook } from '../../api/types';
 import { deleteWebhook } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
-import { webhookName } from '../../parts/webhook-tag';
+import { hostOf, webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
 
 /** Deletes the webhook after its name was typed. */
@@ -33,14 +33,14 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
         title={`Delete ${name}?`}
         action={remove.isPending ? 'Deleting…' : 'Delete'}
         isDanger
-        name={name}
+        name={webhook.description?.trim() || hostOf(webhook.url)}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}
       >
         <p>
-          Nothing more is sent to <code>{webhook.url}</code>. Deliveries that wait are cancelled. This cannot
-          be undone.
+          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are cancelled, and its
+          deliveries are no longer listed. This cannot be undone.
         </p>
       </Confirm>
     </>

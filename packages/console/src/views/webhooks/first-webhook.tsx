@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { CodeBlock } from '../../parts/code-block';
+import { jsonCurl } from '../../curl';
 import { Empty } from '../../parts/empty';
+import { TokenCommand } from '../../parts/token-command';
 import { usePermission, useToken } from '../../permission';
 
 /** Shown where there is no webhook yet: what one does, and the way to the first. */
@@ -12,10 +13,6 @@ export function FirstWebhook() {
     url: 'https://example.com/webhooks',
     event_types: ['*'],
   };
-  const command = `curl ${location.origin}/v1/webhooks \\
-  -H "Authorization: Bearer $POSTHORN_TOKEN" \\
-  -H 'Content-Type: application/json' \\
-  -d '${JSON.stringify(body)}'`;
   return (
     <Empty title="No webhooks yet">
       <p>
@@ -30,7 +27,12 @@ export function FirstWebhook() {
               New webhook
             </Link>
           </p>
-          <CodeBlock title="Or from a terminal" text={command} what="the command" />
+          <TokenCommand
+            title="Or from a terminal"
+            command={(secret) =>
+              jsonCurl(`${location.origin}/v1/webhooks`, `'Authorization: Bearer ${secret}'`, body)
+            }
+          />
         </>
       )}
     </Empty>

@@ -75,6 +75,7 @@ function Form() {
     },
   });
   const problem = create.error instanceof ApiProblem ? create.error : undefined;
+  const missing = missingFrom(draft);
   const isShownInForm =
     problem !== undefined &&
     problem.faults.length > 0 &&
@@ -106,16 +107,13 @@ function Form() {
         </div>
         {create.error && !isShownInForm && <ProblemNote error={create.error} />}
         <div className="actions">
-          <button
-            type="submit"
-            className="btn primary"
-            disabled={create.isPending || draft.url.trim() === '' || draft.event_types.length === 0}
-          >
+          <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
           </button>
           <Link to="/webhooks" className="btn">
             Cancel
           </Link>
+          {missing && <span className="soft small">{missing}</span>}
         </div>
       </form>
       <div className="stack">
@@ -126,6 +124,12 @@ function Form() {
       </div>
     </div>
   );
+}
+
+/** Says what a webhook still needs before it can be created. */
+function missingFrom({ url, event_types: types }: WebhookDraft): string | undefined {
+  if (url.trim() === '') return types.length === 0 ? 'Enter a URL and choose event types.' : 'Enter a URL.';
+  return types.length === 0 ? 'Choose at least one event type.' : undefined;
 }
 
 const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;

@@ -1,5 +1,6 @@
 import type { Webhook } from '../../api/types';
 import { CopyButton } from '../../parts/copy-button';
+import { conditionOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';
 import { ReceiverCode } from './receiver-code';
 
@@ -10,7 +11,10 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
     <div className="stack">
       {webhook.status === 'active' && (
         <p className="soft">
-          Verified. The receiver confirmed this webhook, and events arrive as they are recorded.
+          Verified. The receiver confirmed this webhook
+          {conditionOf(webhook) === 'failing'
+            ? ', but it did not accept the latest delivery.'
+            : ', and events arrive as they are recorded.'}
         </p>
       )}
       {secret ? (

@@ -102,14 +102,22 @@ function Form({ webhook }: { webhook: Webhook }) {
         />
         <span>
           Only what did not arrive
-          <span className="soft"> – events without a successful latest delivery to this webhook</span>
+          <span className="soft">
+            {' '}
+            – events without a successful delivery to this webhook, including those recorded before the
+            webhook existed and those waiting for a retry (they arrive twice)
+          </span>
         </span>
       </label>
       <Loaded query={preview} lines={2}>
         {(data) => <Preview preview={data} />}
       </Loaded>
       <div className="actions">
-        <button type="submit" className="btn primary" disabled={!preview.data || webhook.status !== 'active'}>
+        <button
+          type="submit"
+          className="btn primary"
+          disabled={!preview.data?.count || webhook.status !== 'active'}
+        >
           Replay…
         </button>
         {webhook.status !== 'active' && <span className="soft">The webhook must be active first.</span>}

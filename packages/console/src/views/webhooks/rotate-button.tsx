@@ -7,7 +7,6 @@ import { Confirm } from '../../parts/confirm';
 import { CopyButton } from '../../parts/copy-button';
 import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
-import { say } from '../../toast';
 import { keepFreshSecret } from './fresh-secret';
 
 const graces = [
@@ -27,9 +26,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       rotateSecret(webhook.id, { secret, grace }, key),
     onSuccess: (rotated, { secret }) => {
       keepFreshSecret(webhook.id, secret);
-      setNext(undefined);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
-      say('The new secret signs from now on.');
     },
   });
   return (
@@ -47,32 +44,48 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       <Confirm
         isOpen={next !== undefined}
         onClose={() => setNext(undefined)}
-        title={`Rotate the secret of ${webhookName(webhook)}?`}
-        action={rotate.isPending ? 'Rotating…' : 'Rotate'}
+        title={
+          rotate.isSuccess
+            ? 'The new secret signs from now on'
+            : `Rotate the secret of ${webhookName(webhook)}?`
+        }
+        action={rotate.isSuccess ? 'Done' : rotate.isPending ? 'Rotating…' : 'Rotate'}
+        isDone={rotate.isSuccess}
         isBusy={rotate.isPending}
         error={rotate.error}
-        onConfirm={() => next && rotate.mutate(next)}
+        onConfirm={() => {
+          if (rotate.isSuccess) setNext(undefined);
+          else if (next) rotate.mutate(next);
+        }}
       >
-        <p>Copy the new secret now. It is never shown again.</p>
+        <p>
+          {rotate.isSuccess
+            ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
+            : 'This is the new secret. It takes effect when you rotate.'}
+        </p>
         <div className="secret">
           <code>{next?.secret}</code>
           <span className="grow" />
           <CopyButton text={next?.secret ?? ''} what="the secret" />
         </div>
-        <div className="field">
-          <span className="label">The old secret keeps signing for</span>
-          <div>
-            <Segmented
-              label="How long the old secret keeps signing"
-              choices={graces}
-              value={grace}
-              onChange={setGrace}
-            />
+        {!rotate.isSuccess && (
+          <div className="field">
+            <span className="label">The old secret keeps signing for</span>
+            <div>
+              <Segmented
+                label="How long the old secret keeps signing"
+                choices={graces}
+                value={grace}
+                onChange={setGrace}
+              />
+            </div>
+            <span className="hint">
+              {grace === '0s'
+                ? 'Your receiver rejects requests until it has the new secret.'
+                : 'Meanwhile requests carry both signatures, so your receiver never rejects one.'}
+            </span>
           </div>
-          <span className="hint">
-            Meanwhile requests carry both signatures, so your receiver never rejects one.
-          </span>
-        </div>
+        )}
       </Confirm>
     </>
   );

@@ -5,6 +5,7 @@ import { eventTypesQuery } from '../../api/events';
 import type { Receipt, Webhook } from '../../api/types';
 import { testWebhook } from '../../api/webhooks';
 import { formatMs } from '../../format';
+import { outcomeOf } from '../../parts/delivery-tag';
 import { ProblemNote } from '../../parts/problem-note';
 import { Segmented } from '../../parts/segmented';
 import { RequestBox, ResponseBox } from '../../parts/wire';
@@ -47,7 +48,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           {test.isPending ? 'Sending…' : 'Send a test'}
         </button>
         <span className="soft small">
-          One signed request with <code>"test": true</code>. It is in no list and no figure.
+          One signed request with <code>"test": true</code>. Tests do not appear in lists or statistics.
         </span>
       </form>
       {test.error && <ProblemNote error={test.error} />}
@@ -76,10 +77,10 @@ function Result({ receipt }: { receipt: Receipt }) {
         <Segmented label="How to show bodies" choices={textChoices} value={text} onChange={setText} />
       </div>
       <div className="two">
-        {receipt.request && <RequestBox request={receipt.request} isRaw={isRaw} />}
+        {receipt.request && <RequestBox title="Request" request={receipt.request} isRaw={isRaw} />}
         <ResponseBox
           title="Response"
-          aside={`${receipt.http_status ?? receipt.error} · ${formatMs(receipt.response_time_ms)}`}
+          aside={`${outcomeOf(receipt)} · ${formatMs(receipt.response_time_ms)}`}
           headers={receipt.response_headers}
           body={receipt.response}
           nothing={receipt.http_status === null ? 'There was no response.' : 'The response had no body.'}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
 import type { EventType } from '../../api/types';
 import { Bones } from '../../parts/bones';
@@ -30,6 +30,13 @@ export function TypePicker({
   const { data: types } = useQuery(eventTypesQuery);
   const [text, setText] = useState('');
   const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const isLoaded = types !== undefined;
+  // The first choice can be far down the catalogue.
+  useEffect(() => {
+    const first = isLoaded && list.current?.querySelector('input:checked')?.closest('fieldset');
+    if (first && list.current) list.current.scrollTop = first.offsetTop - 6;
+  }, [isLoaded]);
   const isAll = chosen.includes('*');
   const matching = (types ?? []).filter(({ type, description }) =>
     `${type} ${description}`.toLowerCase().includes(text.toLowerCase()),
@@ -58,7 +65,7 @@ export function TypePicker({
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <div className="list">
+        <div className="list" ref={list}>
           {!types && <Bones lines={5} />}
           {text === '' && types && (
             <label className="check domain">

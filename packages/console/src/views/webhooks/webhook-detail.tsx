@@ -89,7 +89,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
       <Suspense fallback={<Bones />}>
         {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
         {shown === 'activity' && <Activity webhook={webhook} />}
-        {shown === 'settings' && <Settings key={JSON.stringify(webhook)} webhook={webhook} />}
+        {shown === 'settings' && <Settings webhook={webhook} />}
         {shown === 'test' && <TestView webhook={webhook} />}
         {shown === 'receiver' && <ReceiverTab webhook={webhook} />}
       </Suspense>

@@ -20,7 +20,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="Where your receiver listens: https, at a public address."
+        hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 under npm start."
         fault={problem?.faultOf('url')}
       >
         {(props) => (

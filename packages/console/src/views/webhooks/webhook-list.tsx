@@ -11,16 +11,18 @@ import { TimeAgo } from '../../parts/time';
 import { WebhookDay } from '../../parts/webhook-day';
 import { needsAttention, WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
+import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from './first-webhook';
 
 export function WebhookList() {
   const may = usePermission();
   const { refetchInterval } = useLive();
   const webhooks = useQuery({ ...webhooksQuery, enabled: may.readWebhooks, refetchInterval });
+  const { workspaceId } = useWorkspace();
   if (!may.readWebhooks) return <Forbidden what="webhooks" scopes={['webhooks:read']} />;
   return (
     <>
-      <div className="head">
+      <div className="head short">
         <h1>Webhooks</h1>
         <span className="grow" />
         {may.send && (webhooks.data?.length ?? 0) > 0 && (
@@ -30,7 +32,7 @@ export function WebhookList() {
         )}
       </div>
       <Loaded query={webhooks} lines={10}>
-        {(all) => (all.length === 0 ? <FirstWebhook /> : <List webhooks={all} />)}
+        {(all) => (all.length === 0 ? <FirstWebhook /> : <List webhooks={inWorkspace(all, workspaceId)} />)}
       </Loaded>
     </>
   );

@@ -1,8 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { latestFailureQuery } from '../../api/deliveries';
 import type { Webhook } from '../../api/types';
 import { useNow } from '../../clock';
 import { formatMs } from '../../format';
+import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
+import { conditionOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 
 const disabledBecause = {
@@ -16,6 +20,7 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
   return (
     <>
       {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
+      {conditionOf(webhook) === 'failing' && <Failing webhook={webhook} />}
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'why calm' : 'why'}>
           <b>
@@ -71,6 +76,37 @@ function Unverified({ webhook }: { webhook: Webhook }) {
             className="btn slim"
           >
             Change the URL
+          </Link>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Says why the latest failed delivery failed. */
+function Failing({ webhook }: { webhook: Webhook }) {
+  const { refetchInterval } = useLive();
+  const { data: delivery } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
+  const attempt = delivery?.attempt_log.at(-1);
+  return (
+    <div className="why">
+      <b>{attempt?.error_detail ?? 'The receiver did not accept the latest delivery.'}</b>
+      <p>
+        {attempt?.remedy}{' '}
+        {delivery?.next_attempt_at && (
+          <>
+            Next attempt <Countdown to={delivery.next_attempt_at} over="now" />.
+          </>
+        )}
+      </p>
+      {delivery && (
+        <div className="actions">
+          <Link
+            to="/webhooks/$webhookId/deliveries/$deliveryId"
+            params={{ webhookId: webhook.id, deliveryId: delivery.id }}
+            className="btn slim"
+          >
+            See the failed delivery
           </Link>
         </div>
       )}

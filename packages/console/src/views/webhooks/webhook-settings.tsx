@@ -10,14 +10,18 @@ import { usePermission } from '../../permission';
 import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf } from './webhook-fields';
+import { changesOf, draftOf, fieldsOf } from './webhook-fields';
 import { WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   return (
     <>
-      {may.send ? <ChangeForm webhook={webhook} /> : <Facts webhook={webhook} />}
+      {may.send ? (
+        <ChangeForm key={JSON.stringify(fieldsOf(draftOf(webhook)))} webhook={webhook} />
+      ) : (
+        <Facts webhook={webhook} />
+      )}
       {may.write && (
         <section className="danger-zone" aria-label="Secret and deletion">
           <div>
@@ -49,6 +53,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
     mutationFn: () => changeWebhook(webhook.id, changes),
     onSuccess: (changed) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
+      setDraft(draftOf(changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       say(changed.status === 'unverified' ? 'Saved, but not verified. The reason is shown.' : 'Saved.');
     },

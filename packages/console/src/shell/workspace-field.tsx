@@ -1,0 +1,72 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useId, useState } from 'react';
+import type { Page, StreamEvent, TokenInfo } from '../api/types';
+import { webhooksQuery } from '../api/webhooks';
+import { permissionOf } from '../permission';
+import { useWorkspace } from '../workspace';
+
+/** Narrows every view to one workspace. Offers those that were seen, and takes any other. */
+export function WorkspaceField({ token }: { token: TokenInfo }) {
+  const { workspaceId = '', choose } = useWorkspace();
+  const [text, setText] = useState(workspaceId);
+  const [known, setKnown] = useState<string[]>([]);
+  const seen = useSeenWorkspaces(token);
+  const listId = useId();
+  useEffect(() => setText(workspaceId), [workspaceId]);
+
+  function apply(value: string): void {
+    const next = value.trim();
+    setText(next);
+    if (next !== workspaceId) choose(next || undefined);
+  }
+
+  return (
+    <form
+      className="workspace"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply(text);
+      }}
+    >
+      <input
+        className={workspaceId ? 'pill chosen' : 'pill'}
+        type="search"
+        list={listId}
+        aria-label="Workspace"
+        placeholder="Workspace"
+        title="Show one workspace only"
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onFocus={() => setKnown(seen())}
+        onBlur={() => apply(text)}
+        onChange={({ target }) => {
+          setText(target.value);
+          // A choice from the list, or clearing the field, needs no Enter.
+          if (target.value === '' || known.includes(target.value)) apply(target.value);
+        }}
+      />
+      <datalist id={listId}>
+        {known.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+    </form>
+  );
+}
+
+/** Returns a function that lists the workspaces of the webhooks and of the events that were loaded. */
+function useSeenWorkspaces(token: TokenInfo): () => string[] {
+  const client = useQueryClient();
+  const { data: webhooks = [] } = useQuery({
+    ...webhooksQuery,
+    enabled: permissionOf(token.scopes).readWebhooks,
+  });
+  return () => {
+    const events = client
+      .getQueriesData<{ pages: Page<StreamEvent>[] }>({ queryKey: ['events'] })
+      .flatMap(([, data]) => data?.pages.flatMap((page) => page.data) ?? []);
+    const names = [...webhooks, ...events].flatMap(({ workspace_id }) => workspace_id ?? []);
+    return [...new Set(names)].sort();
+  };
+}
