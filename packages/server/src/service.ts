@@ -105,6 +105,7 @@ export async function startService(
           ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
           ...{ retentionMs: config.eventRetentionMs, retryScheduleMs: config.retryScheduleMs },
         },
+        serverUrl: config.publicOrigin,
         isReady: readiness.isReady,
         stopping: stopping.signal,
       });

@@ -161,6 +161,7 @@ describe('the packages', () => {
   /** What each may import, beside Node's own modules and packages of others. */
   const mayImport: Record<string, readonly string[]> = {
     receiver: [],
+    client: [],
     demo: ['@posthorn/receiver'],
     console: [],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console'],

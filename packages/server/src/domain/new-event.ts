@@ -7,13 +7,14 @@ import { textPattern } from './pattern.js';
 import type { PayloadValidator } from './payload.js';
 import { unstorableFaults } from './storable.js';
 
-const reference = (description: string, example: { type: string; id: string }) =>
+/** Names an actor or a subject in a request. */
+export const ReferenceInput = (description: string, example: { type: string; id: string }) =>
   Type.Object(
     {
       type: Type.String({ pattern: kindPattern, description: 'Type, such as `user` or `invoice`.' }),
       id: Type.String({ pattern: identifierPattern.resource, description: 'ID.' }),
     },
-    { additionalProperties: false, description, examples: [example] },
+    { title: 'ReferenceInput', additionalProperties: false, description, examples: [example] },
   );
 
 /** The event as a producer sends it. */
@@ -21,6 +22,7 @@ export const NewEventSchema = Type.Object(
   {
     type: Type.String({
       description: 'Event type. `webhook.*` is not allowed.',
+      'x-stated': { pattern: '^(?!webhook\\.)[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*){1,2}$', maxLength: 194 },
       examples: ['invoice.finalized'],
     }),
     organization_id: Type.String({
@@ -34,8 +36,8 @@ export const NewEventSchema = Type.Object(
         examples: ['WS-berlin'],
       }),
     ),
-    actor: reference('Who did it.', { type: 'user', id: 'USR-ada' }),
-    subject: reference('What it happened to.', { type: 'invoice', id: 'INV-2041' }),
+    actor: ReferenceInput('Who did it.', { type: 'user', id: 'USR-ada' }),
+    subject: ReferenceInput('What it happened to.', { type: 'invoice', id: 'INV-2041' }),
     payload: Type.Object(
       {},
       {

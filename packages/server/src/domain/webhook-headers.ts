@@ -23,6 +23,13 @@ const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
 const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
 
+/** The same rules as JSON Schema, for the API document. */
+export const statedHeaders = {
+  maxProperties: countMax,
+  propertyNames: { pattern: token.source, maxLength: nameLengthMax },
+  additionalProperties: { type: ['string', 'null'], pattern: value.source },
+};
+
 /** Returns every fault of headers that a request gives. `canKeep`: null may stand for a stored value. */
 export function headerFaults(given: object | null, canKeep: boolean): readonly Fault[] {
   const entries = Object.entries(given ?? {});

@@ -54,6 +54,8 @@ export interface PublicApiOptions {
   retentionMs: number;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
+  /** The address of the public API for clients, if the operator set one. */
+  serverUrl: string | undefined;
   metrics: Metrics;
   recorded: Notifier;
   now: () => number;
@@ -104,6 +106,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
     tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
+    serverUrl: options.serverUrl,
     webhooks: webhooksSection(catalogue),
     problemSchema: ProblemSchema,
   });

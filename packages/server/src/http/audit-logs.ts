@@ -5,7 +5,7 @@ import { bindingOf } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 import { readAuditPage } from '../storage/audit.js';
 import type { Database } from '../storage/database.js';
-import { IdAndKind } from '../web/event-schema.js';
+import { ReferenceSchema } from '../web/event-schema.js';
 import { cursorFaults, orderParameter, positionOf, sendPage } from './paging.js';
 import { rangeFaults, rangeOf } from './range.js';
 import { cursorParameter, limitParameter, nonEmpty, PageMeta, timeRange } from './schemas.js';
@@ -35,6 +35,9 @@ type AuditQuery = Static<typeof AuditQuery>;
 const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
   Type.Union([schema, Type.Null()], options);
 
+const anyValue = (description: string) =>
+  Type.Unsafe<unknown>({ type: ['string', 'number', 'boolean', 'object', 'array', 'null'], description });
+
 const AuditEntrySchema = Type.Object(
   {
     id: Type.String({
@@ -51,19 +54,15 @@ const AuditEntrySchema = Type.Object(
       description: 'Workspace ID. Null if the action concerns the whole organization.',
       examples: ['WS-berlin'],
     }),
-    actor: IdAndKind(
-      'Who did it.',
-      'Type, such as `user`, `agent` or `token`. `operator` is the command line.',
-      {
-        type: 'user',
-        id: 'USR-ada',
-      },
+    actor: ReferenceSchema(
+      'Who did it: a `user`, an `agent` or a `token`, for example. `operator` is the command line.',
+      { type: 'user', id: 'USR-ada' },
     ),
     action: Type.String({
       description: 'What was done, such as `webhook.created`.',
       examples: ['webhook.updated'],
     }),
-    target: IdAndKind('What it was done to.', 'Type, such as `webhook`, `token` or `service_line`.', {
+    target: ReferenceSchema('What it was done to: a `webhook`, a `token` or a `service_line`, for example.', {
       type: 'webhook',
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),
@@ -75,10 +74,20 @@ const AuditEntrySchema = Type.Object(
       description: 'IP address that the request came from.',
       examples: ['203.0.113.7'],
     }),
-    changes: Type.Record(Type.String(), Type.Object({ from: Type.Unknown(), to: Type.Unknown() }), {
-      description: 'Every field that changed, with its old and its new value. Never contains a secret.',
-      examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
-    }),
+    changes: Type.Record(
+      Type.String(),
+      Type.Object(
+        {
+          from: anyValue('Old value. Null if there was none.'),
+          to: anyValue('New value. Null if there is none.'),
+        },
+        { title: 'Change' },
+      ),
+      {
+        description: 'Every field that changed, with its old and its new value. Never contains a secret.',
+        examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
+      },
+    ),
     created_at: Type.String({ format: 'date-time', description: 'Time of the action.' }),
   },
   { title: 'AuditEntry', additionalProperties: false },

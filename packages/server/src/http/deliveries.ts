@@ -73,6 +73,7 @@ export function deliveryRoutes(
       config: {
         scopes: ['webhooks:write', 'events:read'],
         idempotent: true,
+        sends: ['Location'],
         bodyIsOptional: true,
         refusals: ['webhook_not_active'],
       },

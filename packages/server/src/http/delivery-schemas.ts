@@ -70,7 +70,7 @@ export const WaitingDeliverySchema = Type.Object(
     attempts: { ...deliveryFields.attempts, examples: [0] },
     next_attempt_at: instant('Time of the next attempt.'),
   },
-  { title: 'Delivery' },
+  { title: 'WaitingDelivery' },
 );
 
 const responseHeaders = {
@@ -80,6 +80,7 @@ const responseHeaders = {
   server: Type.Optional(Type.String({ description: '`Server`.' })),
 };
 export const ResponseHeadersSchema = Type.Object(responseHeaders, {
+  title: 'ResponseHeaders',
   description: 'These headers of the response, if the receiver sent them.',
   examples: [{}],
 });
@@ -110,7 +111,7 @@ const requestFields = {
 const urlExamples = { examples: ['https://example.com/webhooks'] };
 export const RequestSchema = Type.Object(
   { url: Type.String({ description: 'URL.', ...urlExamples }), ...requestFields },
-  { description: 'The request as it is sent, without signatures.' },
+  { title: 'ReceiptRequest', description: 'The request as it is sent, without signatures.' },
 );
 
 /** The webhook may have changed since the request was sent. */
@@ -125,37 +126,42 @@ const SentRequestSchema = Type.Object(
     ...requestFields,
   },
   {
+    title: 'SentRequest',
     description:
       'The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of ' +
       'the headers of the webhook have changed since the attempt, its own headers are left out.',
   },
 );
 
-const AttemptSchema = Type.Object({
-  attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
-  attempted_at: instant('Time of the attempt.'),
-  http_status: nullable(Type.Integer(), {
-    description: 'Status that the receiver returned. Null if there was none.',
-    examples: [200],
-  }),
-  error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
-  duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
-  response: nullable(Type.String(), {
-    description: 'First 1 KiB of the response body, as text.',
-    examples: ['ok'],
-  }),
-  error_detail: Type.Optional(
-    Type.String({ description: 'Only for failed attempts: what happened, in a sentence.' }),
-  ),
-  remedy: Type.Optional(
-    Type.String({ description: 'Only for failed attempts: what to do about it, in a sentence.' }),
-  ),
-  response_headers: Type.Optional(
-    Type.Object(responseHeaders, {
-      description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
+const AttemptSchema = Type.Object(
+  {
+    attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
+    attempted_at: instant('Time of the attempt.'),
+    http_status: nullable(Type.Integer(), {
+      description: 'Status that the receiver returned. Null if there was none.',
+      examples: [200],
     }),
-  ),
-});
+    error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
+    duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
+    response: nullable(Type.String(), {
+      description: 'First 1 KiB of the response body, as text.',
+      examples: ['ok'],
+    }),
+    error_detail: Type.Optional(
+      Type.String({ description: 'Only for failed attempts: what happened, in a sentence.' }),
+    ),
+    remedy: Type.Optional(
+      Type.String({ description: 'Only for failed attempts: what to do about it, in a sentence.' }),
+    ),
+    response_headers: Type.Optional(
+      Type.Object(responseHeaders, {
+        title: 'ResponseHeaders',
+        description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
+      }),
+    ),
+  },
+  { title: 'Attempt' },
+);
 
 export const DeliveryDetailSchema = Type.Object(
   {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { eventJson, type StoredEvent } from '../domain/event.js';
-import { idTimeMs } from '../domain/identifier.js';
+import { idTimeMs, newId } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { JoinedCall } from '../signals/joined-call.js';
@@ -59,12 +59,14 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         description:
           'Sends events as they are recorded, as Server-Sent Events. The stream starts now or, with `Last-Event-ID`, ' +
           'after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
-          'every 15 seconds keeps the connection open.',
+          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` alone. Send ' +
+          'it as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
             Type.String({
               description: 'Event ID. The stream continues after this event.',
+              pattern: '^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$',
               examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'],
             }),
           ),
@@ -117,7 +119,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
     let spokeAtMs = options.now();
-    yield ': following\nretry: 2000\n\n';
+    // With an id before the first event, a client that loses the connection continues from here.
+    yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted && (await options.isStillAllowed(request))) {
       const filter = {
         ...request.query,
@@ -144,6 +147,11 @@ function lastSeen(request: FastifyRequest): Position | undefined {
   const id = String(request.headers['last-event-id'] ?? '');
   const atMs = idTimeMs('EVT', id);
   return atMs === undefined ? undefined : { atMs, id };
+}
+
+/** Returns an id with which a reader continues from this position: the last one that its millisecond can have. */
+function lastIdOf({ atMs, id }: Position): string {
+  return idTimeMs('EVT', id) === undefined ? newId('EVT', atMs, new Uint8Array(16).fill(31)) : id;
 }
 
 function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {

@@ -68,7 +68,7 @@ export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: 
   app.get<{ Params: { event_id: string } }>(
     '/v1/events/:event_id',
     {
-      config: { scopes: ['events:read'] },
+      config: { scopes: ['events:read'], sends: ['ETag'] },
       schema: {
         operationId: 'getEvent',
         tags: ['Events'],

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { newId } from '../domain/identifier.js';
-import { parseInstantMs } from '../domain/instant.js';
+import { instantPattern, parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
@@ -37,11 +37,13 @@ const ReplayBody = Type.Object(
   {
     from: Type.String({
       description: 'Start of the time range, inclusive: a date, or a time with `Z` or an offset.',
+      'x-stated': { pattern: instantPattern },
       examples: ['2026-11-01'],
     }),
     to: Type.String({
       description:
         'End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest.',
+      'x-stated': { pattern: instantPattern },
       examples: ['2026-11-02T12:00:00Z'],
     }),
     event_types: Type.Optional(EventTypesField),
@@ -73,6 +75,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         scopes: ['webhooks:write', 'events:read'],
         check: bodyFaults,
         idempotent: true,
+        sends: ['Location'],
         refusals: ['webhook_not_active', 'too_many_replays'],
       },
       schema: {

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { instantPattern } from '../domain/instant.js';
 
 export { EventSchema } from '../web/event-schema.js';
 export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
@@ -21,12 +22,17 @@ export const eventFilters = {
   actor_id: nonEmpty('Return only what this actor did.', ['USR-ada']),
 } as const;
 
+const instant = (description: string, examples: string[]) =>
+  Type.Optional(
+    Type.String({ minLength: 1, description, examples, 'x-stated': { pattern: instantPattern } }),
+  );
+
 export const timeRange = {
-  from: nonEmpty(
+  from: instant(
     'Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC.',
     ['2026-11-01'],
   ),
-  to: nonEmpty(
+  to: instant(
     'End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC.',
     ['2026-11-30T12:00:00Z'],
   ),

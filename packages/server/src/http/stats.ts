@@ -79,23 +79,32 @@ const StatsSchema = Type.Object(
     from: time('Start of the time range.', '2026-11-14T09:30:00.000Z'),
     to: time('End of the time range.', '2026-11-15T09:30:00.000Z'),
     buckets: Type.Array(
-      Type.Object({
-        at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'),
-        ...figureFields,
-      }),
+      Type.Object(
+        {
+          at: time('Start of the bucket, in UTC.', '2026-11-15T09:00:00.000Z'),
+          ...figureFields,
+        },
+        { title: 'StatsBucket' },
+      ),
       {
         description:
           'Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole.',
       },
     ),
-    totals: Type.Object(figureFields, { description: 'The same for all buckets together.' }),
+    totals: Type.Object(figureFields, {
+      title: 'StatsTotals',
+      description: 'The same for all buckets together.',
+    }),
     events_by_type: Type.Union(
       [
         Type.Array(
-          Type.Object({
-            type: Type.String({ description: 'Event type.', examples: ['invoice.paid'] }),
-            count: count('Number of events recorded.', 57),
-          }),
+          Type.Object(
+            {
+              type: Type.String({ description: 'Event type.', examples: ['invoice.paid'] }),
+              count: count('Number of events recorded.', 57),
+            },
+            { title: 'TypeCount' },
+          ),
         ),
         Type.Null(),
       ],

@@ -3,24 +3,27 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
 import { normaliseEventTypes } from '../domain/webhook.js';
-import { type GivenHeaders, headerFaults } from '../domain/webhook-headers.js';
+import { type GivenHeaders, headerFaults, statedHeaders } from '../domain/webhook-headers.js';
 import { diagnosisFields } from './schemas.js';
 
-const VerificationFailure = Type.Object({
-  at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
-  reason: Type.String({
-    description: 'Error, as in deliveries, or `unexpected_status`.',
-    examples: ['connect'],
-  }),
-  http_status: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Status that the receiver returned. Null if there was none.',
-  }),
-  duration_ms: Type.Integer({ description: 'Duration in milliseconds.' }),
-  response: Type.Union([Type.String(), Type.Null()], {
-    description: 'First 1 KiB of the response body, as text.',
-  }),
-  ...diagnosisFields,
-});
+const VerificationFailure = Type.Object(
+  {
+    at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
+    reason: Type.String({
+      description: 'Error, as in deliveries, or `unexpected_status`.',
+      examples: ['connect'],
+    }),
+    http_status: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Status that the receiver returned. Null if there was none.',
+    }),
+    duration_ms: Type.Integer({ description: 'Duration in milliseconds.' }),
+    response: Type.Union([Type.String(), Type.Null()], {
+      description: 'First 1 KiB of the response body, as text.',
+    }),
+    ...diagnosisFields,
+  },
+  { title: 'VerificationFailure' },
+);
 
 /** The fields that every response has. */
 const identity = {
@@ -69,6 +72,7 @@ export const settingFields = {
     Type.Unsafe<GivenHeaders | null>({
       type: ['object', 'null'],
       additionalProperties: true,
+      'x-stated': statedHeaders,
       description:
         'Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
         'characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: ' +
@@ -83,7 +87,7 @@ export const settingFields = {
 const settings = {
   description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
   rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
-  headers: Type.Record(Type.String(), Type.Null(), {
+  headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
     description: 'Names of the headers that every request carries. Their values are never returned.',
     examples: [{ Authorization: null }],
   }),
@@ -133,9 +137,9 @@ const fields = {
 export const WebhookSchema = Type.Object(fields, { title: 'Webhook' });
 export const CreatedWebhookSchema = Type.Object(
   { ...identity, ...settings, ...subscription, verification_failure: fields.verification_failure, secret },
-  { title: 'Webhook' },
+  { title: 'CreatedWebhook' },
 );
-export const RotatedWebhookSchema = Type.Object({ ...fields, secret }, { title: 'Webhook' });
+export const RotatedWebhookSchema = Type.Object({ ...fields, secret }, { title: 'RotatedWebhook' });
 
 export const EventTypesField = Type.Union(
   [
@@ -177,10 +181,14 @@ export const SecretField = Type.String({
 });
 
 /** The body of requests that need none. If there is one, it must be an empty object. */
-export const NoBody = Type.Object({}, { additionalProperties: false, description: 'Empty.' });
+export const NoBody = Type.Object(
+  {},
+  { title: 'NoBody', additionalProperties: false, description: 'Empty.' },
+);
 
 export const UrlField = Type.String({
   description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
+  'x-stated': { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://', maxLength: 2048 },
   examples: ['https://example.com/webhooks'],
 });
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
-import { parseDurationMs } from '../domain/duration.js';
+import { durationPattern, parseDurationMs } from '../domain/duration.js';
 import type { InputFault } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { writeAudit } from '../storage/audit.js';
@@ -22,6 +22,7 @@ const RotateBody = Type.Object(
     grace: Type.Optional(
       Type.String({
         default: '24h',
+        'x-stated': { pattern: durationPattern },
         description: 'How long the old secret stays valid: a duration, at most `30d`.',
         examples: ['24h'],
       }),

@@ -35,22 +35,28 @@ const StatsSchema = Type.Object(
           examples: [180],
         }),
       },
-      { description: 'Duration of the latest 10,000 successful deliveries in milliseconds.' },
+      {
+        title: 'Durations',
+        description: 'Duration of the latest 10,000 successful deliveries in milliseconds.',
+      },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
       description: 'Time since which the oldest pending delivery has been waiting. Null if there is none.',
       examples: [null],
     }),
     hours: Type.Array(
-      Type.Object({
-        hour: Type.String({
-          format: 'date-time',
-          description: 'Start of the hour.',
-          examples: ['2026-11-15T09:00:00.000Z'],
-        }),
-        success: Type.Integer({ description: 'Number of successful deliveries.', examples: [23] }),
-        failed: Type.Integer({ description: 'Number of failed deliveries.', examples: [0] }),
-      }),
+      Type.Object(
+        {
+          hour: Type.String({
+            format: 'date-time',
+            description: 'Start of the hour.',
+            examples: ['2026-11-15T09:00:00.000Z'],
+          }),
+          success: Type.Integer({ description: 'Number of successful deliveries.', examples: [23] }),
+          failed: Type.Integer({ description: 'Number of failed deliveries.', examples: [0] }),
+        },
+        { title: 'WebhookStatsHour' },
+      ),
       { description: 'The same for each hour, by the time when the deliveries were created.' },
     ),
   },

@@ -1,6 +1,8 @@
 import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
-import type { Tag } from '../web/api-document.js';
+import { titleOf } from '../domain/resource-schema.js';
+import type { Schema, Tag } from '../web/api-document.js';
+import { plainSchema } from '../web/components.js';
 
 const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
   ...{ name, in: 'header', required: true, description, schema: { type: 'string' }, ...more },
@@ -49,32 +51,52 @@ export const webhooksSectionTag: Tag = {
   description: 'The request that your endpoint receives, for each event type.',
 };
 
-/** Returns the OpenAPI `webhooks` section: the request that a receiver gets for each event type. */
-export function webhooksSection(catalogue: Catalogue): Record<string, unknown> {
-  return Object.fromEntries(
-    catalogue.list().map(({ type, description, schema, sample }) => [
-      type,
-      {
-        post: {
-          operationId: `receive_${type.replaceAll('.', '_')}`,
-          tags: [receivedTag],
-          summary: type,
-          description,
-          security: [],
-          parameters: deliveryHeaders,
-          requestBody: {
-            content: {
-              'application/json': { schema: envelope(type, schema), example: envelopeExample(type, sample) },
+/**
+ * Returns the OpenAPI `webhooks` section, with the request that a receiver gets for each event type, and the schemas
+ * that it refers to.
+ */
+export function webhooksSection(catalogue: Catalogue) {
+  const requests: Record<string, unknown> = {};
+  const schemas: Record<string, Schema> = {};
+  for (const { type, description, schema, sample } of catalogue.list()) {
+    const name = nameOf(type, schemas);
+    schemas[`${name}Data`] = plainSchema(placed(schema, `${components}${name}Data`) as Schema);
+    schemas[`${name}Envelope`] = plainSchema(envelope(type, `${components}${name}Data`) as Schema);
+    requests[type] = {
+      post: {
+        operationId: `receive_${type.replaceAll('.', '_')}`,
+        tags: [receivedTag],
+        summary: type,
+        description,
+        security: [],
+        parameters: deliveryHeaders,
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: { $ref: `${components}${name}Envelope` },
+              example: envelopeExample(type, sample),
             },
           },
-          responses: { '2XX': { description: 'The event is delivered. Respond within 3 seconds.' } },
         },
+        responses: { '2XX': { description: 'The event is delivered. Respond within 3 seconds.' } },
       },
-    ]),
-  );
+    };
+  }
+  return { requests, schemas };
 }
 
-function envelope(type: string, schema: object) {
+const components = '#/components/schemas/';
+
+/** Returns `InvoicePaid` for `invoice.paid`. Types that differ only in a dot and an underscore get a number. */
+function nameOf(type: string, taken: Readonly<Record<string, Schema>>): string {
+  const base = titleOf(type.replaceAll('.', '_'));
+  let name = base;
+  for (let number = 2; `${name}Data` in taken; number += 1) name = base + number;
+  return name;
+}
+
+function envelope(type: string, dataRef: string) {
   return Type.Object({
     id: Type.String({
       description: 'Event ID. It is the same on every attempt: use it to detect duplicates.',
@@ -88,18 +110,13 @@ function envelope(type: string, schema: object) {
     workspace_id: Type.Union([Type.String(), Type.Null()], {
       description: 'Workspace of the event. Null for events of the whole organization.',
     }),
-    data: Type.Unsafe(placed(schema, dataOf(type)) as object),
+    data: Type.Unsafe({ $ref: dataRef }),
     test: Type.Optional(
       Type.Literal(true, {
         description: 'Only present in test events. Do not act on them.',
       }),
     ),
   });
-}
-
-/** Returns the JSON pointer of the schema of `data` in the document. Type names need no escaping. */
-function dataOf(type: string): string {
-  return `#/webhooks/${type}/post/requestBody/content/application~1json/schema/properties/data`;
 }
 
 /** Returns the schema with its internal references adjusted to its location in the document. */

@@ -104,6 +104,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         scopes: ['webhooks:write', 'events:read'],
         check: (request) => bodyFaults(request, false),
         idempotent: true,
+        sends: ['Location'],
         refusals: ['organization_forbidden', 'workspace_forbidden', 'too_many_webhooks'],
       },
       schema: {
@@ -161,6 +162,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         operationId: 'getWebhook',
         tags: ['Webhooks'],
         summary: 'Get a webhook',
+        description: 'Returns one webhook. No request returns its secret or the values of its headers.',
         params: webhookParams,
         response: { 200: Type.Object({ data: WebhookSchema }) },
       },

@@ -14,10 +14,13 @@ const eventsMax = 1_000;
 
 const Recorded = Type.Object({
   data: Type.Array(
-    Type.Object({
-      id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
-      created_at: Type.String({ format: 'date-time', description: 'Time when the event was recorded.' }),
-    }),
+    Type.Object(
+      {
+        id: Type.String({ pattern: '^EVT-', description: 'Event ID.' }),
+        created_at: Type.String({ format: 'date-time', description: 'Time when the event was recorded.' }),
+      },
+      { title: 'RecordedEvent' },
+    ),
   ),
 });
 
@@ -55,7 +58,9 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
           'IDs in the same order, once all events are stored durably. If one event is not valid, none is recorded.',
         // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
-        body: Type.Unsafe({ anyOf: [NewEventSchema, Type.Array(NewEventSchema, { maxItems: eventsMax })] }),
+        body: Type.Unsafe({
+          anyOf: [NewEventSchema, Type.Array(NewEventSchema, { minItems: 1, maxItems: eventsMax })],
+        }),
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },

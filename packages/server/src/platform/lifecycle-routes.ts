@@ -52,14 +52,14 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
   app.post<{ Body: CreationRequest }>(
     `/platform/${path}`,
     {
-      config: { bodyIsChecked: true, check: (request) => check(request.body) },
+      config: { bodyIsChecked: true, sends: ['Location'], check: (request) => check(request.body) },
       schema: {
         operationId: `create${titleOf(lifecycle.kind)}`,
         tags: [tagName(lifecycle)],
         summary: `Create ${article(noun)}`,
         description: `The first status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
         body: { ...body, examples: [sample.request] },
-        response: { 201: responseSchema(lifecycle, undefined, event, sample.response) },
+        response: { 201: responseSchema(lifecycle, event, sample.response) },
       },
     },
     async (request, reply) => {
@@ -98,7 +98,7 @@ function moveRoute(
         description: moveDescription(move),
         params: paramsOf(lifecycle),
         body: { ...body, examples: [sample.request] },
-        response: { 200: responseSchema(lifecycle, name, move.event, sample.response) },
+        response: { 200: responseSchema(lifecycle, move.event, sample.response) },
       },
     },
     async (request, reply) => {
@@ -121,6 +121,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
         operationId: `get${titleOf(lifecycle.kind)}`,
         tags: [tagName(lifecycle)],
         summary: `Get ${article(nounOf(lifecycle))}`,
+        description: 'Returns the resource with its current status.',
         params: paramsOf(lifecycle),
         response: {
           200: Type.Object(
@@ -145,24 +146,17 @@ function respond(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded
   return reply.type('application/json; charset=utf-8').send(`{"data":${data}${event}}`);
 }
 
-function responseSchema(
-  lifecycle: Lifecycle,
-  move: string | undefined,
-  event: EventTypeName | undefined,
-  sample: unknown,
-): TSchema {
+function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, sample: unknown): TSchema {
   const data = resourceSchema(lifecycle);
   return event === undefined
     ? Type.Object({ data }, { examples: [sample] })
-    : Type.Object({ data, event: eventSchema(lifecycle, move, event) }, { examples: [sample] });
+    : Type.Object({ data, event: eventSchema(lifecycle, event) }, { examples: [sample] });
 }
 
-function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type: EventTypeName): TSchema {
-  const { properties, ...rest } = EventSchema;
-  const fields = Object.entries(payloadFields(type))
-    // A creation has no previous values.
-    .filter(([name]) => move !== undefined || !name.startsWith('previous_'))
-    .map(([name, field]) => [name, Type.Optional(field)]);
+/** Returns the schema of an event of this type, also if a creation records it, which has no previous values. */
+function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
+  const { properties } = EventSchema;
+  const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
   return Type.Object(
     {
       ...properties,
@@ -172,11 +166,11 @@ function eventSchema({ kind, prefix }: Lifecycle, move: string | undefined, type
           type: Type.Enum([kind], { description: 'Type.' }),
           id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
         },
-        { description: 'What it happened to.' },
+        { title: `${titleOf(kind)}Subject`, description: 'What it happened to.' },
       ),
       payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
     },
-    rest,
+    { title: `${titleOf(type.replaceAll('.', '_'))}Event`, additionalProperties: false },
   );
 }
 

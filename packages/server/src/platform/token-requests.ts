@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { parseDurationMs } from '../domain/duration.js';
-import { identifierPattern, kindPattern } from '../domain/identifier.js';
+import { durationPattern, parseDurationMs } from '../domain/duration.js';
+import { identifierPattern } from '../domain/identifier.js';
+import { ReferenceInput } from '../domain/new-event.js';
 import type { InputFault } from '../domain/problem.js';
 import { defaultScopes, scopes } from '../domain/token.js';
 
@@ -18,16 +19,9 @@ const shared = {
     }),
   ),
   actor: Type.Optional(
-    Type.Object(
-      {
-        type: Type.String({ pattern: kindPattern, description: 'Type.', examples: ['user'] }),
-        id: Type.String({ pattern: identifierPattern.resource, description: 'ID.', examples: ['USR-ada'] }),
-      },
-      {
-        additionalProperties: false,
-        description:
-          'Who is responsible for what the token does, in the audit log. Default: the token itself.',
-      },
+    ReferenceInput(
+      'Who is responsible for what the token does, in the audit log. Default: the token itself.',
+      { type: 'user', id: 'USR-ada' },
     ),
   ),
 } as const;
@@ -45,6 +39,7 @@ export const TokenRequest = Type.Object(
     expires: Type.Optional(
       Type.String({
         default: '365d',
+        'x-stated': { pattern: durationPattern },
         description: 'Lifetime of the token: a duration, at most `36500d`.',
         examples: ['90d'],
       }),
@@ -67,6 +62,7 @@ export const SessionRequest = Type.Object(
     expires: Type.Optional(
       Type.String({
         default: '1h',
+        'x-stated': { pattern: durationPattern },
         description: 'Lifetime of the session: a duration, at most `24h`.',
         examples: ['1h'],
       }),

@@ -4,6 +4,8 @@ export interface ApiDocument {
   tags: Tag[];
   'x-tagGroups': { name: string; tags: string[] }[];
   paths?: Record<string, PathItem>;
+  webhooks?: Record<string, unknown>;
+  components: { schemas: Record<string, Schema>; headers?: Record<string, unknown> };
 }
 
 export interface Tag {
@@ -21,18 +23,28 @@ export interface TagGroup {
 type PathItem = Record<string, Operation>;
 
 export interface Operation {
+  operationId?: string;
   security?: readonly Record<string, readonly string[]>[];
-  parameters?: readonly { name: string; in: string }[];
-  requestBody?: { content?: Content };
-  responses?: Record<string, { description?: string; content?: Content }>;
+  parameters?: { name: string; in: string; schema?: Schema }[];
+  requestBody?: { content?: Content; required?: boolean };
+  responses?: Record<string, ApiResponse>;
 }
 
-export type Content = Record<string, { schema?: Schema | { $ref: string }; example?: unknown }>;
+export interface ApiResponse {
+  description?: string;
+  headers?: Record<string, { $ref: string }>;
+  content?: Content;
+}
+
+export type Content = Record<string, { schema?: Schema; example?: unknown }>;
 
 /** The parts of JSON Schema that our schemas use. */
 export interface Schema {
+  $ref?: string;
+  /** The name of the schema among the components of the document. */
+  title?: string;
   description?: string;
-  type?: string;
+  type?: string | readonly string[];
   format?: string;
   pattern?: string;
   const?: unknown;
@@ -44,6 +56,8 @@ export interface Schema {
   required?: readonly string[];
   items?: Schema;
   minimum?: number;
+  /** Constraints for the document only: the service checks them in code, with messages of its own. */
+  'x-stated'?: Schema & Record<string, unknown>;
 }
 
 /** Returns the scopes that an operation requires. */

@@ -2,10 +2,11 @@ import Type from 'typebox';
 
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
-export const IdAndKind = (description: string, kinds: string, sample: { type: string; id: string }) =>
+/** Names an actor, a subject or a target. The description says which types are usual. */
+export const ReferenceSchema = (description: string, sample: { type: string; id: string }) =>
   Type.Object(
-    { type: Type.String({ description: kinds }), id: Type.String({ description: 'ID.' }) },
-    { description, examples: [sample] },
+    { type: Type.String({ description: 'Type.' }), id: Type.String({ description: 'ID.' }) },
+    { title: 'Reference', description, examples: [sample] },
   );
 
 export const EventSchema = Type.Object(
@@ -28,11 +29,11 @@ export const EventSchema = Type.Object(
       description: 'Workspace ID. Null for events of the whole organization.',
       examples: ['WS-berlin'],
     }),
-    actor: IdAndKind('Who did it.', 'Type, such as `user`, `agent` or `system`.', {
+    actor: ReferenceSchema('Who did it: a `user`, an `agent` or the `system`, for example.', {
       type: 'user',
       id: 'USR-ada',
     }),
-    subject: IdAndKind('What it happened to.', 'Type, such as `service_line` or `run`.', {
+    subject: ReferenceSchema('What it happened to: a `service_line` or a `run`, for example.', {
       type: 'service_line',
       id: 'LIN-7',
     }),

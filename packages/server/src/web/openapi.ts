@@ -5,6 +5,7 @@ import Type from 'typebox';
 import { type ProblemCode, problems } from '../domain/problem.js';
 import {
   type ApiDocument,
+  type ApiResponse,
   type Content,
   isOpen,
   type Operation,
@@ -13,14 +14,18 @@ import {
   type Tag,
   type TagGroup,
 } from './api-document.js';
+import { nameComponents, plainSchema } from './components.js';
 import { errorsGuide } from './errors-guide.js';
 import { FixedText } from './fixed-text.js';
+import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
 import { schemaExample } from './schema-example.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Codes that this route can return in addition to the usual ones. */
     refusals?: readonly ProblemCode[];
+    /** Headers that a successful response has in addition to the usual ones. */
+    sends?: readonly HeaderName[];
   }
   interface FastifyInstance {
     /** Returns the OpenAPI document of this listener. Call it after all routes are added. */
@@ -37,7 +42,10 @@ export interface DocumentInfo {
   securityName: string;
   securityDescription: string;
   tagGroups: readonly TagGroup[];
-  webhooks?: Record<string, unknown>;
+  /** Where the API can be reached; left out, where the document comes from. */
+  serverUrl?: string | undefined;
+  /** The requests that receivers get, and the schemas of their bodies. */
+  webhooks?: { requests: Record<string, unknown>; schemas: Record<string, Schema> };
   /** The schema of every error response. */
   problemSchema: object;
 }
@@ -47,6 +55,7 @@ const IdempotencyHeaders = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 255,
+      pattern: '^[!-~]+$',
       description:
         'Makes it safe to repeat the request. For 24 hours, the same key with the same body returns the first response.',
       examples: ['2f9c1c1e-invoice-hook'],
@@ -68,6 +77,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         description: info.description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } as never,
       },
+      servers: [{ url: info.serverUrl ?? '/' }],
       tags: groups.flatMap(({ tags }) => tags),
       ...{ 'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })) },
       components: {
@@ -77,12 +87,11 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
         schemas: { Problem: info.problemSchema as never },
       },
       security: [{ [securityName]: [] }],
-      ...(info.webhooks && { webhooks: info.webhooks as never }),
     },
     transform: ({ schema, url, route }) => {
-      const { scopes, idempotent, refusals } = route.config ?? {};
+      const { scopes, idempotent, refusals, sends, bodyIsOptional } = route.config ?? {};
       const described = {
-        ...(refusals && { 'x-refusals': refusals }),
+        ...{ 'x-refusals': refusals ?? [], 'x-sends': sends ?? [], 'x-optional': bodyIsOptional === true },
         ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
         ...(idempotent && { headers: IdempotencyHeaders }),
         ...schema,
@@ -94,7 +103,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
 
   let document: ApiDocument | undefined;
   app.decorate('apiDocument', () => {
-    document ??= completed(app.swagger() as unknown as ApiDocument);
+    document ??= completed(app.swagger() as unknown as ApiDocument, info.webhooks);
     return document;
   });
   let text: FixedText | undefined;
@@ -118,8 +127,12 @@ const codesOfAnyPath: readonly ProblemCode[] = ['malformed_request', 'not_found'
 
 /** Returns the codes that an operation can return. */
 function codesFor(method: string, operation: Operation): ProblemCode[] {
-  const { 'x-refusals': refusals = [] } = operation as { 'x-refusals'?: readonly ProblemCode[] };
-  const codes: ProblemCode[] = ['invalid_parameter', 'internal', 'unavailable', ...refusals];
+  const codes: ProblemCode[] = [
+    'invalid_parameter',
+    'internal',
+    'unavailable',
+    ...notesOf(operation).refusals,
+  ];
   if (!isOpen(operation)) codes.push('unauthenticated');
   if (scopesOf(operation).length > 0) codes.push('insufficient_scope', 'rate_limited');
   const parameters = operation.parameters ?? [];
@@ -135,26 +148,61 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   return codes;
 }
 
-/** Adds what all routes have in common: examples, error responses, and the guide to errors. */
-function completed(document: ApiDocument): ApiDocument {
+/** What a route says about itself beyond its schema, on its way to the document. */
+interface RouteNotes {
+  refusals: readonly ProblemCode[];
+  sends: readonly HeaderName[];
+  optional: boolean;
+}
+
+function notesOf(operation: Operation): RouteNotes {
+  const notes = operation as Record<string, unknown>;
+  return {
+    refusals: notes['x-refusals'] as RouteNotes['refusals'],
+    sends: notes['x-sends'] as RouteNotes['sends'],
+    optional: notes['x-optional'] as boolean,
+  };
+}
+
+function removeNotes(operation: Operation): void {
+  const notes = operation as Record<string, unknown>;
+  for (const name of ['x-refusals', 'x-sends', 'x-optional']) delete notes[name];
+}
+
+/** Adds what all routes have in common: examples, error responses, headers, component names, the guide to errors. */
+function completed(document: ApiDocument, webhooks: DocumentInfo['webhooks']): ApiDocument {
   const allCodes = new Set<ProblemCode>(codesOfAnyPath);
+  const all: ApiResponse[] = [];
   for (const path of Object.values(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(path)) {
-      addExample(operation.requestBody?.content);
+      const { sends, optional } = notesOf(operation);
+      if (operation.requestBody && optional) operation.requestBody.required = false;
+      if (operation.requestBody) operation.requestBody.content = withExample(operation.requestBody.content);
+      for (const parameter of operation.parameters ?? [])
+        if (parameter.schema) parameter.schema = plainSchema(parameter.schema);
       const responses = operation.responses ?? {};
       operation.responses = responses;
       for (const [status, response] of Object.entries(responses)) {
         if (response.description === 'Default Response')
           response.description = STATUS_CODES[status] ?? 'Response';
-        addExample(response.content);
+        if (response.content) response.content = withExample(response.content);
       }
       const codes = codesFor(method, operation);
       for (const code of codes) allCodes.add(code);
-      delete (operation as { 'x-refusals'?: unknown })['x-refusals'];
       for (const status of new Set(codes.map((code) => problems[code].status).sort()))
         responses[status] ??= problemResponse(codes.filter((code) => problems[code].status === status));
+      for (const [status, response] of Object.entries(responses))
+        addHeaders(response, Number(status), operation, sends);
+      all.push(...Object.values(responses));
+      removeNotes(operation);
     }
   }
+  nameComponents(document);
+  if (webhooks) {
+    document.webhooks = webhooks.requests;
+    Object.assign(document.components.schemas, webhooks.schemas);
+  }
+  document.components.headers = usedHeaders(all);
   addGuide(document, errorsGuide(allCodes));
   return document;
 }
@@ -171,7 +219,15 @@ function problemResponse(codes: readonly ProblemCode[]) {
   };
 }
 
-function addExample(content: Content | undefined): void {
-  const media = content?.['application/json'];
-  if (media?.schema) media.example ??= schemaExample(media.schema as Schema);
+/** Returns the content with an example, and with its schema in the plain form. */
+function withExample(content: Content | undefined): Content {
+  const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
+    const shown = example ?? schemaExample(schema);
+    // To a generator, lines of JSON are text.
+    if (type === 'application/x-ndjson')
+      return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
+    const isJson = type === 'application/json';
+    return [type, { schema: plainSchema(schema), ...(isJson && { example: shown }) }];
+  });
+  return Object.fromEntries(entries);
 }

@@ -2,13 +2,16 @@ import Type from 'typebox';
 import { decodeCursor, type Position } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 
-export const PageMeta = Type.Object({
-  cursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'Pass this as `cursor` to get the next page. It does not expire.',
-    examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
-  }),
-  has_more: Type.Boolean({ description: 'Whether there are more results.' }),
-});
+export const PageMeta = Type.Object(
+  {
+    cursor: Type.Union([Type.String(), Type.Null()], {
+      description: 'Pass this as `cursor` to get the next page. It does not expire.',
+      examples: ['ELpE78cQ9KG_AQGh3T-Uin4'],
+    }),
+    has_more: Type.Boolean({ description: 'Whether there are more results.' }),
+  },
+  { title: 'PageMeta' },
+);
 
 export const cursorParameter = Type.Optional(
   Type.String({

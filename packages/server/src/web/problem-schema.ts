@@ -1,31 +1,31 @@
 import Type from 'typebox';
 
-export const ProblemSchema = Type.Object(
-  {
-    type: Type.String({ description: 'Link to the explanation of the code.' }),
-    title: Type.String({ description: 'Title of the code. It is always the same for a code.' }),
-    status: Type.Integer({ description: 'HTTP status.' }),
-    detail: Type.String({ description: 'What went wrong in this request.' }),
-    instance: Type.String({ description: 'Path of the request.' }),
-    code: Type.String({ description: 'Error code. Use this one in programs: it never changes its meaning.' }),
-    request_id: Type.String({ description: 'ID of the request, as in `X-Request-Id`.' }),
-    errors: Type.Optional(
-      Type.Array(
-        Type.Object({
+export const ProblemSchema = Type.Object({
+  type: Type.String({ description: 'Link to the explanation of the code.' }),
+  title: Type.String({ description: 'Title of the code. It is always the same for a code.' }),
+  status: Type.Integer({ description: 'HTTP status.' }),
+  detail: Type.String({ description: 'What went wrong in this request.' }),
+  instance: Type.String({ description: 'Path of the request.' }),
+  code: Type.String({ description: 'Error code. Use this one in programs: it never changes its meaning.' }),
+  request_id: Type.String({ description: 'ID of the request, as in `X-Request-Id`.' }),
+  errors: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
           parameter: Type.Optional(Type.String({ description: 'Name of the query parameter.' })),
           pointer: Type.Optional(Type.String({ description: 'JSON pointer to the place in the body.' })),
           code: Type.String({ description: 'Code of this error.' }),
           detail: Type.String({ description: 'What is wrong.' }),
-        }),
-        { description: 'Everything that is wrong with the input.' },
+        },
+        { title: 'InputError' },
       ),
+      { description: 'Everything that is wrong with the input.' },
     ),
-    possible_moves: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'Only for `move_not_allowed`: the moves that are allowed.',
-        examples: [['pause', 'close']],
-      }),
-    ),
-  },
-  { title: 'Problem' },
-);
+  ),
+  possible_moves: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Only for `move_not_allowed`: the moves that are allowed.',
+      examples: [['pause', 'close']],
+    }),
+  ),
+});

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { scopes } from '../domain/token.js';
+import { ReferenceSchema } from './event-schema.js';
 
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });
@@ -9,13 +10,9 @@ const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
   examples: [['events:read', 'webhooks:read']],
 });
 
-const ActorSchema = Type.Object(
-  {
-    type: Type.String({ description: 'Type.', examples: ['user'] }),
-    id: Type.String({ description: 'ID.', examples: ['USR-ada'] }),
-  },
-  { description: 'Who is responsible for what the token does, in the audit log.' },
-);
+const ActorSchema = ReferenceSchema('Who is responsible for what the token does, in the audit log.', {
+  ...{ type: 'user', id: 'USR-ada' },
+});
 
 /** The fields of a token that both listeners show. The token itself is not one of them. */
 export const TokenFields = {

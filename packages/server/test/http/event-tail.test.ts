@@ -96,6 +96,15 @@ describe('GET /v1/events/tail', () => {
     });
   });
 
+  it('resumes without loss even if the connection broke before the first event', async () => {
+    const start = await following({}, async ({ startId }) => startId);
+    const missed = await record(service, event(), event());
+    await following({ lastEventId: start }, async (tail) => {
+      expect(tail.startId).toBe(start);
+      expect((await tail.take(2)).map(({ id }) => id)).toEqual(missed.map(({ id }) => id));
+    });
+  });
+
   it('resumes inside a batch that shares one millisecond', async () => {
     const batch = await record(service, event(), event(), event());
     await following({ lastEventId: batch[1]!.id }, async (tail) => {

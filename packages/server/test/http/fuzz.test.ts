@@ -179,9 +179,7 @@ const headers = fc.dictionary(
   { maxKeys: 4 },
 );
 
-const bodyOf = ({ body }: Operation) => {
-  const { schema } = body?.['application/json'] ?? {};
-  const fields = Object.keys(schema?.properties ?? schema?.anyOf?.[0]?.properties ?? {});
+const bodyOf = ({ bodyFields: fields }: Operation) => {
   const keys = fields.length > 0 ? fc.constantFrom(...fields) : fc.string();
   const value = fc.oneof(
     { weight: 2, arbitrary: text },

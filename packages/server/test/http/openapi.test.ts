@@ -5,11 +5,13 @@ import { scopes } from '../../src/domain/token.js';
 import { type Ask, ask, event, record } from '../support/client.js';
 import { Conformance } from '../support/conformance.js';
 import {
+  type ApiDocument,
   exampleOf,
   named,
   type Operation,
   readDocument,
   readOperations,
+  resolved,
   urlOf,
 } from '../support/operations.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
@@ -68,7 +70,9 @@ describe.each([
       // These only wrap others.
       const wrappers = /^(data|meta|event)$/;
       expect(
-        schemas.flatMap((schema) => undescribedFields(schema)).filter((path) => !wrappers.test(path)),
+        schemas
+          .flatMap((schema) => undescribedFields(document, schema))
+          .filter((path) => !wrappers.test(path)),
       ).toEqual([]);
     });
 
@@ -163,14 +167,15 @@ const sentences = /^\S.*\.$/s;
 
 /** Paths of fields that are not described in sentences. */
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has every shape
-function undescribedFields(schema: any, path = ''): string[] {
+function undescribedFields(document: ApiDocument, given: any, path = ''): string[] {
+  const schema = resolved(document, given);
   const inside = [schema?.items, ...(schema?.anyOf ?? [])].filter(Boolean);
   const fields = Object.entries(schema?.properties ?? {}).flatMap(([name, field]) => {
     const below = path === '' ? name : `${path}.${name}`;
     const isDescribed = sentences.test((field as { description?: string }).description ?? '');
-    return [...(isDescribed ? [] : [below]), ...undescribedFields(field, below)];
+    return [...(isDescribed ? [] : [below]), ...undescribedFields(document, field, below)];
   });
-  return [...fields, ...inside.flatMap((each) => undescribedFields(each, path))];
+  return [...fields, ...inside.flatMap((each) => undescribedFields(document, each, path))];
 }
 
 describe('real responses match the schemas of the document', async () => {

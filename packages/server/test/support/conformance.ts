@@ -4,6 +4,12 @@ import { expect } from 'vitest';
 import type { Answer } from './client.js';
 import { type ApiDocument, type Operation, readDocument } from './operations.js';
 
+/** Headers that no response may have without its document saying so. */
+const documentedHeaders = [
+  ...['location', 'etag', 'retry-after', 'www-authenticate', 'x-request-id'],
+  ...['ratelimit', 'ratelimit-policy', 'idempotency-replayed'],
+];
+
 /** Holds answers to what the OpenAPI document of their listener promises. */
 export class Conformance {
   readonly #ajv: Ajv2020;
@@ -24,6 +30,9 @@ export class Conformance {
     const place = `${operation.name} → ${answer.status}`;
     const response = operation.responses[answer.status];
     expect(response, `${place} is not documented: ${answer.text}`).toBeDefined();
+    const headers = Object.keys(response?.headers ?? {}).map((name) => name.toLowerCase());
+    for (const name of documentedHeaders)
+      if (answer.headers.has(name)) expect(headers, `${place}: ${name} is not documented`).toContain(name);
     const types = Object.keys(response?.content ?? {});
     if (types.length === 0) {
       expect(answer.text, place).toBe('');

@@ -26,7 +26,13 @@ export interface Operation {
   summary: string | undefined;
   parameters: Parameter[];
   body: Record<string, MediaType> | undefined;
-  responses: Record<string, { description: string; content?: Record<string, MediaType> }>;
+  bodyIsRequired: boolean;
+  /** The names of the body's fields. */
+  bodyFields: string[];
+  responses: Record<
+    string,
+    { description: string; headers?: Record<string, unknown>; content?: Record<string, MediaType> }
+  >;
   isOpen: boolean;
   scopes: string[];
 }
@@ -37,7 +43,18 @@ export interface ApiDocument {
   'x-tagGroups': { name: string; tags: string[] }[];
   paths: Record<string, Record<string, Schema>>;
   webhooks?: Record<string, Record<string, Schema>>;
-  components: { schemas: Record<string, Schema>; securitySchemes: Record<string, Schema> };
+  servers: { url: string }[];
+  components: {
+    schemas: Record<string, Schema>;
+    headers: Record<string, Schema>;
+    securitySchemes: Record<string, Schema>;
+  };
+}
+
+/** The schema itself where a reference stands for it. */
+export function resolved(document: ApiDocument, schema: Schema): Schema {
+  const name = schema?.$ref?.replace('#/components/schemas/', '');
+  return name === undefined ? schema : resolved(document, document.components.schemas[name]);
 }
 
 export async function readDocument(baseUrl: string): Promise<ApiDocument> {
@@ -46,10 +63,14 @@ export async function readDocument(baseUrl: string): Promise<ApiDocument> {
   return body;
 }
 
+function fieldsOf(document: ApiDocument, schema: Schema): string[] {
+  return Object.keys(resolved(document, schema?.anyOf?.[0] ?? schema)?.properties ?? {});
+}
+
 /** Every endpoint there is: what is added later is tested without being listed anywhere. */
 export async function readOperations(baseUrl: string): Promise<Operation[]> {
-  const { paths } = await readDocument(baseUrl);
-  return Object.entries(paths).flatMap(([path, item]) =>
+  const document = await readDocument(baseUrl);
+  return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
       name: `${method.toUpperCase()} ${path}`,
       method: method.toUpperCase(),
@@ -57,6 +78,8 @@ export async function readOperations(baseUrl: string): Promise<Operation[]> {
       summary: operation.summary,
       parameters: operation.parameters ?? [],
       body: operation.requestBody?.content,
+      bodyFields: fieldsOf(document, operation.requestBody?.content['application/json']?.schema),
+      bodyIsRequired: operation.requestBody?.required ?? false,
       responses: operation.responses,
       isOpen: operation.security?.length === 0,
       scopes: (operation.security ?? []).flatMap((one: Record<string, string[]>) =>

@@ -27,7 +27,7 @@ export function typeText(schema: Schema): string {
 function oneTypeText(schema: Schema): string {
   if (schema.type === 'array') return `array of ${typeText(schema.items ?? {})}`;
   if (schema.enum) return 'string';
-  return schema.format ?? schema.type ?? 'any';
+  return schema.format ?? String(schema.type ?? 'any');
 }
 
 /** What a value is held to, as phrases. */

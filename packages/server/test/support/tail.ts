@@ -12,6 +12,8 @@ export class Tail {
   readonly #reader: ReadableStreamDefaultReader<string>;
   readonly #abort: AbortController;
   #text = '';
+  /** Continues from where this tail began, also if it never sent an event. */
+  startId = '';
 
   private constructor(reader: ReadableStreamDefaultReader<string>, abort: AbortController) {
     this.#reader = reader;
@@ -34,7 +36,7 @@ export class Tail {
     });
     if (response.status !== 200 || !response.body) throw new Error(`no tail: ${await response.text()}`);
     const tail = new Tail(response.body.pipeThrough(new TextDecoderStream()).getReader(), abort);
-    await tail.#block();
+    tail.startId = /^id: (.+)$/m.exec((await tail.#block()) ?? '')?.[1] ?? '';
     return tail;
   }
 

@@ -1,0 +1,692 @@
+// Printed from the OpenAPI document of the service: change it there, then run
+// UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts
+
+export interface Attempt {
+  /** Number of the attempt, starting at 1. */
+  attempt: number;
+  /** Time of the attempt. */
+  attempted_at: string;
+  /** Status that the receiver returned. Null if there was none. */
+  http_status: number | null;
+  /** Why there was no status. */
+  error: string | null;
+  /** Duration in milliseconds. */
+  duration_ms: number | null;
+  /** First 1 KiB of the response body, as text. */
+  response: string | null;
+  /** Only for failed attempts: what happened, in a sentence. */
+  error_detail?: string;
+  /** Only for failed attempts: what to do about it, in a sentence. */
+  remedy?: string;
+  /** Only for failed attempts: these headers of the response, if the receiver sent them. */
+  response_headers?: ResponseHeaders;
+}
+
+export interface AuditEntry {
+  /** Entry ID. */
+  id: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null if the action concerns the whole organization. */
+  workspace_id: string | null;
+  /** Who did it: a `user`, an `agent` or a `token`, for example. `operator` is the command line. */
+  actor: Reference;
+  /** What was done, such as `webhook.created`. */
+  action: string;
+  /** What it was done to: a `webhook`, a `token` or a `service_line`, for example. */
+  target: Reference;
+  /** ID of the request, as in `X-Request-Id`. Null for the command line. */
+  request_id: string | null;
+  /** IP address that the request came from. */
+  source_address: string | null;
+  /** Every field that changed, with its old and its new value. Never contains a secret. */
+  changes: Record<string, Change>;
+  /** Time of the action. */
+  created_at: string;
+}
+
+export interface Change {
+  /** Old value. Null if there was none. */
+  from: unknown;
+  /** New value. Null if there is none. */
+  to: unknown;
+}
+
+export interface ChangeWebhookRequest {
+  /** Absolute `https` URL with a public address, at most 2,048 characters. */
+  url?: string;
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
+  event_types?: string[] | '*';
+  /** A name or a note of your own, at most 256 characters. */
+  description?: string | null;
+  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  rate_limit?: number | null;
+  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  headers?: Record<string, string | null> | null;
+  /** `disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`. */
+  status?: 'active' | 'disabled';
+}
+
+export interface CreateWebhookRequest {
+  /** Organization ID. The token must belong to this organization. */
+  organization_id: string;
+  /** Workspace ID, to receive only events of this workspace. Leave it out to receive events of the whole organization. */
+  workspace_id?: string | null;
+  /** Absolute `https` URL with a public address, at most 2,048 characters. */
+  url: string;
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
+  event_types: string[] | '*';
+  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once. */
+  secret?: string;
+  /** A name or a note of your own, at most 256 characters. */
+  description?: string | null;
+  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  rate_limit?: number | null;
+  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  headers?: Record<string, string | null> | null;
+}
+
+export interface CreatedWebhook {
+  /** Webhook ID. */
+  id: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  workspace_id: string | null;
+  /** URL that events are sent to. */
+  url: string;
+  /** Only an `active` webhook receives events. */
+  status: 'active' | 'unverified' | 'disabled';
+  /** A name or a note of your own, at most 256 characters. */
+  description: string | null;
+  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  rate_limit: number | null;
+  /** Names of the headers that every request carries. Their values are never returned. */
+  headers: Record<string, string | null>;
+  /** Event types that the webhook subscribes to. */
+  event_types: string[];
+  /** Time when the webhook was created. */
+  created_at: string;
+  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  verification_failure: VerificationFailure | null;
+  /** Only if the request had no secret: the generated secret. It is never returned again. */
+  secret?: string;
+}
+
+export interface Delivery {
+  /** Delivery ID, as in `X-Service-Delivery`. */
+  id: string;
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Event ID. */
+  event_id: string;
+  /** Event type. */
+  event_type: string;
+  /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
+  status: 'success' | 'failed' | 'pending';
+  /** Whether the delivery has ended, so that no attempt follows. */
+  final: boolean;
+  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  http_status: number | null;
+  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  error: string | null;
+  /** Duration of the latest attempt in milliseconds. */
+  duration_ms: number | null;
+  /** Number of attempts so far. */
+  attempts: number;
+  /** Time when the delivery was created. */
+  created_at: string;
+  /** Only for `success`: time when the receiver responded. */
+  delivered_at?: string;
+  /** Only without success: time of the latest attempt. */
+  last_attempt_at?: string;
+  /** Only without success: time of the next attempt. Null if there will be none. */
+  next_attempt_at?: string | null;
+}
+
+export interface DeliveryDetail {
+  /** Delivery ID, as in `X-Service-Delivery`. */
+  id: string;
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Event ID. */
+  event_id: string;
+  /** Event type. */
+  event_type: string;
+  /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
+  status: 'success' | 'failed' | 'pending';
+  /** Whether the delivery has ended, so that no attempt follows. */
+  final: boolean;
+  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  http_status: number | null;
+  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  error: string | null;
+  /** Duration of the latest attempt in milliseconds. */
+  duration_ms: number | null;
+  /** Number of attempts so far. */
+  attempts: number;
+  /** Time when the delivery was created. */
+  created_at: string;
+  /** Only for `success`: time when the receiver responded. */
+  delivered_at?: string;
+  /** Only without success: time of the latest attempt. */
+  last_attempt_at?: string;
+  /** Only without success: time of the next attempt. Null if there will be none. */
+  next_attempt_at?: string | null;
+  /** All attempts, oldest first. */
+  attempt_log: Attempt[];
+  /** The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of the headers of the webhook have changed since the attempt, its own headers are left out. */
+  request: SentRequest;
+}
+
+export interface Durations {
+  /** Median. Null if there are none. */
+  p50: number | null;
+  /** 95th percentile. Null if there are none. */
+  p95: number | null;
+}
+
+export interface Event {
+  /** Event ID. */
+  id: string;
+  /** Event type. `GET /v1/event-types` lists all types. */
+  type: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null for events of the whole organization. */
+  workspace_id: string | null;
+  /** Who did it: a `user`, an `agent` or the `system`, for example. */
+  actor: Reference;
+  /** What it happened to: a `service_line` or a `run`, for example. */
+  subject: Reference;
+  /** Depends on the event type. It keeps the key order and the numbers that it was recorded with. */
+  payload: Record<string, unknown>;
+  /** Time when the event was recorded. */
+  created_at: string;
+}
+
+export interface EventType {
+  /** Event type, as in events and webhooks. */
+  type: string;
+  /** What the event means. */
+  description: string;
+  /** JSON Schema of the payload. */
+  schema: Record<string, unknown>;
+  /** Example of a payload. */
+  sample: Record<string, unknown>;
+}
+
+export interface HealthResponse {
+  /** The check passed. */
+  status: 'ok';
+}
+
+export interface PageMeta {
+  /** Pass this as `cursor` to get the next page. It does not expire. */
+  cursor: string | null;
+  /** Whether there are more results. */
+  has_more: boolean;
+}
+
+export interface ReadinessResponse {
+  /** The check passed. */
+  status: 'ready';
+}
+
+export interface Receipt {
+  /** Delivery ID, as in `X-Service-Delivery`. */
+  id: string;
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Event ID, as in the body that was sent. */
+  event_id: string;
+  /** Event type. */
+  event_type: string;
+  /** `success` if the receiver returned 2xx in time. */
+  status: 'success' | 'failed';
+  /** Status that the receiver returned. Null if there was none. */
+  http_status: number | null;
+  /** Duration of the attempt in milliseconds. */
+  response_time_ms: number;
+  /** Why there was no status. Null if there was one. */
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked_address' | null;
+  /** Time of the attempt. */
+  attempted_at: string;
+  /** What happened, in a sentence. Null for `success`. */
+  error_detail: string | null;
+  /** What to do about it, in a sentence. Null for `success`. */
+  remedy: string | null;
+  /** First 1 KiB of the response body, as text. */
+  response: string | null;
+  /** These headers of the response, if the receiver sent them. */
+  response_headers: ResponseHeaders;
+  /** The request as it is sent, without signatures. */
+  request: ReceiptRequest;
+}
+
+export interface ReceiptRequest {
+  /** URL. */
+  url: string;
+  /** Headers, without signatures. The values of the webhook's own headers are null. */
+  headers: Record<string, string | null>;
+  /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
+  body: string | null;
+}
+
+export interface Reference {
+  /** Type. */
+  type: string;
+  /** ID. */
+  id: string;
+}
+
+export interface Replay {
+  /** Replay ID. */
+  id: string;
+  /** `cancelled` if the webhook is no longer active. */
+  status: 'running' | 'done' | 'cancelled';
+  /** Number of events to send. For very large replays, this is final only when the replay is done. */
+  total: number;
+  /** Number of events whose delivery has been created. */
+  done: number;
+  /** Time of the request. */
+  created_at: string;
+}
+
+export interface ReplayRequest {
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. */
+  from: string;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest. */
+  to: string;
+  /** Event types, whole domains (`invoice.*`), or `*` for all types. */
+  event_types?: string[] | '*';
+  /** Send only events whose latest delivery to this webhook failed, or that have none. */
+  only_failed?: boolean;
+}
+
+export interface ResponseHeaders {
+  /** `Content-Type`. */
+  'content-type'?: string;
+  /** `Location`. */
+  location?: string;
+  /** `Retry-After`. */
+  'retry-after'?: string;
+  /** `Server`. */
+  server?: string;
+}
+
+export interface RotateSecretRequest {
+  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once. */
+  secret?: string;
+  /** How long the old secret stays valid: a duration, at most `30d`. */
+  grace?: string;
+}
+
+export interface RotatedWebhook {
+  /** Webhook ID. */
+  id: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  workspace_id: string | null;
+  /** URL that events are sent to. */
+  url: string;
+  /** Only an `active` webhook receives events. */
+  status: 'active' | 'unverified' | 'disabled';
+  /** A name or a note of your own, at most 256 characters. */
+  description: string | null;
+  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  rate_limit: number | null;
+  /** Names of the headers that every request carries. Their values are never returned. */
+  headers: Record<string, string | null>;
+  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
+  disabled_reason: 'gone' | 'failing' | 'manual' | null;
+  /** Event types that the webhook subscribes to. */
+  event_types: string[];
+  /** Time when the webhook was created. */
+  created_at: string;
+  /** Time of the latest delivery attempt. Null before the first. */
+  last_delivery_at: string | null;
+  /** Result of the latest delivery attempt. Null before the first. */
+  last_delivery_status: 'success' | 'failed' | null;
+  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  verification_failure: VerificationFailure | null;
+  /** Time until which the previous secret also signs requests. Null if there is none. */
+  previous_secret_until: string | null;
+  /** Only if the request had no secret: the generated secret. It is never returned again. */
+  secret?: string;
+}
+
+export interface SentRequest {
+  /** URL. If the webhook has another URL or other headers by now: where the attempt went, without the query, if it failed; null if it succeeded. */
+  url: string | null;
+  /** Headers, without signatures. The values of the webhook's own headers are null. */
+  headers: Record<string, string | null>;
+  /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
+  body: string | null;
+}
+
+export interface Stats {
+  /** Length of a bucket. */
+  interval: 'minute' | 'hour' | 'day';
+  /** Start of the time range. */
+  from: string;
+  /** End of the time range. */
+  to: string;
+  /** Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole. */
+  buckets: StatsBucket[];
+  /** The same for all buckets together. */
+  totals: StatsTotals;
+  /** The 20 most frequent event types. Null if `events` is null. */
+  events_by_type: TypeCount[] | null;
+}
+
+export interface StatsBucket {
+  /** Start of the bucket, in UTC. */
+  at: string;
+  /** Number of events recorded. Null without the scope `events:read`, and with `webhook_id`. */
+  events: number | null;
+  /** Number of deliveries that succeeded. */
+  delivered: number;
+  /** Number of attempts that failed, including the last attempt of deliveries that were given up. */
+  failed_attempts: number;
+  /** Number of deliveries that were given up. */
+  given_up: number;
+  /** Median duration of the successful attempts, within 10 %. Null if there are none. */
+  p50_ms: number | null;
+  /** 95th percentile of the same. */
+  p95_ms: number | null;
+}
+
+export interface StatsTotals {
+  /** Number of events recorded. Null without the scope `events:read`, and with `webhook_id`. */
+  events: number | null;
+  /** Number of deliveries that succeeded. */
+  delivered: number;
+  /** Number of attempts that failed, including the last attempt of deliveries that were given up. */
+  failed_attempts: number;
+  /** Number of deliveries that were given up. */
+  given_up: number;
+  /** Median duration of the successful attempts, within 10 %. Null if there are none. */
+  p50_ms: number | null;
+  /** 95th percentile of the same. */
+  p95_ms: number | null;
+}
+
+export interface TestWebhookRequest {
+  /** Event type to send. The event has the example payload of this type. */
+  event_type: string;
+}
+
+export interface Token {
+  /** ID of the token. */
+  id: string;
+  /** The organization of the token. */
+  organization_id: string;
+  /** The only workspace that the token can access. Null: the whole organization. */
+  workspace_id: string | null;
+  /** What the token may do. */
+  scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
+  /** Who is responsible for what the token does, in the audit log. */
+  actor: Reference;
+  /** When the token was created. */
+  created_at: string;
+  /** When the token expires. */
+  expires_at: string;
+  /** Whether the token is a portal session. */
+  portal: boolean;
+}
+
+export interface TypeCount {
+  /** Event type. */
+  type: string;
+  /** Number of events recorded. */
+  count: number;
+}
+
+export interface VerificationFailure {
+  /** Time of the attempt. */
+  at: string;
+  /** Error, as in deliveries, or `unexpected_status`. */
+  reason: string;
+  /** Status that the receiver returned. Null if there was none. */
+  http_status: number | null;
+  /** Duration in milliseconds. */
+  duration_ms: number;
+  /** First 1 KiB of the response body, as text. */
+  response: string | null;
+  /** What happened, in a sentence. */
+  error_detail: string;
+  /** What to do about it, in a sentence. */
+  remedy: string;
+}
+
+export interface WaitingDelivery {
+  /** Delivery ID, as in `X-Service-Delivery`. */
+  id: string;
+  /** Webhook ID. */
+  webhook_id: string;
+  /** Event ID. */
+  event_id: string;
+  /** Event type. */
+  event_type: string;
+  /** `pending` before the first attempt, `failed` between attempts. */
+  status: 'pending' | 'failed';
+  /** Always false: an attempt follows. */
+  final: boolean;
+  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  http_status: number | null;
+  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  error: string | null;
+  /** Duration of the latest attempt in milliseconds. */
+  duration_ms: number | null;
+  /** Number of attempts so far. */
+  attempts: number;
+  /** Time when the delivery was created. */
+  created_at: string;
+  /** Only without success: time of the latest attempt. */
+  last_attempt_at?: string;
+  /** Time of the next attempt. */
+  next_attempt_at: string;
+}
+
+export interface Webhook {
+  /** Webhook ID. */
+  id: string;
+  /** Organization ID. */
+  organization_id: string;
+  /** Workspace ID. Null if the webhook receives events of the whole organization. */
+  workspace_id: string | null;
+  /** URL that events are sent to. */
+  url: string;
+  /** Only an `active` webhook receives events. */
+  status: 'active' | 'unverified' | 'disabled';
+  /** A name or a note of your own, at most 256 characters. */
+  description: string | null;
+  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  rate_limit: number | null;
+  /** Names of the headers that every request carries. Their values are never returned. */
+  headers: Record<string, string | null>;
+  /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
+  disabled_reason: 'gone' | 'failing' | 'manual' | null;
+  /** Event types that the webhook subscribes to. */
+  event_types: string[];
+  /** Time when the webhook was created. */
+  created_at: string;
+  /** Time of the latest delivery attempt. Null before the first. */
+  last_delivery_at: string | null;
+  /** Result of the latest delivery attempt. Null before the first. */
+  last_delivery_status: 'success' | 'failed' | null;
+  /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
+  verification_failure: VerificationFailure | null;
+  /** Time until which the previous secret also signs requests. Null if there is none. */
+  previous_secret_until: string | null;
+}
+
+export interface WebhookStats {
+  /** Start of the 48 hours. */
+  since: string;
+  /** Number of successful deliveries. */
+  success: number;
+  /** Number of failed deliveries. */
+  failed: number;
+  /** Number of deliveries that wait for an attempt. */
+  pending: number;
+  /** Share of successful deliveries among those that ended. Null if none ended. */
+  success_rate: number | null;
+  /** Duration of the latest 10,000 successful deliveries in milliseconds. */
+  duration_ms: Durations;
+  /** Time since which the oldest pending delivery has been waiting. Null if there is none. */
+  oldest_undelivered_at: string | null;
+  /** The same for each hour, by the time when the deliveries were created. */
+  hours: WebhookStatsHour[];
+}
+
+export interface WebhookStatsHour {
+  /** Start of the hour. */
+  hour: string;
+  /** Number of successful deliveries. */
+  success: number;
+  /** Number of failed deliveries. */
+  failed: number;
+}
+
+export interface ListEventsQuery {
+  /** Organization ID. The token must belong to this organization. */
+  organization_id: string;
+  /** Return only results of this workspace. */
+  workspace_id?: string | undefined;
+  /** Return only events of this type. */
+  type?: string | undefined;
+  /** Return only events about this type of subject. */
+  subject_type?: string | undefined;
+  /** Return only events about this subject: the history of one resource. */
+  subject_id?: string | undefined;
+  /** Return only what this actor did. */
+  actor_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every event exactly once. */
+  order?: 'desc' | 'asc' | undefined;
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface TailEventsQuery {
+  /** Organization ID. The token must belong to this organization. */
+  organization_id: string;
+  /** Return only results of this workspace. */
+  workspace_id?: string | undefined;
+  /** Return only events of this type. */
+  type?: string | undefined;
+  /** Return only events about this type of subject. */
+  subject_type?: string | undefined;
+  /** Return only events about this subject: the history of one resource. */
+  subject_id?: string | undefined;
+  /** Return only what this actor did. */
+  actor_id?: string | undefined;
+}
+
+export interface ListWebhooksQuery {
+  /** Organization ID. Default: the organization of the token. */
+  organization_id?: string | undefined;
+  /** Return only webhooks of this workspace. */
+  workspace_id?: string | undefined;
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface ListAllDeliveriesQuery {
+  /** Organization ID. Default: the organization of the token. */
+  organization_id?: string | undefined;
+  /** Return only deliveries of webhooks of this workspace. */
+  workspace_id?: string | undefined;
+  /** Return only deliveries of this webhook. */
+  webhook_id?: string | undefined;
+  /** Return only deliveries with this status. */
+  status?: 'success' | 'failed' | undefined;
+  /** `true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again. */
+  final?: 'true' | 'false' | undefined;
+  /** Return only deliveries of this event type. */
+  event_type?: string | undefined;
+  /** Return only deliveries of this event. */
+  event_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface ListDeliveriesQuery {
+  /** Return only deliveries with this status. */
+  status?: 'success' | 'failed' | undefined;
+  /** `true`: return only deliveries that have ended. `false`: return only deliveries that will be attempted again. */
+  final?: 'true' | 'false' | undefined;
+  /** Return only deliveries of this event type. */
+  event_type?: string | undefined;
+  /** Return only deliveries of this event. */
+  event_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface ListEventDeliveriesQuery {
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface ListAuditLogsQuery {
+  /** Organization ID. Default: the organization of the token. */
+  organization_id?: string | undefined;
+  /** Return only entries of this workspace. */
+  workspace_id?: string | undefined;
+  /** Return only what this actor did. */
+  actor_id?: string | undefined;
+  /** Return only this action. */
+  action?: string | undefined;
+  /** Return only entries about this target: the history of one webhook, token or resource. */
+  target_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every entry exactly once. */
+  order?: 'desc' | 'asc' | undefined;
+  /** `meta.cursor` of the previous page. The filters must be the same. */
+  cursor?: string | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+}
+
+export interface GetStatsQuery {
+  /** Organization ID. Default: the organization of the token. */
+  organization_id?: string | undefined;
+  /** Count only events and webhooks of this workspace. */
+  workspace_id?: string | undefined;
+  /** Count only deliveries of this webhook, and no events. */
+  webhook_id?: string | undefined;
+  /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
+  from?: string | undefined;
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
+  to?: string | undefined;
+  /** Length of a bucket. `minute`: for up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 days, else `day`. */
+  interval?: 'minute' | 'hour' | 'day' | undefined;
+}

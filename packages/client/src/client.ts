@@ -1,0 +1,167 @@
+import type {
+  AuditEntry,
+  ChangeWebhookRequest,
+  CreatedWebhook,
+  CreateWebhookRequest,
+  Delivery,
+  DeliveryDetail,
+  Event,
+  EventType,
+  GetStatsQuery,
+  ListAllDeliveriesQuery,
+  ListAuditLogsQuery,
+  ListDeliveriesQuery,
+  ListEventDeliveriesQuery,
+  ListEventsQuery,
+  ListWebhooksQuery,
+  PageMeta,
+  Receipt,
+  Replay,
+  ReplayRequest,
+  RotatedWebhook,
+  RotateSecretRequest,
+  Stats,
+  TailEventsQuery,
+  TestWebhookRequest,
+  Token,
+  WaitingDelivery,
+  Webhook,
+  WebhookStats,
+} from './api.js';
+import { List } from './list.js';
+import { Tail, type TailOptions } from './tail.js';
+import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
+
+export interface CallOptions {
+  /** Cancels the call: it throws the reason of the signal. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Makes it safe to repeat the call for 24 hours. Left out, each call has its own key, for its own retries. */
+  idempotencyKey?: string | undefined;
+}
+
+const at = (strings: TemplateStringsArray, ...ids: string[]) =>
+  String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
+
+/** The public API: `new Posthorn({ url, token })`. Works in Node.js and in browsers. */
+export class Posthorn {
+  readonly #transport: Transport;
+
+  constructor(options: TransportOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  readonly events = {
+    /** Lists events, newest first unless `order` is `asc`. */
+    list: (query: ListEventsQuery, options?: CallOptions) => this.#list<Event>('/v1/events', query, options),
+    /** Returns one event. */
+    get: (eventId: string, options?: CallOptions) => this.#get<Event>(at`/v1/events/${eventId}`, options),
+    /** Follows new events. Reconnects by itself, without losing any. */
+    tail: (query: TailEventsQuery, options: TailOptions = {}) => new Tail(this.#transport, query, options),
+    /** Lists the deliveries of one event to all webhooks, including those that wait for their first attempt. */
+    deliveries: (eventId: string, query?: ListEventDeliveriesQuery, options?: CallOptions) =>
+      this.#list<Delivery>(at`/v1/events/${eventId}/deliveries`, query, options),
+  };
+
+  readonly eventTypes = {
+    /** Lists every event type, with the JSON Schema and an example of its payload. */
+    list: (options?: CallOptions) => this.#list<EventType>('/v1/event-types', {}, options),
+  };
+
+  readonly webhooks = {
+    list: (query?: ListWebhooksQuery, options?: CallOptions) =>
+      this.#list<Webhook>('/v1/webhooks', query, options),
+    /**
+     * Creates a webhook, and waits until its URL is verified. If you give no secret, the result has the generated one.
+     * Give one to be able to repeat the call: a response that is repeated leaves out a generated secret.
+     */
+    create: (webhook: CreateWebhookRequest, options?: WriteOptions) =>
+      this.#post<CreatedWebhook>('/v1/webhooks', webhook, options),
+    get: (webhookId: string, options?: CallOptions) =>
+      this.#get<Webhook>(at`/v1/webhooks/${webhookId}`, options),
+    change: (webhookId: string, change: ChangeWebhookRequest, options?: CallOptions) =>
+      this.#data<Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, { body: change, signal: options?.signal }),
+    /** Deletes a webhook. Fails with `not_found` if it does not exist any more. */
+    delete: async (webhookId: string, options?: CallOptions): Promise<void> => {
+      // Repeated after it succeeded, the request would fail with `not_found`.
+      const once = { signal: options?.signal, repeatable: false };
+      await this.#transport.json('DELETE', at`/v1/webhooks/${webhookId}`, once);
+    },
+    verify: (webhookId: string, options?: WriteOptions) =>
+      this.#post<Webhook>(at`/v1/webhooks/${webhookId}/verify`, undefined, options),
+    rotateSecret: (webhookId: string, rotation: RotateSecretRequest = {}, options?: WriteOptions) =>
+      this.#post<RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
+    /** Sends one test event. The call succeeds whatever the receiver does: look at `status`. */
+    test: (webhookId: string, test: TestWebhookRequest, options?: CallOptions) =>
+      this.#data<Receipt>('POST', at`/v1/webhooks/${webhookId}/test`, {
+        body: test,
+        signal: options?.signal,
+      }),
+    /** Returns figures for the last 48 hours. */
+    stats: (webhookId: string, options?: CallOptions) =>
+      this.#get<WebhookStats>(at`/v1/webhooks/${webhookId}/stats`, options),
+    deliveries: (webhookId: string, query?: ListDeliveriesQuery, options?: CallOptions) =>
+      this.#list<Delivery>(at`/v1/webhooks/${webhookId}/deliveries`, query, options),
+    /** Sends past events again, in the background. */
+    replay: (webhookId: string, replay: ReplayRequest, options?: WriteOptions) =>
+      this.#post<Replay>(at`/v1/webhooks/${webhookId}/replay`, replay, options),
+    getReplay: (webhookId: string, replayId: string, options?: CallOptions) =>
+      this.#get<Replay>(at`/v1/webhooks/${webhookId}/replays/${replayId}`, options),
+  };
+
+  readonly deliveries = {
+    /** Lists the deliveries of all webhooks. */
+    list: (query?: ListAllDeliveriesQuery, options?: CallOptions) =>
+      this.#list<Delivery>('/v1/deliveries', query, options),
+    /** Returns a delivery with all its attempts. */
+    get: (webhookId: string, deliveryId: string, options?: CallOptions) =>
+      this.#get<DeliveryDetail>(at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}`, options),
+    /** Delivers the event again. If the delivery still waits, it is attempted now instead. */
+    redeliver: (webhookId: string, deliveryId: string, options?: WriteOptions) =>
+      this.#post<WaitingDelivery>(
+        at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`,
+        undefined,
+        options,
+      ),
+  };
+
+  readonly auditLogs = {
+    list: (query?: ListAuditLogsQuery, options?: CallOptions) =>
+      this.#list<AuditEntry>('/v1/audit-logs', query, options),
+  };
+
+  /** Returns what the service knows about the token of this client. */
+  token(options?: CallOptions): Promise<Token> {
+    return this.#get('/v1/token', options);
+  }
+
+  /** Returns statistics over time. */
+  stats(query: GetStatsQuery = {}, options?: CallOptions): Promise<Stats> {
+    return this.#data('GET', '/v1/stats', { query, signal: options?.signal });
+  }
+
+  #get<T>(path: string, options: CallOptions = {}): Promise<T> {
+    return this.#data('GET', path, { signal: options.signal });
+  }
+
+  #post<T>(path: string, body: unknown, options: WriteOptions = {}): Promise<T> {
+    const headers = { 'Idempotency-Key': options.idempotencyKey ?? newKey() };
+    return this.#data('POST', path, { body, headers, signal: options.signal, repeatable: true });
+  }
+
+  async #data<T>(...request: Parameters<Transport['json']>): Promise<T> {
+    const { data } = await this.#transport.json<{ data: T }>(...request);
+    return data;
+  }
+
+  #list<T>(path: string, query: Query = {}, options: CallOptions = {}): List<T> {
+    return new List<T>(async (cursor) => {
+      const from = cursor === undefined ? query : { ...query, cursor };
+      const request = { query: from, signal: options.signal };
+      const { data, meta } = await this.#transport.json<{ data: T[]; meta?: PageMeta }>('GET', path, request);
+      return { data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false };
+    });
+  }
+}

@@ -1,0 +1,92 @@
+/** One error in a request: in a query parameter (by name) or in the body (by JSON pointer). */
+export interface InputError {
+  parameter?: string;
+  pointer?: string;
+  code: string;
+  detail: string;
+}
+
+interface ErrorFields {
+  /** HTTP status; 0 if there was no response. */
+  status: number;
+  code: string;
+  detail: string;
+  errors?: readonly InputError[] | undefined;
+  requestId?: string | undefined;
+  retryAfterMs?: number | undefined;
+  possibleMoves?: readonly string[] | undefined;
+  cause?: unknown;
+}
+
+/** A request that failed. Use `code` in programs: it never changes its meaning. */
+export class PosthornError extends Error {
+  override name = 'PosthornError';
+  /** HTTP status; 0 if there was no response. */
+  readonly status: number;
+  /**
+   * Code of the problem, as in the API reference. The client adds `unreachable` (no response), `timeout`,
+   * `unexpected_response` (not from the service, such as the page of a proxy) and, for a producer, `queue_full` and
+   * `closed`.
+   */
+  readonly code: string;
+  /** What went wrong, in a sentence. */
+  readonly detail: string;
+  /** Everything that is wrong with the input. */
+  readonly errors: readonly InputError[];
+  /** ID of the request, to report a problem with. */
+  readonly requestId: string | undefined;
+  /** How long the service asks to wait before the request is repeated. */
+  readonly retryAfterMs: number | undefined;
+  /** Only for `move_not_allowed`: the moves that are allowed. */
+  readonly possibleMoves: readonly string[] | undefined;
+
+  constructor(fields: ErrorFields) {
+    super(fields.detail, { cause: fields.cause });
+    this.status = fields.status;
+    this.code = fields.code;
+    this.detail = fields.detail;
+    this.errors = fields.errors ?? [];
+    this.requestId = fields.requestId;
+    this.retryAfterMs = fields.retryAfterMs;
+    this.possibleMoves = fields.possibleMoves;
+  }
+}
+
+/** Returns the error that an unsuccessful response stands for. */
+export async function errorOf(response: Response): Promise<PosthornError> {
+  const { status, headers } = response;
+  const seconds = Number(headers.get('Retry-After') ?? Number.NaN);
+  const common = {
+    status,
+    requestId: headers.get('X-Request-Id') ?? undefined,
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
+  };
+  const text = await response.text().catch(() => '');
+  const problem = problemIn(text);
+  if (!problem) {
+    const detail = `The response with status ${status} does not come from Posthorn. Check the URL.`;
+    return new PosthornError({ ...common, code: 'unexpected_response', detail });
+  }
+  const { code, detail, errors, request_id, possible_moves } = problem;
+  return new PosthornError({
+    ...{ ...common, code, detail, errors, possibleMoves: possible_moves },
+    requestId: request_id ?? common.requestId,
+  });
+}
+
+interface Problem {
+  code: string;
+  detail: string;
+  request_id?: string;
+  errors?: InputError[];
+  possible_moves?: string[];
+}
+
+function problemIn(text: string): Problem | undefined {
+  try {
+    const body = JSON.parse(text);
+    return typeof body?.code === 'string' && typeof body.detail === 'string' ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}

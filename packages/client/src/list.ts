@@ -1,0 +1,50 @@
+export interface Page<T> {
+  data: T[];
+  /** Pass it as `cursor` to continue after this page. Null if the list is empty. */
+  cursor: string | null;
+  hasMore: boolean;
+}
+
+/** Loads the page that a cursor leads to; without one, the first page. */
+type Load<T> = (cursor: string | undefined) => Promise<Page<T>>;
+
+/** A list that is loaded page by page while you iterate over it. */
+export class List<T> implements AsyncIterable<T> {
+  readonly #load: Load<T>;
+
+  constructor(load: Load<T>) {
+    this.#load = load;
+  }
+
+  /** Returns the first page only. */
+  first(): Promise<Page<T>> {
+    return this.#load(undefined);
+  }
+
+  /** Yields every page. */
+  async *pages(): AsyncGenerator<Page<T>, void, undefined> {
+    let cursor: string | undefined;
+    for (;;) {
+      const page = await this.#load(cursor);
+      yield page;
+      if (!page.hasMore || page.cursor === null) return;
+      cursor = page.cursor;
+    }
+  }
+
+  /** Yields every result. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    for await (const page of this.pages()) yield* page.data;
+  }
+
+  /** Returns all results, or the first `max` of them. */
+  async all(max = Number.POSITIVE_INFINITY): Promise<T[]> {
+    const results: T[] = [];
+    if (max <= 0) return results;
+    for await (const result of this) {
+      results.push(result);
+      if (results.length >= max) break;
+    }
+    return results;
+  }
+}

@@ -1,0 +1,41 @@
+/** A message of a stream of Server-Sent Events. Without data, it only moves the position or the wait. */
+export interface Message {
+  id: string | undefined;
+  data: string | undefined;
+  retryMs: number | undefined;
+}
+
+/** Yields the messages of a response as they arrive. A comment arrives as a message without fields. */
+export async function* messagesOf(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<Message, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      // A message that was cut off is not complete, so it does not count.
+      if (done) return;
+      text += decoder.decode(value, { stream: true });
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) yield messageOf(block);
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function messageOf(block: string): Message {
+  const message: Message = { id: undefined, data: undefined, retryMs: undefined };
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':');
+    const [field, value] = [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
+    if (field === 'id') message.id = value;
+    else if (field === 'data')
+      message.data = message.data === undefined ? value : `${message.data}\n${value}`;
+    else if (field === 'retry' && /^\d+$/.test(value)) message.retryMs = Number(value);
+  }
+  return message;
+}

@@ -1,0 +1,266 @@
+import { PosthornError } from './error.js';
+import { pause } from './pause.js';
+import type { NewEvent, RecordedEvent } from './platform-api.js';
+import { isPassing, newKey, Transport, type TransportOptions } from './transport.js';
+
+export interface ProducerOptions extends Omit<TransportOptions, 'retry'> {
+  /** When a batch is sent: whatever comes first. Default: 500 events, 1 MiB, 10 ms after its first event. */
+  batch?: { events?: number; bytes?: number; delayMs?: number };
+  /** How much may wait or be on its way. Default: 10,000 events, 32 MiB. */
+  queue?: { events?: number; bytes?: number };
+  /** How many requests may be on their way. With 1, the default, events are recorded in the order of `send`. */
+  concurrency?: number;
+  /** How long to repeat a batch while the service is away or busy. Default: 60 s. */
+  giveUpMs?: number;
+}
+
+interface Waiting {
+  text: string;
+  bytes: number;
+  resolve: (recorded: RecordedEvent) => void;
+  reject: (error: unknown) => void;
+}
+
+const limits = { events: 1_000, bytes: 8 * 1024 * 1024 - 1_024 };
+const utf8 = new TextEncoder();
+
+/**
+ * Records events through the platform listener, many in one request. Each event gets an idempotency key, so that it is
+ * recorded once however often its batch is sent. Close it to send what still waits.
+ */
+export class Producer {
+  readonly #transport: Transport;
+  readonly #batch: { events: number; bytes: number; delayMs: number };
+  readonly #queueMax: { events: number; bytes: number };
+  readonly #concurrency: number;
+  readonly #giveUpMs: number;
+  readonly #queue: Waiting[] = [];
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #roomWaiters = new Set<() => void>();
+  #held = { events: 0, bytes: 0 };
+  #queuedBytes = 0;
+  #sending = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isFlushing = false;
+  #isClosed = false;
+
+  constructor(options: ProducerOptions) {
+    // The producer repeats batches itself, so that a batch can change in between.
+    this.#transport = new Transport({ ...options, retry: { attempts: 1 } });
+    const { batch = {}, queue = {} } = options;
+    this.#batch = {
+      events: Math.min(batch.events ?? 500, limits.events),
+      bytes: Math.min(batch.bytes ?? 1024 * 1024, limits.bytes),
+      delayMs: batch.delayMs ?? 10,
+    };
+    this.#queueMax = { events: queue.events ?? 10_000, bytes: queue.bytes ?? 32 * 1024 * 1024 };
+    this.#concurrency = options.concurrency ?? 1;
+    this.#giveUpMs = options.giveUpMs ?? 60_000;
+  }
+
+  /** How many events wait or are on their way. */
+  get size(): number {
+    return this.#held.events;
+  }
+
+  /**
+   * Queues an event. Resolves once it is stored durably; rejects if the service refuses it, or was away for too long.
+   * Rejects with `queue_full` if the queue is full: wait for `ready()` before you send more.
+   */
+  send(event: NewEvent): Promise<RecordedEvent> {
+    if (this.#isClosed) return Promise.reject(ownError('closed', 'The producer is closed.'));
+    if (this.#isFull())
+      return Promise.reject(
+        ownError('queue_full', 'The queue is full. Wait for ready() before you send more.'),
+      );
+    const text = JSON.stringify({ ...event, idempotency_key: event.idempotency_key ?? newKey() });
+    const bytes = utf8.encode(text).length + 1;
+    const recorded = new Promise<RecordedEvent>((resolve, reject) => {
+      this.#queue.push({ text, bytes, resolve, reject });
+    });
+    this.#held = { events: this.#held.events + 1, bytes: this.#held.bytes + bytes };
+    this.#queuedBytes += bytes;
+    const settled = recorded
+      .catch(() => undefined)
+      .then(() => {
+        this.#pending.delete(settled);
+        this.#held = { events: this.#held.events - 1, bytes: this.#held.bytes - bytes };
+        this.#letIn();
+      });
+    this.#pending.add(settled);
+    this.#wake();
+    return recorded;
+  }
+
+  /** Resolves when there is room for another event. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    while (this.#isFull() && !this.#isClosed) {
+      signal?.throwIfAborted();
+      await new Promise<void>((resolve, reject) => {
+        const stop = () => {
+          this.#roomWaiters.delete(enter);
+          reject(signal?.reason);
+        };
+        const enter = () => {
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        };
+        this.#roomWaiters.add(enter);
+        signal?.addEventListener('abort', stop, { once: true });
+      });
+    }
+  }
+
+  /** Sends all events of a source, as fast as the service takes them. Returns how many. Stops at the first failure. */
+  async sendAll(events: Iterable<NewEvent> | AsyncIterable<NewEvent>, signal?: AbortSignal): Promise<number> {
+    let count = 0;
+    let failure: { error: unknown } | undefined;
+    const sent = new Set<Promise<unknown>>();
+    for await (const event of events) {
+      await this.ready(signal);
+      signal?.throwIfAborted();
+      if (failure) break;
+      const one: Promise<unknown> = this.send(event).then(
+        () => sent.delete(one),
+        (error) => {
+          failure ??= { error };
+        },
+      );
+      sent.add(one);
+      count += 1;
+    }
+    await Promise.all(sent);
+    if (failure) throw failure.error;
+    return count;
+  }
+
+  /** Sends what waits without delay. Resolves when everything sent so far is recorded or refused. */
+  async flush(): Promise<void> {
+    this.#isFlushing = true;
+    this.#wake();
+    await Promise.all(this.#pending);
+  }
+
+  /** Takes no more events, and resolves when all that were sent are recorded or refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#letIn();
+    await this.flush();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #isFull(): boolean {
+    return this.#held.events >= this.#queueMax.events || this.#held.bytes >= this.#queueMax.bytes;
+  }
+
+  #letIn(): void {
+    if (this.#isFull() && !this.#isClosed) return;
+    for (const enter of this.#roomWaiters) enter();
+    this.#roomWaiters.clear();
+  }
+
+  /** Sends a batch if one is due, or sets the time when it will be. */
+  #wake(): void {
+    if (this.#queue.length === 0) this.#isFlushing = false;
+    while (this.#sending < this.#concurrency && this.#queue.length > 0) {
+      const isFilled = this.#queue.length >= this.#batch.events || this.#queuedBytes >= this.#batch.bytes;
+      if (!isFilled && !this.#isFlushing && !this.#isClosed) {
+        this.#timer ??= setTimeout(() => {
+          this.#timer = undefined;
+          this.#dispatch();
+          this.#wake();
+        }, this.#batch.delayMs);
+        return;
+      }
+      this.#dispatch();
+    }
+  }
+
+  #dispatch(): void {
+    if (this.#sending >= this.#concurrency || this.#queue.length === 0) return;
+    const batch = this.#take();
+    this.#sending += 1;
+    void this.#record(batch).finally(() => {
+      this.#sending -= 1;
+      this.#wake();
+    });
+  }
+
+  #take(): Waiting[] {
+    let [count, bytes] = [0, 0];
+    for (const { bytes: more } of this.#queue) {
+      if (count >= this.#batch.events || (count > 0 && bytes + more > this.#batch.bytes)) break;
+      count += 1;
+      bytes += more;
+    }
+    this.#queuedBytes -= bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  /** Records a batch. The service takes all of it or nothing, so what it refuses is taken out and the rest sent again. */
+  async #record(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return;
+    try {
+      const recorded = await this.#post(batch);
+      for (const [index, { resolve }] of batch.entries()) resolve(recorded[index]!);
+    } catch (error) {
+      const faulty = error instanceof PosthornError ? faultyEvents(error, batch.length) : new Map();
+      if (faulty.size > 0) {
+        for (const [index, fault] of faulty) batch[index]?.reject(fault);
+        await this.#record(batch.filter((_, index) => !faulty.has(index)));
+      } else if (batch.length > 1 && isAboutOne(error)) {
+        // The error does not say which event it is about.
+        const half = Math.ceil(batch.length / 2);
+        await this.#record(batch.slice(0, half));
+        await this.#record(batch.slice(half));
+      } else for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async #post(batch: readonly Waiting[]): Promise<RecordedEvent[]> {
+    const body = `[${batch.map(({ text }) => text).join(',')}]`;
+    const deadlineMs = Date.now() + this.#giveUpMs;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const { data } = await this.#transport.json<{ data: RecordedEvent[] }>('POST', '/platform/events', {
+          body,
+        });
+        return data;
+      } catch (error) {
+        const mayPass = error instanceof PosthornError && (isPassing(error) || error.status === 429);
+        if (!mayPass) throw error;
+        const waitMs = error.retryAfterMs ?? Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
+        if (Date.now() + waitMs > deadlineMs) throw error;
+        await pause(waitMs);
+      }
+    }
+  }
+}
+
+/** Returns the error of each event that the service names, by its place in the batch. */
+function faultyEvents(error: PosthornError, count: number): Map<number, PosthornError> {
+  const faults = new Map<number, PosthornError['errors'][number][]>();
+  for (const fault of error.errors) {
+    const [, index, rest = ''] = /^\/(\d+)(\/.*)?$/.exec(fault.pointer ?? '') ?? [];
+    if (index === undefined || Number(index) >= count) continue;
+    faults.set(Number(index), [...(faults.get(Number(index)) ?? []), { ...fault, pointer: rest }]);
+  }
+  return new Map(
+    [...faults].map(([index, errors]) => {
+      const detail = errors.map(({ pointer, detail }) => `${pointer || 'The event'}: ${detail}.`).join(' ');
+      const { status, code, requestId } = error;
+      return [index, new PosthornError({ status, code, requestId, errors, detail, cause: error })];
+    }),
+  );
+}
+
+function isAboutOne(error: unknown): boolean {
+  return error instanceof PosthornError && (error.status === 422 || error.status === 413);
+}
+
+function ownError(code: string, detail: string): PosthornError {
+  return new PosthornError({ status: 0, code, detail });
+}

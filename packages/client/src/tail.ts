@@ -1,0 +1,126 @@
+import type { Event, TailEventsQuery } from './api.js';
+import { PosthornError } from './error.js';
+import { messagesOf } from './messages.js';
+import { pause } from './pause.js';
+import { isPassing, type Transport } from './transport.js';
+
+export interface TailOptions {
+  /** Event ID. The tail continues after this event. Without it, the tail starts now. */
+  lastEventId?: string | undefined;
+  /** Ends the tail: the iteration throws the reason of the signal. */
+  signal?: AbortSignal | undefined;
+  /** Called when the connection was lost, with the time until the next attempt. */
+  onDisconnect?: ((error: unknown, waitMs: number) => void) | undefined;
+  /** Called when the tail is connected, the first time and every time after that. */
+  onConnect?: (() => void) | undefined;
+}
+
+/** The service sends something every 15 s, so a connection that is silent for longer is dead. */
+const silenceMs = 45_000;
+const waitMsMax = 30_000;
+
+/**
+ * New events, as they are recorded. After a lost connection it continues where it was, without loss and without
+ * repetition, until the signal is aborted or the service refuses it. Iterate over it once.
+ */
+export class Tail implements AsyncIterable<Event> {
+  readonly #transport: Transport;
+  readonly #query: TailEventsQuery;
+  readonly #options: TailOptions;
+  #lastEventId: string | undefined;
+  #retryMs = 2_000;
+
+  constructor(transport: Transport, query: TailEventsQuery, options: TailOptions) {
+    this.#transport = transport;
+    this.#query = query;
+    this.#options = options;
+    this.#lastEventId = options.lastEventId;
+  }
+
+  /**
+   * The position of the tail: the last event that you received, or where the tail began. Store it to continue in
+   * another process.
+   */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    const { signal, onDisconnect } = this.#options;
+    let failures = 0;
+    let wasConnected = false;
+    for (;;) {
+      let failure: unknown;
+      try {
+        for await (const event of this.#connection(() => {
+          wasConnected = true;
+          failures = 0;
+        }))
+          yield event;
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!(error instanceof PosthornError)) throw error;
+        if (!canReturn(error) || (!wasConnected && failures >= 4)) throw error;
+        failure = error;
+      }
+      const waitMs = this.#waitMs(failure, wasConnected ? failures : failures + 1);
+      failures += 1;
+      onDisconnect?.(failure, waitMs);
+      await pause(waitMs, signal);
+    }
+  }
+
+  /** A connection that was lost is opened again almost at once; after that, the waits grow. */
+  #waitMs(failure: unknown, failures: number): number {
+    const asked = failure instanceof PosthornError ? failure.retryAfterMs : undefined;
+    if (asked !== undefined) return asked;
+    if (failures === 0) return Math.random() * 250;
+    return Math.min(waitMsMax, this.#retryMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+  }
+
+  /** Yields the events of one connection, until it ends. */
+  async *#connection(onConnect: () => void): AsyncGenerator<Event, void, undefined> {
+    const silence = new AbortController();
+    const { signal } = this.#options;
+    const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    let timer = setTimeout(() => silence.abort(), silenceMs);
+    try {
+      const response = await this.#transport.open('GET', '/v1/events/tail', {
+        query: this.#query,
+        headers: {
+          Accept: 'text/event-stream',
+          ...(this.#lastEventId !== undefined && { 'Last-Event-ID': this.#lastEventId }),
+        },
+        signal: abort,
+      });
+      let isOpen = false;
+      for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
+        clearTimeout(timer);
+        timer = setTimeout(() => silence.abort(), silenceMs);
+        if (!isOpen) onConnect();
+        if (retryMs !== undefined) this.#retryMs = retryMs;
+        if (data === undefined && id !== undefined) this.#lastEventId = id;
+        if (!isOpen) this.#options.onConnect?.();
+        isOpen = true;
+        if (data === undefined) continue;
+        const event = JSON.parse(data) as Event;
+        // Before the event is handed out: whoever breaks out of the loop has received it.
+        this.#lastEventId = id ?? event.id;
+        yield event;
+      }
+      if (!isOpen) throw new Error('the stream ended before it began');
+    } catch (cause) {
+      if (cause instanceof PosthornError) throw cause;
+      signal?.throwIfAborted();
+      throw new PosthornError({ status: 0, code: 'unreachable', detail: 'The connection broke.', cause });
+    } finally {
+      clearTimeout(timer);
+      silence.abort();
+    }
+  }
+}
+
+/** Returns whether the tail can connect again after this. */
+function canReturn(error: PosthornError): boolean {
+  return isPassing(error) || error.status === 429 || error.status >= 500;
+}

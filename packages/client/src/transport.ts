@@ -1,0 +1,147 @@
+import { errorOf, PosthornError } from './error.js';
+import { pause } from './pause.js';
+
+export interface RetryOptions {
+  /** How often a request is sent at most. Default: 5. */
+  attempts?: number;
+  /** The longest wait before a request is repeated. If the service asks for more, the request fails. Default: 60 s. */
+  maxWaitMs?: number;
+}
+
+export interface TransportOptions {
+  /** Address of the listener, such as `https://hooks.example.com`. A path is kept as a prefix. */
+  url: string | URL;
+  /** Access token, or a function that returns the current one. */
+  token: string | (() => string | Promise<string>);
+  retry?: RetryOptions;
+  /** How long one attempt may take. Default: 30 s. */
+  timeoutMs?: number;
+  /** Sends the requests. Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch;
+}
+
+export type Query = object;
+
+export interface RequestOptions {
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** Whether the request may be sent again although the service may have handled it already. */
+  repeatable?: boolean;
+}
+
+const firstWaitMs = 250;
+
+/** Sends requests, and repeats those that the service could not handle at the moment. */
+export class Transport {
+  readonly #base: string;
+  readonly #token: TransportOptions['token'];
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #attempts: number;
+  readonly #maxWaitMs: number;
+  readonly #timeoutMs: number;
+
+  constructor(options: TransportOptions) {
+    this.#base = String(options.url).replace(/\/+$/, '');
+    this.#token = options.token;
+    // Browsers refuse a fetch that is called as a method of another object.
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#attempts = options.retry?.attempts ?? 5;
+    this.#maxWaitMs = options.retry?.maxWaitMs ?? 60_000;
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+  }
+
+  /** Returns the parsed body of a successful response; undefined if it has none. */
+  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#once<T>(method, path, options);
+      } catch (error) {
+        const waitMs = this.#waitMs(error, attempt, options.repeatable ?? method !== 'POST');
+        if (waitMs === undefined) throw error;
+        await pause(waitMs, options.signal);
+      }
+    }
+  }
+
+  async #once<T>(method: string, path: string, options: RequestOptions): Promise<T> {
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+    const response = await this.open(method, path, { ...options, signal }).catch((error) => {
+      throw timeout.aborted && !options.signal?.aborted ? lateError(this.#timeoutMs) : error;
+    });
+    try {
+      const text = await response.text();
+      return (text === '' ? undefined : JSON.parse(text)) as T;
+    } catch (cause) {
+      options.signal?.throwIfAborted();
+      if (timeout.aborted) throw lateError(this.#timeoutMs);
+      throw unreachable(cause);
+    }
+  }
+
+  /** Sends one request, once. Returns the response if it is successful; its body is not read yet. */
+  async open(method: string, path: string, options: RequestOptions): Promise<Response> {
+    const { query, body, headers, signal } = options;
+    const token = typeof this.#token === 'function' ? await this.#token() : this.#token;
+    signal?.throwIfAborted();
+    const response = await this.#fetch(`${this.#base}${path}${queryText(query)}`, {
+      method,
+      headers: {
+        Accept: 'application/json',
+        Authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(signal && { signal }),
+      redirect: 'error',
+    }).catch((cause) => {
+      signal?.throwIfAborted();
+      throw unreachable(cause);
+    });
+    if (!response.ok) throw await errorOf(response);
+    return response;
+  }
+
+  /** Returns how long to wait before the next attempt; undefined if there is none. */
+  #waitMs(error: unknown, attempt: number, repeatable: boolean): number | undefined {
+    if (!(error instanceof PosthornError) || attempt >= this.#attempts) return undefined;
+    // A refused request changed nothing. Anything else may have.
+    const isRefused = error.status === 429 || error.code === 'idempotency_in_progress';
+    if (!isRefused && !(repeatable && isPassing(error))) return undefined;
+    const ownMs = firstWaitMs * 2 ** (attempt - 1) * (1 + Math.random() / 4);
+    const waitMs = error.retryAfterMs ?? ownMs;
+    return waitMs <= this.#maxWaitMs ? waitMs : undefined;
+  }
+}
+
+/** Returns whether the same request may succeed a little later. */
+export function isPassing(error: PosthornError): boolean {
+  return error.status === 503 || error.code === 'unreachable' || error.code === 'timeout';
+}
+
+function unreachable(cause: unknown): PosthornError {
+  const detail = 'There was no response: the connection failed or broke.';
+  return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
+}
+
+function lateError(timeoutMs: number): PosthornError {
+  const detail = `There was no response within ${timeoutMs} ms.`;
+  return new PosthornError({ status: 0, code: 'timeout', detail });
+}
+
+function queryText(query: Query | undefined): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return '';
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}
+
+/** Returns a key that makes a request or an event safe to repeat. */
+export function newKey(): string {
+  // Unlike randomUUID, this also works on pages without HTTPS.
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { Posthorn, PosthornError } from '../src/index.js';
+
+const service = await startTestService();
+const tenant = await newTenant(service);
+const { organization: organization_id, token } = tenant;
+const posthorn = new Posthorn({ url: service.publicUrl, token });
+
+/** A client whose requests pass through `intercept`; `pass` sends them. */
+function intercepted(
+  intercept: (count: number, pass: () => Promise<Response>) => Promise<Response>,
+  attempts = 5,
+) {
+  let count = 0;
+  return new Posthorn({
+    ...{ url: service.publicUrl, token, retry: { attempts } },
+    fetch: (url, init) => {
+      count += 1;
+      return intercept(count, () => fetch(url, init));
+    },
+  });
+}
+
+const busy = (status: number, seconds: number) =>
+  new Response(JSON.stringify({ code: status === 429 ? 'rate_limited' : 'unavailable', detail: 'Later.' }), {
+    ...{ status, headers: { 'Retry-After': String(seconds) } },
+  });
+
+async function failureOf(call: Promise<unknown>): Promise<PosthornError> {
+  const error = await call.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  expect(error).toBeInstanceOf(PosthornError);
+  return error;
+}
+
+describe('a list', () => {
+  it('yields every result of every page, in order', async () => {
+    const recorded: string[] = [];
+    for (let count = 0; count < 7; count += 1) recorded.push((await tenant.record()).id);
+    const seen: string[] = [];
+    for await (const event of posthorn.events.list({ organization_id, order: 'asc', limit: 3 }))
+      seen.push(event.id);
+    expect(seen).toEqual(recorded);
+    const sizes: number[] = [];
+    for await (const { data } of posthorn.events.list({ organization_id, limit: 3 }).pages())
+      sizes.push(data.length);
+    expect(sizes).toEqual([3, 3, 1]);
+    expect(await posthorn.events.list({ organization_id, limit: 3 }).all(4)).toHaveLength(4);
+  });
+
+  it('works for what has only one page', async () => {
+    const types = await posthorn.eventTypes.list().all();
+    expect(types.map(({ type }) => type)).toContain('invoice.paid');
+  });
+});
+
+describe('the life of a webhook', () => {
+  it('can be followed from its creation to its end', async () => {
+    const receiver = await startReceiver();
+    const webhook = await posthorn.webhooks.create({
+      organization_id,
+      url: receiver.url,
+      event_types: ['invoice.*'],
+    });
+    expect(webhook).toMatchObject({ status: 'active', secret: expect.stringMatching(/^whsec_/) });
+    const recorded = await tenant.record();
+    await receiver.deliveries.nth(1);
+    await expect
+      .poll(() => posthorn.deliveries.list({ webhook_id: webhook.id }).all())
+      .toMatchObject([{ event_id: recorded.id, status: 'success' }]);
+    const [delivery] = await posthorn.webhooks.deliveries(webhook.id).all();
+    const detail = await posthorn.deliveries.get(webhook.id, delivery!.id);
+    expect(detail.attempt_log).toHaveLength(1);
+    expect(await posthorn.deliveries.redeliver(webhook.id, delivery!.id)).toMatchObject({ attempts: 0 });
+    expect(await posthorn.webhooks.test(webhook.id, { event_type: 'invoice.paid' })).toMatchObject({
+      status: 'success',
+    });
+    expect(await posthorn.webhooks.change(webhook.id, { description: 'ours' })).toMatchObject({
+      description: 'ours',
+    });
+    await posthorn.webhooks.delete(webhook.id);
+    expect((await failureOf(posthorn.webhooks.get(webhook.id))).code).toBe('not_found');
+  });
+});
+
+describe('a problem', () => {
+  it('is an error with status, code, errors and request id', async () => {
+    const error = await failureOf(
+      posthorn.events.list({ organization_id, limit: 1_000, from: 'soon' }).first(),
+    );
+    expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', requestId: expect.any(String) });
+    expect(error.errors.map(({ parameter }) => parameter).sort()).toEqual(['from', 'limit']);
+    expect(error.message).toBe(error.detail);
+  });
+
+  it('of a proxy is told from one of the service', async () => {
+    const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }));
+    expect(await failureOf(events.get('EVT-1'))).toMatchObject({ status: 502, code: 'unexpected_response' });
+  });
+
+  it('of the network is one as well', async () => {
+    const gone = new Posthorn({ url: 'http://127.0.0.1:1', token, retry: { attempts: 1 } });
+    expect(await failureOf(gone.token())).toMatchObject({ status: 0, code: 'unreachable' });
+  });
+});
+
+describe('a request that the service cannot handle now', () => {
+  it.each([429, 503])('is repeated after Retry-After if the status is %i', async (status) => {
+    let sent = 0;
+    const client = intercepted(async (count, pass) => {
+      sent = count;
+      return count < 3 ? busy(status, 0) : pass();
+    });
+    expect((await client.token()).organization_id).toBe(organization_id);
+    expect(sent).toBe(3);
+  });
+
+  it('is not repeated more often than allowed', async () => {
+    let sent = 0;
+    const client = intercepted(async (count) => {
+      sent = count;
+      return busy(503, 0);
+    }, 3);
+    expect(await failureOf(client.token())).toMatchObject({ status: 503, code: 'unavailable' });
+    expect(sent).toBe(3);
+  });
+
+  it('fails at once if the wait would be too long', async () => {
+    const client = intercepted(async () => busy(429, 3_600));
+    expect(await failureOf(client.token())).toMatchObject({ code: 'rate_limited', retryAfterMs: 3_600_000 });
+  });
+
+  it('creates nothing twice if the first response got lost', async () => {
+    const other = await newTenant(service);
+    let sent = 0;
+    const client = new Posthorn({
+      ...{ url: service.publicUrl, token: other.token },
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        sent += 1;
+        if (sent === 1) throw new TypeError('fetch failed');
+        return response;
+      },
+    });
+    const { url } = await startReceiver();
+    await client.webhooks.create({ organization_id: other.organization, url, event_types: '*' });
+    expect(sent).toBe(2);
+    expect(
+      await new Posthorn({ url: service.publicUrl, token: other.token }).webhooks.list().all(),
+    ).toHaveLength(1);
+  });
+
+  it('is not repeated if a repetition could do harm', async () => {
+    let sent = 0;
+    const client = intercepted(async (count) => {
+      sent = count;
+      return busy(503, 0);
+    });
+    await failureOf(client.webhooks.test('WHK-1', { event_type: 'invoice.paid' }));
+    expect(sent).toBe(1);
+  });
+});
+
+describe('a signal', () => {
+  it('ends a request and the wait before the next one', async () => {
+    const reason = new Error('enough');
+    expect(await posthorn.token({ signal: AbortSignal.abort(reason) }).catch((error) => error)).toBe(reason);
+    const stop = new AbortController();
+    const client = intercepted(async () => {
+      setTimeout(() => stop.abort(reason), 10);
+      return busy(503, 30);
+    });
+    expect(await client.token({ signal: stop.signal }).catch((error) => error)).toBe(reason);
+  });
+
+  it('is also that of a time limit', async () => {
+    const client = new Posthorn({
+      ...{ url: service.publicUrl, token, timeoutMs: 20, retry: { attempts: 1 } },
+      fetch: (_url, init) =>
+        new Promise((_, reject) =>
+          init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)),
+        ),
+    });
+    expect((await failureOf(client.token())).code).toBe('timeout');
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { event } from '../../server/test/support/client.js';
+import { platformToken, startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { type NewEvent, Posthorn, Producer, type ProducerOptions } from '../src/index.js';
+
+const service = await startTestService();
+
+type Send = (url: string, init: RequestInit) => Promise<Response>;
+
+/** A producer for an organization of its own, whose requests the test sees. */
+async function producing(
+  options: Partial<ProducerOptions> = {},
+  intercept?: (count: number, send: () => Promise<Response>) => Promise<Response>,
+) {
+  const { organization, token } = await newTenant(service);
+  const sizes: number[] = [];
+  const send: Send = (url, init) => {
+    sizes.push(JSON.parse(String(init.body)).length);
+    const pass = () => fetch(url, init);
+    return intercept ? intercept(sizes.length, pass) : pass();
+  };
+  const producer = new Producer({
+    ...{ url: service.platformUrl, token: platformToken, fetch: send as typeof fetch },
+    ...options,
+  });
+  const make = (fields: Record<string, unknown> = {}) =>
+    event({ organization_id: organization, ...fields }) as unknown as NewEvent;
+  const events = () =>
+    new Posthorn({ url: service.publicUrl, token }).events
+      .list({ organization_id: organization, order: 'asc', limit: 100 })
+      .all();
+  return { producer, make, sizes, events };
+}
+
+const many = (count: number, make: () => NewEvent) => Array.from({ length: count }, make);
+
+describe('a producer', () => {
+  it('sends many events in few requests, and tells the id of each in order', async () => {
+    const { producer, make, sizes, events } = await producing();
+    const recorded = await Promise.all(many(1_200, make).map((one) => producer.send(one)));
+    expect(sizes).toEqual([500, 500, 200]);
+    expect((await events()).map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
+    await producer.close();
+  });
+
+  it('sends a batch when it has enough bytes', async () => {
+    const { producer, make, sizes } = await producing({ batch: { bytes: 2_000, delayMs: 60_000 } });
+    const large = make({ type: 'task.created', payload: { note: 'x'.repeat(900) } });
+    const [first, second, third] = many(3, () => large).map((one) => producer.send(one));
+    await Promise.all([first, second]);
+    expect(sizes).toEqual([1, 1]);
+    await producer.close();
+    expect((await third)?.id).toMatch(/^EVT-/);
+  });
+
+  it('does not wait for more events than arrive in time', async () => {
+    const { producer, make, sizes } = await producing({ batch: { delayMs: 1 } });
+    expect((await producer.send(make())).id).toMatch(/^EVT-/);
+    expect(sizes).toEqual([1]);
+    await producer.close();
+  });
+
+  it('records an event once if the response to its batch got lost', async () => {
+    const { producer, make, sizes, events } = await producing({}, async (count, send) => {
+      const response = await send();
+      if (count === 1) throw new TypeError('fetch failed');
+      return response;
+    });
+    const recorded = await Promise.all(many(3, make).map((one) => producer.send(one)));
+    expect(sizes).toEqual([3, 3]);
+    expect((await events()).map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
+    await producer.close();
+  });
+
+  it('waits as long as Retry-After says, and gives up after its time', async () => {
+    const busy = () =>
+      new Response('{"code":"unavailable","detail":"Full."}', {
+        status: 503,
+        headers: { 'Retry-After': '0' },
+      });
+    const patient = await producing({}, async (count, send) => (count < 3 ? busy() : send()));
+    expect((await patient.producer.send(patient.make())).id).toMatch(/^EVT-/);
+    expect(patient.sizes).toHaveLength(3);
+    const later = new Response('{"code":"unavailable","detail":"Full."}', {
+      status: 503,
+      headers: { 'Retry-After': '5' },
+    });
+    const hasty = await producing({ giveUpMs: 1_000 }, async () => later.clone());
+    await expect(hasty.producer.send(hasty.make())).rejects.toMatchObject({
+      status: 503,
+      code: 'unavailable',
+    });
+  });
+
+  it('refuses only the events that are not valid', async () => {
+    const { producer, make, events } = await producing();
+    const [good, bad, unknown, last] = await Promise.allSettled([
+      producer.send(make()),
+      producer.send(make({ actor: { type: 'user' } })),
+      producer.send(make({ type: 'invoice.pade' })),
+      producer.send(make()),
+    ]);
+    expect(good.status).toBe('fulfilled');
+    expect(last.status).toBe('fulfilled');
+    expect(bad).toMatchObject({
+      reason: { status: 422, errors: [{ pointer: '/actor/id', code: 'required' }] },
+    });
+    expect(unknown).toMatchObject({ reason: { errors: [{ pointer: '/type' }] } });
+    expect(await events()).toHaveLength(2);
+    await producer.close();
+  });
+
+  it('takes no more than its queue holds, and says when there is room', async () => {
+    const { producer, make, events } = await producing({ queue: { events: 10 }, batch: { events: 5 } });
+    const sent = many(10, make).map((one) => producer.send(one));
+    await expect(producer.send(make())).rejects.toMatchObject({ code: 'queue_full' });
+    await producer.ready();
+    expect(producer.size).toBeLessThan(10);
+    sent.push(producer.send(make()));
+    await Promise.all(sent);
+    expect(await producer.sendAll(many(35, make))).toBe(35);
+    expect(await events()).toHaveLength(46);
+    await producer.close();
+  });
+
+  it('sends what waits when it is closed, and takes nothing after that', async () => {
+    const { producer, make, events } = await producing({ batch: { delayMs: 60_000 } });
+    void producer.send(make());
+    void producer.send(make());
+    await producer.close();
+    expect(await events()).toHaveLength(2);
+    await expect(producer.send(make())).rejects.toMatchObject({ code: 'closed' });
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { event, record } from '../../server/test/support/client.js';
+import { startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { Posthorn } from '../src/index.js';
+
+const service = await startTestService();
+
+/** A client whose connections the test can cut. */
+async function cuttable() {
+  const tenant = await newTenant(service);
+  const cuts: AbortController[] = [];
+  const posthorn = new Posthorn({
+    ...{ url: service.publicUrl, token: tenant.token },
+    fetch: (url, init) => {
+      const cut = new AbortController();
+      cuts.push(cut);
+      return fetch(url, { ...init, signal: AbortSignal.any([init!.signal!, cut.signal]) });
+    },
+  });
+  const organization_id = tenant.organization;
+  const send = async (count: number) =>
+    (await record(service, ...Array.from({ length: count }, () => event({ organization_id })))).map(
+      ({ id }) => id,
+    );
+  return { posthorn, organization_id, cuts, send };
+}
+
+describe('the tail', () => {
+  it('loses and repeats nothing however often its connection is cut', async () => {
+    const { posthorn, organization_id, cuts, send } = await cuttable();
+    const recorded: string[] = [];
+    const seen: string[] = [];
+    const total = 2_000;
+    let disconnects = 0;
+    const tail = posthorn.events.tail(
+      { organization_id },
+      {
+        onDisconnect: () => {
+          disconnects += 1;
+        },
+        onConnect: () => void produce(),
+      },
+    );
+    let isProducing = false;
+    async function produce() {
+      if (isProducing) return;
+      isProducing = true;
+      while (recorded.length < total) recorded.push(...(await send(100)));
+    }
+    for await (const { id } of tail) {
+      seen.push(id);
+      if (seen.length % 450 === 0) cuts.at(-1)!.abort();
+      if (seen.length === total) break;
+    }
+    expect(seen).toEqual(recorded);
+    expect(disconnects).toBe(4);
+    expect(tail.lastEventId).toBe(recorded.at(-1));
+  });
+
+  it('loses nothing if its connection is cut before the first event', async () => {
+    const { posthorn, organization_id, cuts, send } = await cuttable();
+    let recorded: Promise<string[]> | undefined;
+    const tail = posthorn.events.tail(
+      { organization_id },
+      {
+        onConnect: () => {
+          if (cuts.length === 1) cuts[0]!.abort();
+        },
+        // Recorded while nobody listens.
+        onDisconnect: () => {
+          recorded ??= send(3);
+        },
+      },
+    );
+    const seen: string[] = [];
+    for await (const { id } of tail) if (seen.push(id) === 3) break;
+    expect(seen).toEqual(await recorded);
+    expect(cuts.length).toBeGreaterThan(1);
+  });
+
+  it('continues in another process from its last event', async () => {
+    const { posthorn, organization_id, send } = await cuttable();
+    const [first, second, third] = await send(3);
+    const tail = posthorn.events.tail({ organization_id }, { lastEventId: first });
+    for await (const { id } of tail) {
+      expect(id).toBe(second);
+      break;
+    }
+    for await (const { id } of posthorn.events.tail({ organization_id }, { lastEventId: tail.lastEventId })) {
+      expect(id).toBe(third);
+      break;
+    }
+  });
+
+  it('ends with the reason of its signal', async () => {
+    const { posthorn, organization_id } = await cuttable();
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const tail = posthorn.events.tail(
+      { organization_id },
+      { signal: stop.signal, onConnect: () => stop.abort(reason) },
+    );
+    expect(
+      await tail[Symbol.asyncIterator]()
+        .next()
+        .catch((error) => error),
+    ).toBe(reason);
+  });
+
+  it('ends with the problem if the service refuses it', async () => {
+    const tail = new Posthorn({ url: service.publicUrl, token: 'nobody' }).events.tail({
+      organization_id: 'ORG-1',
+    });
+    await expect(tail[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      status: 401,
+      code: 'unauthenticated',
+    });
+  });
+});
