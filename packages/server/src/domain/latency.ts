@@ -1,6 +1,6 @@
 /**
  * A histogram of durations in milliseconds: the number of durations in each bucket. A bucket is a quarter of an octave
- * wide, so percentiles, in whole milliseconds, are within 10 % or 1 ms of the exact value; up to 3 ms they are exact.
+ * wide, so percentiles, in whole milliseconds, are within 10 % and 0.5 ms of the exact value; up to 3 ms they are exact.
  * Trailing zeros are left out.
  */
 export type Histogram = number[];

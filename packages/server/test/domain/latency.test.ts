@@ -11,13 +11,13 @@ function histogramOf(values: readonly number[]): Histogram {
 }
 
 describe('a histogram of durations', () => {
-  test('gives percentiles within 10 % or 1 ms, whichever is more', () => {
+  test('gives percentiles within 10 % and half a millisecond', () => {
     fc.assert(
       fc.property(durations, fc.constantFrom(0.5, 0.95, 1), (values, share) => {
         const sorted = [...values].sort((a, b) => a - b);
         const exact = sorted[Math.max(1, Math.ceil(values.length * share)) - 1]!;
         const read = percentile(histogramOf(values), share)!;
-        expect(Math.abs(read - exact)).toBeLessThanOrEqual(Math.max(1, exact * 0.1));
+        expect(Math.abs(read - exact)).toBeLessThanOrEqual(exact * 0.1 + 0.5);
       }),
     );
   });
