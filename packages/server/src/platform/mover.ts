@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
@@ -21,6 +22,8 @@ const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
 const triesMax = 3;
+/** The other transaction must get the lock it waits for first, or the two would deadlock again. */
+const retryMs = 50;
 
 /** Runs creations and moves, each in its own transaction, a few at a time. */
 export class Mover {
@@ -51,6 +54,7 @@ export class Mover {
         if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
         if (!isDeadlock || tries === triesMax) throw error;
+        await delay(retryMs * tries);
       }
     }
   }
