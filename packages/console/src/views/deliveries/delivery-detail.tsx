@@ -15,7 +15,7 @@ import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
 import { ProblemNote } from '../../parts/problem-note';
-import { Segmented } from '../../parts/segmented';
+import { TextChoice } from '../../parts/text-choice';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
@@ -133,21 +133,7 @@ function Body({
           <div className="section-head">
             <h2>On the wire</h2>
             <span className="grow" />
-            <Segmented
-              label="How to show bodies"
-              choices={[
-                { key: 'pretty', label: 'Pretty' },
-                { key: 'raw', label: 'Raw' },
-              ]}
-              value={isRaw ? 'raw' : 'pretty'}
-              onChange={(text) =>
-                void navigate({
-                  search: (now) => ({ ...now, text: text === 'raw' ? 'raw' : undefined }) as never,
-                  replace: true,
-                  resetScroll: false,
-                })
-              }
-            />
+            <TextChoice label="How to show bodies" isRaw={isRaw} />
           </div>
           {request && (
             <RequestBox

@@ -4,6 +4,7 @@ import { eventTypesQuery } from '../../api/events';
 import type { EventType } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { CodeBlock } from '../../parts/code-block';
+import { FilterInput } from '../../parts/filter-input';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
@@ -28,7 +29,6 @@ export function EventTypes() {
 
 function Catalogue({ types }: { types: EventType[] }) {
   const { q = '', type } = useSearch({ from: '/event-types' });
-  const navigate = useNavigate({ from: '/event-types' });
   const found = types.filter((one) =>
     `${one.type} ${one.description}`.toLowerCase().includes(q.toLowerCase()),
   );
@@ -37,21 +37,7 @@ function Catalogue({ types }: { types: EventType[] }) {
   return (
     <>
       <div className="filters">
-        <input
-          data-filter
-          className="filter-input"
-          type="search"
-          aria-label="Filter event types"
-          placeholder="Filter by name or meaning"
-          value={q}
-          onChange={(event) =>
-            void navigate({
-              search: (now) => ({ ...now, q: event.target.value || undefined }) as never,
-              replace: true,
-              resetScroll: false,
-            })
-          }
-        />
+        <FilterInput label="Filter event types" placeholder="Filter by name or meaning" value={q} />
       </div>
       <div className={shown ? 'tree with-one' : 'tree'}>
         <nav aria-label="Event types">

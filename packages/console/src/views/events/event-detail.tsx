@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { type EventWithText, eventQuery } from '../../api/events';
 import { copyText } from '../../clipboard';
 import { curlOfPath } from '../../curl';
@@ -9,7 +9,7 @@ import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
-import { Segmented } from '../../parts/segmented';
+import { TextChoice } from '../../parts/text-choice';
 import { ExactTime } from '../../parts/time';
 import { usePermission } from '../../permission';
 import { EventDeliveries } from './event-deliveries';
@@ -33,7 +33,6 @@ export function EventDetail() {
 function Body({ found: { event, payloadText } }: { found: EventWithText }) {
   const may = usePermission();
   const isRaw = useSearch({ from: '/events/$eventId' }).text === 'raw';
-  const navigate = useNavigate({ from: '/events/$eventId' });
   return (
     <>
       <div className="head">
@@ -82,23 +81,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             title="Payload"
             text={payloadText}
             what="the payload"
-            aside={
-              <Segmented
-                label="How to show the payload"
-                choices={[
-                  { key: 'pretty', label: 'Pretty' },
-                  { key: 'raw', label: 'Raw' },
-                ]}
-                value={isRaw ? 'raw' : 'pretty'}
-                onChange={(text) =>
-                  void navigate({
-                    search: (now) => ({ ...now, text: text === 'raw' ? 'raw' : undefined }) as never,
-                    replace: true,
-                    resetScroll: false,
-                  })
-                }
-              />
-            }
+            aside={<TextChoice label="How to show the payload" isRaw={isRaw} />}
           >
             {isRaw ? payloadText : <JsonText text={payloadText} />}
           </CodeBlock>

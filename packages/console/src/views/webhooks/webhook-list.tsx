@@ -4,6 +4,7 @@ import type { Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { plural } from '../../format';
 import { useLive } from '../../live';
+import { FilterInput } from '../../parts/filter-input';
 import { Forbidden } from '../../parts/forbidden';
 import { Loaded } from '../../parts/loaded';
 import { Segmented } from '../../parts/segmented';
@@ -52,21 +53,7 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <>
       <div className="filters">
-        <input
-          data-filter
-          className="filter-input"
-          type="search"
-          aria-label="Filter webhooks"
-          placeholder="Filter by name, URL or type"
-          value={q}
-          onChange={(event) =>
-            void navigate({
-              search: (now) => ({ ...now, q: event.target.value || undefined }) as never,
-              replace: true,
-              resetScroll: false,
-            })
-          }
-        />
+        <FilterInput label="Filter webhooks" placeholder="Filter by name, URL or type" value={q} />
         <Segmented
           label="Which webhooks"
           choices={[
