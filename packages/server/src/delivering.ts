@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
 import { DeliveryEngine } from './delivery/engine.js';
 import { limits } from './delivery/limits.js';
-import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
 import type { Courier } from './http/courier.js';
+import { DeliveryTally } from './jobs/delivery-tally.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
@@ -62,7 +62,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ database: own, directory, logger, alone },
     node: () => engine.node,
   });
-  const tally = new DeliveryTally(own, logger, now);
+  const tally = new DeliveryTally({
+    ...{ database: own, logger, now },
+    ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
+  });
   const engine = new DeliveryEngine({
     ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,

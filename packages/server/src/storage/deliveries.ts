@@ -37,11 +37,21 @@ export async function alignWaiting(
   return rows[0]!.changed;
 }
 
-/** Releases deliveries that are held for webhooks that are no longer unverified. Returns how many. */
+/**
+ * Releases deliveries that are held for webhooks that are no longer unverified, if that failed when their status
+ * changed. Returns how many.
+ */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
     name: 'release held',
-    text: 'select posthorn.release_held($1) as released',
+    text: `
+  select coalesce(sum(posthorn.align_waiting(held.organization_id, held.webhook_id, $1)), 0) as released
+    from (select organization_id, webhook_id from posthorn.deliveries where status = 'pending' and leased_by = 0
+           union
+          select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
+   where not exists (select from posthorn.webhooks w
+                      where w.organization_id = held.organization_id and w.id = held.webhook_id
+                        and w.status = 'unverified')`,
     values: [atMost],
   });
   return rows[0]!.released;
