@@ -6,7 +6,7 @@ import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
-import type { Courier } from './http/courier.js';
+import type { DeliveryControl } from './http/delivery-control.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
@@ -25,7 +25,7 @@ const engineConnections = 4;
 
 export interface DeliveryParts {
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   /** Starts no further attempts. Called first when the service stops. */
   pause: () => void;
   /** Starts to attempt deliveries. Not called without the delivery role. */
@@ -81,7 +81,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   own.onLeaseInDoubt = () => engine.abandonLeases();
   metrics.watchQueue(() => engine.load);
 
-  const courier: Courier = {
+  const control: DeliveryControl = {
     verify: async (webhook) => {
       const failure = await prober.verify(webhook);
       const { id: webhook_id, organization_id } = webhook;
@@ -104,13 +104,13 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const jobs: { stop: () => Promise<void> }[] = [];
   return {
     secrets,
-    courier,
+    control,
     start: async () => {
       await engine.start();
       jobs.push(
         new Verifications({
           ...{ database, logger, now, everyMs: limits.verifyEveryMs },
-          ...courier,
+          ...control,
         }),
         new Replays(database, logger),
       );

@@ -99,7 +99,7 @@ export async function startService(
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
         ...{ retentionMs: config.eventRetentionMs, webhooksMax: config.webhooksMax },
         secrets: delivery.secrets,
-        courier: delivery.courier,
+        control: delivery.control,
         console: {
           ...{ version, logo, files: findConsoleFiles(consoleBuild()) },
           ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
@@ -115,7 +115,7 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
-      const { room } = delivery.courier;
+      const { room } = delivery.control;
       const onRecorded = handOver(delivery, metrics);
       const app = await createPlatformListener({
         ...{ logger, metrics, version },
@@ -205,7 +205,7 @@ function watchStore(metrics: Metrics, database: Database): void {
 /** Hands the deliveries of a recording straight to the engine, and counts its events. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
-    delivery.courier.accept(batch);
+    delivery.control.accept(batch);
     metrics.eventsRecorded.inc(batch.events.length);
   };
 }
