@@ -13,7 +13,7 @@ import { consoleBuild, findConsoleFiles } from './http/console-files.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
-import { createPlatformListener } from './platform/listener.js';
+import { createPlatformApi } from './platform/app.js';
 import { Recorder } from './platform/recorder.js';
 import { loadPortalLogo } from './portal-logo.js';
 import { Notifier } from './signals/notifier.js';
@@ -117,7 +117,7 @@ export async function startService(
     if (config.roles.has('platform')) {
       const { room } = delivery.control;
       const onRecorded = handOver(delivery, metrics);
-      const app = await createPlatformListener({
+      const app = await createPlatformApi({
         ...{ logger, metrics, version },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
