@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed } from '../domain/own-event.js';
+import { deliveryFailed } from '../domain/service-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
 import type { Standing, WebhookDirectory } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewAuditEntry } from '../domain/audit.js';
-import { verificationFailedType } from '../domain/own-event.js';
 import { Problem } from '../domain/problem.js';
+import { verificationFailedType } from '../domain/service-event.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';

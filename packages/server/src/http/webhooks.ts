@@ -4,9 +4,9 @@ import type { AddressPolicy } from '../domain/address.js';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
-import { webhookDisabled } from '../domain/own-event.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
+import { webhookDisabled } from '../domain/service-event.js';
 import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
 import {
   type GivenHeaders,

@@ -1,7 +1,7 @@
 import type { Outcome, Verdict } from '../domain/delivery.js';
 import { evidenceOf } from '../domain/evidence.js';
 import type { HealthReport } from '../domain/health.js';
-import type { GivenUp } from '../domain/own-event.js';
+import type { GivenUp } from '../domain/service-event.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
