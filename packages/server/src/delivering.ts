@@ -140,8 +140,8 @@ function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdic
     event_id: delivery.event_id,
     type: delivery.type,
     attempt: delivery.attempts + 1,
-    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-    error: outcome.kind === 'answered' ? null : outcome.error,
+    http_status: outcome.kind === 'response' ? outcome.httpStatus : null,
+    error: outcome.kind === 'response' ? null : outcome.error,
     duration_ms: outcome.durationMs,
     verdict: verdict.kind,
   };
