@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
-import { failingMsMax, isGivenUp } from '../domain/webhook.js';
+import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -194,7 +194,7 @@ export class Settler {
   /** Disables a webhook that has only failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
-    if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
+    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
         const about = await disableWebhook(client, webhook, 'failing');

@@ -55,14 +55,14 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
       }
       const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, actionOf(settled));
       const settled =
-        (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await verifiedForNothing(request));
+        (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await discardResult(request));
       if (settled.status !== webhook.status) await control.forgetEverywhere(webhook);
       return { data: webhookBody(settled) };
     },
   );
 
   /** Handles a webhook that changed while it was being verified: the result no longer counts. */
-  async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
+  async function discardResult(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
       await writeAudit(client, [webhookEntry(request, webhook, actionOf(webhook), {})]);

@@ -7,7 +7,7 @@ import { identifierPattern, newId } from '../domain/identifier.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import { webhookDisabled } from '../domain/service-event.js';
-import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
+import { normalizeEventTypes, type Webhook } from '../domain/webhook.js';
 import {
   type GivenHeaders,
   keptHeaderFaults,
@@ -296,7 +296,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   }
 
   function checkedTypes(given: string | readonly string[]): readonly string[] {
-    const types = normaliseEventTypes(given, catalogue);
+    const types = normalizeEventTypes(given, catalogue);
     return types.ok ? types.value : [];
   }
 }

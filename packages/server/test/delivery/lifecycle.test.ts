@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '../../src/domain/delivery.js';
 import { type HealthReport, joinReports, reportWith } from '../../src/domain/health.js';
-import { isGivenUp } from '../../src/domain/webhook.js';
+import { mustBeDisabled } from '../../src/domain/webhook.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -272,12 +272,12 @@ describe('the health of a webhook', () => {
     });
     fc.assert(
       fc.property(instants, ({ sinceMs, spanMs, ageMs }) => {
-        const givenUp = isGivenUp(sinceMs, sinceMs + spanMs, sinceMs + ageMs);
+        const givenUp = mustBeDisabled(sinceMs, sinceMs + spanMs, sinceMs + ageMs);
         expect(givenUp).toBe(ageMs >= 5 * dayMs && spanMs >= 12 * hourMs);
       }),
     );
-    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs)).toBe(true);
-    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs - 1)).toBe(false);
-    expect(isGivenUp(0, 12 * hourMs - 1, 5 * dayMs)).toBe(false);
+    expect(mustBeDisabled(0, 12 * hourMs, 5 * dayMs)).toBe(true);
+    expect(mustBeDisabled(0, 12 * hourMs, 5 * dayMs - 1)).toBe(false);
+    expect(mustBeDisabled(0, 12 * hourMs - 1, 5 * dayMs)).toBe(false);
   });
 });
