@@ -5,7 +5,7 @@ import { limits } from './delivery/limits.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
-import type { Courier } from './http/courier.js';
+import type { DeliveryControl } from './http/delivery-control.js';
 import { DeliveryTally } from './jobs/delivery-tally.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
@@ -25,7 +25,7 @@ const engineConnections = 4;
 
 export interface DeliveryParts {
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   /** Starts no further attempts. Called first when the service stops. */
   pause: () => void;
   /** Starts to attempt deliveries. Not called without the delivery role. */
@@ -84,7 +84,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   own.onLeaseInDoubt = () => engine.abandonLeases();
   metrics.watchQueue(() => engine.load);
 
-  const courier: Courier = {
+  const control: DeliveryControl = {
     verify: async (webhook) => {
       const failure = await prober.verify(webhook);
       const { id: webhook_id, organization_id } = webhook;
@@ -107,13 +107,13 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const jobs: { stop: () => Promise<void> }[] = [];
   return {
     secrets,
-    courier,
+    control,
     start: async () => {
       await engine.start();
       jobs.push(
         new Verifications({
           ...{ database, logger, now, everyMs: limits.verifyEveryMs },
-          ...courier,
+          ...control,
         }),
         new Replays(database, logger),
       );
@@ -143,8 +143,8 @@ function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdic
     event_id: delivery.event_id,
     type: delivery.type,
     attempt: delivery.attempts + 1,
-    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-    error: outcome.kind === 'answered' ? null : outcome.error,
+    http_status: outcome.kind === 'response' ? outcome.httpStatus : null,
+    error: outcome.kind === 'response' ? null : outcome.error,
     duration_ms: outcome.durationMs,
     verdict: verdict.kind,
   };
