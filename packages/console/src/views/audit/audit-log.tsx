@@ -1,9 +1,9 @@
+import type { AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { auditPagesQuery } from '../../api/audit';
-import { ApiProblem } from '../../api/problem';
-import type { AuditEntry } from '../../api/types';
+import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
 import { Chip } from '../../parts/chip';
@@ -110,10 +110,8 @@ function Entries() {
           onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
         />
       </div>
-      {query.error instanceof ApiProblem && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
       {query.data && entries.length === 0 && (
         <Empty title="No entry matches">
           <p>Entries are kept for 12 months.</p>
