@@ -1,4 +1,5 @@
 import type {
+  AuditChain,
   AuditEntry,
   ChangeWebhookRequest,
   CreatedWebhook,
@@ -133,6 +134,8 @@ export class Posthorn {
   readonly auditLogs = {
     list: (query?: ListAuditLogsQuery, options?: CallOptions) =>
       this.#list<AuditEntry>('/v1/audit-logs', query, options),
+    /** Checks whether one of the newest entries was altered or removed. */
+    chain: (options?: CallOptions) => this.#get<AuditChain>('/v1/audit-logs/chain', options),
   };
 
   /** Returns what the service knows about the token of this client. */

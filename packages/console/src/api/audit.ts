@@ -1,5 +1,5 @@
 import type { ListAuditLogsQuery } from '@posthorn/client';
-import { infiniteQueryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { posthorn } from './client';
 import { pagesOf } from './paging';
 
@@ -13,3 +13,10 @@ export const auditPagesQuery = (filter: AuditFilter) =>
     queryKey: ['audit', filter],
     ...pagesOf((cursor, signal) => posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal })),
   });
+
+/** Whether the newest entries are unaltered. */
+export const auditChainQuery = queryOptions({
+  queryKey: ['audit-chain'],
+  queryFn: ({ signal }) => posthorn.auditLogs.chain({ signal }),
+  staleTime: 30_000,
+});

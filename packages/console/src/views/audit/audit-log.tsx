@@ -16,6 +16,7 @@ import { RangePicker } from '../../parts/range-picker';
 import { ClockTime } from '../../parts/time';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
+import { ChainStatus } from './chain-status';
 
 const names = {
   actor_id: 'actor',
@@ -42,15 +43,16 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every write has one entry, made in the same transaction. The entries of an organization are chained
-        {token.portal ? (
-          '.'
-        ) : (
+        Every change has one entry, written in the same transaction. Each entry has a hash of itself and of
+        the entry before it.
+        {!token.portal && (
           <>
-            ; the operator checks the chain with <code>posthorn audit verify</code>.
+            {' '}
+            <code>posthorn audit verify</code> checks all of them.
           </>
         )}
       </p>
+      {token.workspace_id === null && <ChainStatus />}
       <Entries />
     </>
   );
