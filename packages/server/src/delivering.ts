@@ -71,15 +71,19 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
+    onSettled: (outcomes) => metrics.settlementSize.observe(outcomes),
     onAttempt: (delivery, outcome, verdict, webhook) => {
       tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
+      if (delivery.attempts === 0)
+        metrics.observeLatency(now() - outcome.durationMs - delivery.delivery_created_at.getTime());
       if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
     },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  metrics.watchQueue(() => engine.load);
+  watchEngine(metrics, engine);
+  watchConnections(metrics, { requests: database, engine: own });
 
   const courier: Courier = {
     verify: async (webhook) => {
@@ -129,6 +133,45 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await own.close();
     },
   };
+}
+
+function watchEngine(metrics: Metrics, engine: DeliveryEngine): void {
+  metrics.watch(
+    'posthorn_deliveries_in_memory',
+    'Deliveries leased to this process',
+    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
+    'state',
+  );
+  metrics.watch(
+    'posthorn_attempts_in_flight',
+    'Requests to receivers in flight, by the condition of the webhook',
+    () => engine.inFlightByCondition,
+    'condition',
+  );
+}
+
+/** Adds the metrics of the connection pools. The engine has its own, so that requests cannot slow it down. */
+function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
+  const read = (figure: (use: Database['use']) => number) => () =>
+    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
+  metrics.watch(
+    'posthorn_database_connections_in_use',
+    'Database connections in use',
+    read(({ inUse }) => inUse),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connections_max',
+    'Database connections that a pool can open',
+    read(({ max }) => max),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connection_waits',
+    'Statements and transactions that wait for a connection',
+    read(({ waiting }) => waiting),
+    'pool',
+  );
 }
 
 /** Returns the fields of the log line of an attempt. */

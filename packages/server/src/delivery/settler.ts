@@ -24,6 +24,8 @@ export interface Entry {
 
 /** The effects of written outcomes. */
 export interface Written {
+  /** How many outcomes were written. */
+  outcomes: number;
   disabled: readonly WebhookKey[];
   /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
@@ -161,7 +163,7 @@ export class Settler {
       ? await database.transaction((client) =>
           this.#writeWithEvents(client, batch, () => write(client, true)),
         )
-      : { ...(await write(database, false)), disabled: [], recorded: undefined };
+      : { ...(await write(database, false)), outcomes: batch.length, disabled: [], recorded: undefined };
     countSettled(settlements);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
@@ -188,7 +190,7 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, failing };
   }
 
   /** Disables a webhook that has only failed for days. */
@@ -200,7 +202,7 @@ export class Settler {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ disabled: [webhook], recorded });
+      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }

@@ -123,6 +123,12 @@ export class Database implements Queryable {
     }
   }
 
+  /** Returns how the connections are used, and how many statements and transactions wait for one. */
+  get use(): { inUse: number; idle: number; max: number; waiting: number } {
+    const { totalCount, idleCount, waitingCount, options } = this.#pool;
+    return { inUse: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
+  }
+
   async close(): Promise<void> {
     await this.#pool.end();
   }
