@@ -6,7 +6,7 @@ import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
-import type { Courier } from './http/courier.js';
+import type { DeliveryControl } from './http/delivery-control.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
@@ -25,7 +25,7 @@ const engineConnections = 4;
 
 export interface DeliveryParts {
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   /** Starts no further attempts. Called first when the service stops. */
   pause: () => void;
   /** Starts to attempt deliveries. Not called without the delivery role. */
@@ -85,7 +85,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   watchEngine(metrics, engine);
   watchConnections(metrics, { requests: database, engine: own });
 
-  const courier: Courier = {
+  const control: DeliveryControl = {
     verify: async (webhook) => {
       const failure = await prober.verify(webhook);
       const { id: webhook_id, organization_id } = webhook;
@@ -108,13 +108,13 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const jobs: { stop: () => Promise<void> }[] = [];
   return {
     secrets,
-    courier,
+    control,
     start: async () => {
       await engine.start();
       jobs.push(
         new Verifications({
           ...{ database, logger, now, everyMs: limits.verifyEveryMs },
-          ...courier,
+          ...control,
         }),
         new Replays(database, logger),
       );
@@ -183,8 +183,8 @@ function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdic
     event_id: delivery.event_id,
     type: delivery.type,
     attempt: delivery.attempts + 1,
-    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-    error: outcome.kind === 'answered' ? null : outcome.error,
+    http_status: outcome.kind === 'response' ? outcome.httpStatus : null,
+    error: outcome.kind === 'response' ? null : outcome.error,
     duration_ms: outcome.durationMs,
     verdict: verdict.kind,
   };

@@ -14,7 +14,7 @@ import { AuditWatch } from './jobs/audit-watch.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
-import { createPlatformListener } from './platform/listener.js';
+import { createPlatformApi } from './platform/app.js';
 import { Recorder } from './platform/recorder.js';
 import { loadPortalLogo } from './portal-logo.js';
 import { Notifier } from './signals/notifier.js';
@@ -105,7 +105,7 @@ export async function startService(
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
         ...{ retentionMs: config.eventRetentionMs, webhooksMax: config.webhooksMax },
         secrets: delivery.secrets,
-        courier: delivery.courier,
+        control: delivery.control,
         console: {
           ...{ version, logo, files: findConsoleFiles(consoleBuild()) },
           ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
@@ -121,9 +121,9 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
-      const { room } = delivery.courier;
+      const { room } = delivery.control;
       const onRecorded = handOver(delivery, metrics);
-      const app = await createPlatformListener({
+      const app = await createPlatformApi({
         ...{ logger, metrics, version },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
@@ -219,7 +219,7 @@ function watchAudit(metrics: Metrics, audit: AuditWatch): void {
 /** Hands the deliveries of a recording straight to the engine, and counts its events. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
-    delivery.courier.accept(batch);
+    delivery.control.accept(batch);
     metrics.eventsRecorded.inc(batch.events.length);
   };
 }

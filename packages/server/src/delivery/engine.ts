@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed } from '../domain/own-event.js';
+import { deliveryFailed } from '../domain/service-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import type { Standing, WebhookDirectory } from '../sending/directory.js';
+import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
@@ -153,8 +153,8 @@ export class DeliveryEngine {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
     const { directory } = this.#options;
-    const standing = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    const target = this.#targetOf(standing, delivery, node);
+    const state = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
+    const target = this.#targetOf(state, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
     this.#lanes.limit(turn, target.rateLimit);
     const attemptedAt = new Date(this.#options.sender.now());
@@ -183,25 +183,25 @@ export class DeliveryEngine {
    * Reads the webhook of a turn. Its lane starts nothing else meanwhile, because the rate limit may have changed: a
    * whole window used to start before a new limit was known.
    */
-  async #read(turn: Turn): Promise<Standing | undefined> {
+  async #read(turn: Turn): Promise<WebhookState | undefined> {
     const { organization_id, webhook_id } = turn.delivery;
     this.#lanes.hold(turn);
-    const standing = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
-    if (standing) this.#lanes.limit(turn, standing.target?.rateLimit);
+    const state = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
+    if (state) this.#lanes.limit(turn, state.target?.rateLimit);
     this.#lanes.resume(turn.lane);
     this.#pump();
-    return standing;
+    return state;
   }
 
   /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
-  #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
-    if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
-    else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
+  #targetOf(state: WebhookState | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
+    if (state === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
+    else if (state.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
     // Settling holds or ends the delivery, unless the webhook is active again by then.
-    else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
+    else if (state.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
     else if (delivery.payload === null)
       this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
-    else return standing.target;
+    else return state.target;
     return undefined;
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
-import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import { failingMsMax, isGivenUp } from '../domain/webhook.js';
+import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
+import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -15,7 +15,7 @@ export interface Entry {
   /** The node that held the lease of the attempt. */
   node: number;
   settlement: Settlement;
-  event?: OwnEvent;
+  event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey;
   /** How often the database refused it as part of a batch. */
@@ -179,7 +179,7 @@ export class Settler {
     if (gone.length > 0) await lockWebhooks(client, gone);
     const { written, failing } = await write();
     const disabled: WebhookKey[] = [];
-    const events: OwnEvent[] = [];
+    const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {
       if (!written.has(settlement.delivery.delivery_id)) continue;
       if (event) events.push(event);
@@ -196,7 +196,7 @@ export class Settler {
   /** Disables a webhook that has only failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
-    if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
+    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
         const about = await disableWebhook(client, webhook, 'failing');

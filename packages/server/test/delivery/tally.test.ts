@@ -11,7 +11,7 @@ const { database } = await freshDatabase();
 const silent = pino({ level: 'silent' });
 const atMs = Date.parse('2026-11-16T09:59:58Z');
 const delivered: [Outcome, Verdict] = [
-  { kind: 'answered', httpStatus: 200, durationMs: 7, response: null, headers: {}, retryAfterMs: undefined },
+  { kind: 'response', httpStatus: 200, durationMs: 7, response: null, headers: {}, retryAfterMs: undefined },
   { kind: 'delivered' },
 ];
 const webhook = (organization_id: string, n = 0) => ({

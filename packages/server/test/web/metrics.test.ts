@@ -13,7 +13,7 @@ const answered = (httpStatus: number) =>
 
 test('attempts are counted by verdict and duration', async () => {
   const metrics = new Metrics();
-  const lasting = (durationMs: number) => ({ kind: 'unanswered', error: 'timeout', durationMs }) as const;
+  const lasting = (durationMs: number) => ({ kind: 'no_response', error: 'timeout', durationMs }) as const;
   for (const durationMs of [5, 5.1, 12_000]) metrics.observeAttempt(lasting(durationMs), 'retry');
   const text = await metrics.registry.metrics();
   expect(text).toContain('\nposthorn_delivery_attempts_total{verdict="retry"} 3\n');

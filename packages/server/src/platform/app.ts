@@ -16,7 +16,7 @@ import { type PortalOptions, portalSessionRoute } from './portal-sessions.js';
 import type { Recorder } from './recorder.js';
 import { tokenRoutes } from './token-routes.js';
 
-export interface PlatformListenerOptions {
+export interface PlatformApiOptions {
   logger: FastifyBaseLogger;
   version: string;
   token: string;
@@ -31,7 +31,7 @@ export interface PlatformListenerOptions {
 const bodyLimit = 8 * 1024 * 1024;
 
 /** Creates the platform listener, which must not be exposed to integrators. */
-export async function createPlatformListener(options: PlatformListenerOptions): Promise<FastifyInstance> {
+export async function createPlatformApi(options: PlatformApiOptions): Promise<FastifyInstance> {
   const app = await createListener({
     name: 'platform',
     logger: options.logger,
