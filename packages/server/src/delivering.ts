@@ -18,6 +18,7 @@ import { Transport } from './sending/transport.js';
 import type { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import type { LeasedDelivery } from './storage/leased-delivery.js';
+import type { Reachability } from './storage/reachability.js';
 import type { Metrics } from './web/metrics.js';
 import { WebhookChanges } from './webhook-changes.js';
 
@@ -37,6 +38,7 @@ export interface DeliveringOptions {
   config: Config;
   database: Database;
   target: DatabaseTarget;
+  reachability: Reachability;
   policy: AddressPolicy;
   logger: Logger;
   metrics: Metrics;
@@ -46,9 +48,9 @@ export interface DeliveringOptions {
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { config, database, target, policy, logger, metrics, recorded, now } = options;
+  const { config, database, target, reachability, policy, logger, metrics, recorded, now } = options;
   // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
-  const own = new Database(target, engineConnections);
+  const own = new Database(target, engineConnections, reachability);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
@@ -77,7 +79,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       metrics.observeAttempt(outcome, verdict.kind);
       if (delivery.attempts === 0)
         metrics.observeLatency(now() - outcome.durationMs - delivery.delivery_created_at.getTime());
-      if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
+      const level = levelOf(verdict);
+      if (logger.isLevelEnabled(level)) logger[level](attemptLine(delivery, outcome, verdict), 'delivery');
     },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
@@ -172,6 +175,11 @@ function watchConnections(metrics: Metrics, pools: Record<string, Database>): vo
     read(({ waiting }) => waiting),
     'pool',
   );
+}
+
+/** A receiver misses the event unless someone acts. Everything else the service handles itself. */
+function levelOf({ kind }: Verdict): 'info' | 'warn' {
+  return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
 }
 
 /** Returns the fields of the log line of an attempt. */

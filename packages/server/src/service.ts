@@ -22,6 +22,7 @@ import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
 import { isMigrated, migrate } from './storage/migrate.js';
+import { Reachability } from './storage/reachability.js';
 import type { RecordedBatch } from './storage/recording.js';
 import { watchStore } from './store-metrics.js';
 import { Metrics } from './web/metrics.js';
@@ -69,7 +70,8 @@ export async function startService(
   };
 
   try {
-    const { database, target } = await openDatabase(config, closers);
+    const reachability = new Reachability(logger);
+    const { database, target } = await openDatabase(config, reachability, closers);
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
     watchStore(metrics, database);
@@ -90,7 +92,17 @@ export async function startService(
       }
     }
 
-    const delivery = await openDelivery({ config, database, target, policy, logger, metrics, recorded, now });
+    const delivery = await openDelivery({
+      config,
+      database,
+      target,
+      reachability,
+      policy,
+      logger,
+      metrics,
+      recorded,
+      now,
+    });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
@@ -179,6 +191,7 @@ function requireSecretKey(config: Config): void {
 
 async function openDatabase(
   config: Config,
+  reachability: Reachability,
   closers: Closers,
 ): Promise<{ database: Database; target: DatabaseTarget }> {
   let target: DatabaseTarget;
@@ -188,7 +201,7 @@ async function openDatabase(
     closers.push(() => embedded.close());
     target = embedded.connection;
   }
-  const database = new Database(target);
+  const database = new Database(target, undefined, reachability);
   closers.push(() => database.close());
   return { database, target };
 }
@@ -243,7 +256,6 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    logger.warn({ reason: (error as Error).message }, 'the database is unreachable; retrying every second');
     const again = new Repeating(migrateAgainMs, attempt, logger);
     closers.push(() => again.stop());
   }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
+import { levelFor } from '../signals/reported.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -113,7 +114,8 @@ export class Settler {
       },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
+        const fields = { reason: error.message };
+        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);

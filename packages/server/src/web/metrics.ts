@@ -117,7 +117,7 @@ export class Metrics {
 }
 
 function reasonOf(outcome: Outcome): FailureReason {
-  if (outcome.kind === 'unanswered') return outcome.error;
+  if (outcome.kind === 'no_response') return outcome.error;
   const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
   return statusReasons.find((known) => known === reason) ?? 'other_status';
 }

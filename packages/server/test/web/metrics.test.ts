@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { Metrics } from '../../src/web/metrics.js';
 
-const answered = (httpStatus: number) =>
+const responded = (httpStatus: number) =>
   ({
-    kind: 'answered',
+    kind: 'response',
     httpStatus,
     durationMs: 1,
     response: null,
@@ -36,9 +36,10 @@ test('whatever a receiver returns, a failed attempt is counted under one of a fi
     ].map(([, reason, count]) => [reason, Number(count)] as const);
   const before = await reasons();
   expect(before.every(([, count]) => count === 0)).toBe(true);
-  for (const status of [101, 302, 404, 499, 503, 600, 999]) metrics.observeAttempt(answered(status), 'retry');
-  metrics.observeAttempt(answered(204), 'delivered');
-  metrics.observeAttempt({ kind: 'unanswered', error: 'dns', durationMs: 1 }, 'given_up');
+  for (const status of [101, 302, 404, 499, 503, 600, 999])
+    metrics.observeAttempt(responded(status), 'retry');
+  metrics.observeAttempt(responded(204), 'delivered');
+  metrics.observeAttempt({ kind: 'no_response', error: 'dns', durationMs: 1 }, 'given_up');
   const after = await reasons();
   expect(after.map(([reason]) => reason)).toEqual(before.map(([reason]) => reason));
   expect(Object.fromEntries(after.filter(([, count]) => count > 0))).toEqual({
