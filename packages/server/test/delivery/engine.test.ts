@@ -218,7 +218,7 @@ describe('a webhook that is disabled while deliveries wait', () => {
     expect(receiver.deliveries.count).toBe(3);
   });
 
-  test('gets nothing that was queued behind the attempts under way', async () => {
+  test('gets nothing that was queued behind the attempts in flight', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -252,7 +252,7 @@ describe('a webhook that is deleted', () => {
     expect(receiver.deliveries.count).toBe(1);
   });
 
-  test('gets nothing that was queued behind the attempts under way', async () => {
+  test('gets nothing that was queued behind the attempts in flight', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
