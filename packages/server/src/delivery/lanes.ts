@@ -24,12 +24,9 @@ export interface Turn {
   isUnproven: boolean;
 }
 
-/** Runs `work` after `ms`, and then starts what may start. */
-export type Later = (ms: number, work: () => void) => void;
-
 /** The deliveries in a node's memory, by webhook. Organizations take turns, and so do the webhooks of each. */
 export class Lanes {
-  readonly #later: Later;
+  readonly #later: (ms: number, work: () => void) => void;
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
@@ -40,7 +37,8 @@ export class Lanes {
     ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
   };
 
-  constructor(later: Later, now: () => number = () => performance.now()) {
+  /** `later` runs some work after a while, and then starts what may start. */
+  constructor(later: (ms: number, work: () => void) => void, now = () => performance.now()) {
     this.#later = later;
     this.#now = now;
   }

@@ -19,6 +19,9 @@ import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
 const pageSize = 25;
+const shortPages =
+  'If few of very many deliveries match the filters, a page can be short or empty although `has_more` is true: ' +
+  'continue with its cursor.';
 const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
 
 /** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
@@ -33,7 +36,8 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         summary: 'List deliveries of all webhooks',
         description:
           'Returns the deliveries of all webhooks that the token can see, newest first. Deliveries without an attempt ' +
-          'and those of deleted webhooks are not included.',
+          'and those of deleted webhooks are not included. ' +
+          shortPages,
         querystring: ListQuery,
         response: { 200: DeliveryPage },
       },
@@ -53,8 +57,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         operationId: 'listDeliveries',
         tags: ['Deliveries'],
         summary: 'List deliveries of a webhook',
-        description:
-          'Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included.',
+        description: `Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
         params: webhookParams,
         querystring: WebhookListQuery,
         response: { 200: DeliveryPage },

@@ -280,7 +280,7 @@ describe('a webhook that only fails', () => {
   const standing = (owner: Tenant, webhook: { id: string }) =>
     owner.data('GET', `/v1/webhooks/${webhook.id}`);
 
-  /** Records an event, sees it fail that many ms from now, and waits until the webhook tells so. */
+  /** Records an event, sees it fail that many ms from now, and waits until the webhook shows it. */
   async function failAt(owner: Tenant, webhook: { id: string }, offsetMs: number): Promise<Body> {
     aging.clock.offsetMs = offsetMs;
     const from = Date.now() + offsetMs;

@@ -100,7 +100,7 @@ test.each<[string, Partial<DeliveryFilter>]>([
   ['that failed, of one type', { event_type: 'invoice.paid', status: 'failed' }],
 ])('pages that stop early list all deliveries %s, each once and newest first', async (_, given) => {
   const filter = { organization_id: 'ORG-acme', fromMs: startMs, ...given };
-  const { rows: all } = await listDeliveries(database, filter, undefined, 1_000);
+  const { rows: all } = await listDeliveries(database, filter, undefined, 1_000, deliveries * webhooks);
   expect(all.length).toBeGreaterThan(0);
   const listed: string[] = [];
   let pages = 0;
