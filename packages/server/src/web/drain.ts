@@ -5,7 +5,7 @@ import { Problem } from '../domain/problem.js';
 const drainMsMax = 6_000;
 
 /**
- * After closing begins, requests under way finish and new ones are refused. Connections are closed as soon as they
+ * After closing begins, requests in flight finish and new ones are refused. Connections are closed as soon as they
  * are idle: Node checks only once and would wait for the keep-alive of the others. Requests that never finish are cut
  * off.
  */
