@@ -26,9 +26,9 @@ const engineConnections = 4;
 export interface DeliveryParts {
   secrets: SecretBox;
   control: DeliveryControl;
-  /** Starts no further attempts. Called first when the service stops. */
+  /** Stops starting attempts. Called first when the service stops. */
   pause: () => void;
-  /** Starts to attempt deliveries. Not called without the delivery role. */
+  /** Starts attempting deliveries. Not called on nodes without the delivery role. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -47,7 +47,7 @@ export interface DeliveringOptions {
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, policy, logger, metrics, recorded, now } = options;
-  // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
+  // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
@@ -114,7 +114,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
         }),
         new Replays(database, logger),
       );
-      // All keys still open their secrets, and the next start tries again.
+      // The secrets can still be decrypted, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
         logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
@@ -131,7 +131,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   };
 }
 
-/** Returns the fields of the log line of an attempt. */
+/** Returns the fields of the log line for an attempt. */
 function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
   return {
     delivery_id: delivery.delivery_id,

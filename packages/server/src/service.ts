@@ -27,13 +27,13 @@ import type { RecordedBatch } from './storage/recording.js';
 import { Metrics } from './web/metrics.js';
 
 export interface Service {
-  /** The addresses of the listeners with their actual ports; undefined without the role. */
+  /** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
   publicUrl: string | undefined;
   platformUrl: string | undefined;
   /** Returns the link to the console, which signs in with this token if one is given. */
   consoleLink: ((token?: string) => string) | undefined;
   database: Database;
-  /** Drains and stops everything, in reverse order of the start. Safe to call twice. */
+  /** Drains and stops everything, in the reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const listenFaults: Record<string, string> = {
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
-/** Starts everything that runs in a node, in order, and stops it in reverse. */
+/** Starts everything that runs in a node, in order, and stops it in reverse order. */
 export async function startService(
   config: Config,
   logger: Logger,
@@ -141,13 +141,13 @@ export async function startService(
   }
 }
 
-/** Puts the token in the fragment, which browsers do not send, so it appears in no log of a server or a proxy. */
+/** Puts the token in the fragment, which browsers do not send, so it does not appear in server or proxy logs. */
 function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
   const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
   return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }
 
-/** Returns a URL that a browser can open. A listener on all addresses can also be reached on loopback. */
+/** Returns a URL that a browser can open. A listener on all addresses is shown with its loopback address. */
 function urlOf(host: string, port: number): string {
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -188,7 +188,7 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
   return tokens;
 }
 
-/** Adds the metrics that operators set alerts on: deliveries that no node takes, and a stream that does not advance. */
+/** Adds metrics to set alerts on: deliveries that no node claims, and a stream that does not advance. */
 function watchStore(metrics: Metrics, database: Database): void {
   metrics.watchAge(
     'posthorn_oldest_due_delivery_age_seconds',
@@ -197,7 +197,7 @@ function watchStore(metrics: Metrics, database: Database): void {
   );
   metrics.watchAge(
     'posthorn_event_horizon_age_seconds',
-    'How far readers in ascending order are behind, held back by the oldest recording transaction',
+    'How far readers in ascending order lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
   );
 }
@@ -211,8 +211,8 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until it is
- * back, as orchestrators expect. Any other failure stops the start.
+ * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
+ * database is back, as orchestrators expect. Any other failure stops the start.
  */
 async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
