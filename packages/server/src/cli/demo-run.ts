@@ -20,6 +20,7 @@ import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { CommandFailure, type Context, UsageError } from './command.js';
+import { shellWord } from './shell-word.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
