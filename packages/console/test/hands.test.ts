@@ -6,7 +6,7 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { buildConsole } from '../build.js';
-import { seriousFaults } from './support/axe.js';
+import { expectAccessible } from './support/axe.js';
 import { chromiumPath, hasChromium, launch, unexpected, watchedPage } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
@@ -27,14 +27,6 @@ describe.runIf(hasChromium)(
 
     const watched = (options = {}) => watchedPage(browser, service.publicUrl, options);
     const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
-
-    /** Looks at a part of a page in light and in dark colours. */
-    async function expectAccessible(page: Page, within: string, what: string): Promise<void> {
-      await page.emulateMedia({ colorScheme: 'light' });
-      expect(await seriousFaults(page, { within }), what).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      expect(await seriousFaults(page, { within, rules: ['color-contrast'] }), `${what} in dark`).toEqual([]);
-    }
 
     it('narrows every view to a workspace, and keeps it in the address', async () => {
       const tenant = await newTenant(service, { scopes });
@@ -164,13 +156,13 @@ describe.runIf(hasChromium)(
       for (const path of ['', '/events', '/webhooks', '/deliveries', '/audit', '/nowhere']) {
         await page.goto(link(tenant.token, path));
         await page.locator('.empty').first().waitFor();
-        await expectAccessible(page, 'main', `empty ${path}`);
+        await expectAccessible(page, `empty ${path}`, 'main');
       }
       const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
       await page.goto('about:blank');
       await page.goto(link(none));
       await page.getByRole('heading', { name: 'This token may not see anything' }).waitFor();
-      await expectAccessible(page, 'main', 'no scopes');
+      await expectAccessible(page, 'no scopes', 'main');
 
       const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
       await page.goto('about:blank');
@@ -178,23 +170,23 @@ describe.runIf(hasChromium)(
       for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
         await page.getByRole('button', { name }).click();
         await page.getByRole('alertdialog').waitFor();
-        await expectAccessible(page, '[role="alertdialog"]', name);
+        await expectAccessible(page, name, '[role="alertdialog"]');
         await page.keyboard.press('Escape');
         await page.getByRole('alertdialog').waitFor({ state: 'hidden' });
       }
       await page.keyboard.press('?');
       await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'shortcuts');
+      await expectAccessible(page, 'shortcuts', '[role="dialog"]');
       await page.keyboard.press('Escape');
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Go to' }).fill('invoice');
       await page.getByRole('option').first().waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'palette');
+      await expectAccessible(page, 'palette', '[role="dialog"]');
       await page.keyboard.press('Escape');
       await page.setViewportSize({ width: 375, height: 812 });
       await page.getByRole('button', { name: 'More' }).click();
       await page.getByRole('dialog', { name: 'More' }).waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'more views');
+      await expectAccessible(page, 'more views', '[role="dialog"]');
       expect(faults).toEqual([]);
       await page.context().close();
     });
