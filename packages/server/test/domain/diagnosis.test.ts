@@ -274,7 +274,7 @@ const anyHeaders = fc.dictionary(
 );
 const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.record({
-    kind: fc.constant('answered' as const),
+    kind: fc.constant('response' as const),
     httpStatus: fc.integer({ min: 200, max: 999 }),
     durationMs: fc.nat(),
     response: fc.option(anyText),
@@ -282,7 +282,7 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
     retryAfterMs: fc.constant(undefined),
   }),
   fc.record({
-    kind: fc.constant('unanswered' as const),
+    kind: fc.constant('no_response' as const),
     error: fc.constantFrom(...attemptErrors),
     durationMs: fc.nat(),
     detail: fc.option(
@@ -313,13 +313,13 @@ function explained(
   where: string,
   at: Date,
 ) {
-  const isAnswered = outcome.kind === 'answered';
+  const hasResponse = outcome.kind === 'response';
   return diagnose({
     ...purpose,
     ...{ attemptedAt: at, url: where, durationMs: outcome.durationMs },
-    httpStatus: isAnswered ? outcome.httpStatus : null,
-    error: isAnswered ? null : outcome.error,
-    response: isAnswered ? outcome.response : null,
+    httpStatus: hasResponse ? outcome.httpStatus : null,
+    error: hasResponse ? null : outcome.error,
+    response: hasResponse ? outcome.response : null,
     evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
   });
 }
@@ -374,7 +374,7 @@ describe('whatever a receiver does', () => {
         ...{ code: 'E', message: 'connect ECONNREFUSED 10.0.0.5:443' },
         ...{ altNames: undefined, validTo: undefined, address: undefined },
       };
-      const kept = evidenceOf({ kind: 'unanswered', error, durationMs: 1, detail }, new URL(url));
+      const kept = evidenceOf({ kind: 'no_response', error, durationMs: 1, detail }, new URL(url));
       expect(JSON.stringify(kept)).not.toContain('10.0.0.5');
     }
   });
