@@ -1,14 +1,18 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ask } from './support/client.js';
-import { platformToken, startTestService } from './support/service.js';
-import { freePort, Server, snippet } from './support/snippets.js';
+import { ask } from '../../packages/server/test/support/client.js';
+import { root } from '../../packages/server/test/support/docs.js';
+import { platformToken, startTestService } from '../../packages/server/test/support/service.js';
+import { freePort, Server, snippet } from '../../packages/server/test/support/snippets.js';
 
-test('the page of the guide shows the portal in a frame, signed in for its organization', async () => {
+const file = join(root, 'examples/portal/server.mjs');
+
+test('the portal example shows the portal in a frame, signed in for its organization', async () => {
   const port = await freePort();
   const service = await startTestService({ POSTHORN_PORTAL_ORIGINS: `http://127.0.0.1:${port}` });
-  const source = snippet('docs/portal.md', 'js', 'portal-sessions').replace('3000', String(port));
-  const env = { PLATFORM: service.platformUrl, PLATFORM_TOKEN: platformToken };
-  const page = new Server(process.execPath, ['--input-type=module', '-e', source], env);
+  const env = { PORT: String(port), PLATFORM: service.platformUrl, PLATFORM_TOKEN: platformToken };
+  const page = new Server(process.execPath, [file], env);
   await page.isListening(port);
 
   const { status, text, headers } = await ask(`http://127.0.0.1:${port}/`);
@@ -25,4 +29,8 @@ test('the page of the guide shows the portal in a frame, signed in for its organ
     actor: { type: 'user', id: 'USR-ada' },
     portal: true,
   });
+});
+
+test('the program of the portal guide is the example', async () => {
+  expect(snippet('docs/portal.md', 'js', 'portal-sessions')).toBe(await readFile(file, 'utf8'));
 });
