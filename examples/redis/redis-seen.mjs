@@ -3,10 +3,10 @@ export function redisSeen(redis) {
     async once(id, work) {
       const key = `posthorn:${id}`;
       const aMinute = { type: 'EX', value: 60 };
-      // One process at a time. If it dies, another may try after a minute.
+      // One process at a time. If it dies, another can try after a minute.
       if ((await redis.set(key, 'working', { condition: 'NX', expiration: aMinute })) === null) {
         if ((await redis.get(key)) === 'done') return false;
-        throw new Error(`${id} is being handled elsewhere`); // 500: it is sent again later
+        throw new Error(`${id} is being handled by another process`); // 500: it is sent again later
       }
       try {
         await work();

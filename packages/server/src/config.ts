@@ -54,7 +54,7 @@ function origins(text: string): readonly string[] | undefined {
 }
 
 /** Parses a colour of three or six hexadecimal digits, and returns it with six. */
-function hexColour(text: string): string | undefined {
+function hexColor(text: string): string | undefined {
   if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
   const digits = text.slice(1).toLowerCase();
   return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
@@ -248,7 +248,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: 'a CSS hex colour such as #0a7d55',
     description: 'The accent colour of the portal.',
-    parse: hexColour,
+    parse: hexColor,
   }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',

@@ -28,7 +28,11 @@ const gap = 2;
 const nothing = '-';
 
 /** Lays a list out in `width` characters, or in as few as possible if that is too narrow. */
-export function layTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): Table {
+export function layOutTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): Table {
   const laidOut = columns.map(({ title, of, short = of, spare = 0 }): LaidOut => {
     const cells = rows.map(short);
     return { title, spare, cells, width: Math.max(title.length, ...cells.map(printedLength)) };

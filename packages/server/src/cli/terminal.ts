@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { type Column, layTable } from './table.js';
+import { type Column, layOutTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
 /** Standard output, or a replacement for it. */
@@ -58,7 +58,7 @@ export class Terminal {
       for (const row of rows) this.line(columns.map(({ of }) => of(row)).join('\t'));
       return;
     }
-    const { heading, lines, leftOut } = layTable(
+    const { heading, lines, leftOut } = layOutTable(
       columns,
       rows,
       this.#out.columns || Number.POSITIVE_INFINITY,

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
 import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed } from '../domain/own-event.js';
+import { deliveryFailed } from '../domain/service-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import type { Standing, WebhookDirectory } from '../sending/directory.js';
+import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
@@ -18,7 +18,7 @@ import { Claimer } from './claimer.js';
 import { Lanes, type Turn } from './lanes.js';
 import { NodeLease } from './lease.js';
 import { limits } from './limits.js';
-import type { Ended } from './policy.js';
+import type { Condition, Ended } from './policy.js';
 import { type Entry, Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
@@ -37,6 +37,8 @@ export interface EngineOptions {
   onRecorded: (batch: RecordedBatch) => void;
   /** Called when a webhook was disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
+  /** Called when outcomes have been written in one commit. */
+  onSettled: (outcomes: number) => void;
   onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
 }
 
@@ -88,6 +90,11 @@ export class DeliveryEngine {
 
   get load(): { queued: number; inFlight: number } {
     return { queued: this.#lanes.queued, inFlight: this.#lanes.underWay };
+  }
+
+  /** Returns the requests under way by the condition of their webhook. */
+  get inFlightByCondition(): Record<Condition, number> {
+    return this.#lanes.underWayByCondition();
   }
 
   /** Returns the room for deliveries that a recording can hand to this node. */
@@ -146,8 +153,8 @@ export class DeliveryEngine {
     const node = this.#lease.id;
     if (node === undefined) return { kind: 'not attempted' };
     const { directory } = this.#options;
-    const standing = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    const target = this.#targetOf(standing, delivery, node);
+    const state = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
+    const target = this.#targetOf(state, delivery, node);
     if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
     this.#lanes.limit(turn, target.rateLimit);
     const attemptedAt = new Date(this.#options.sender.now());
@@ -176,25 +183,25 @@ export class DeliveryEngine {
    * Reads the webhook of a turn. Its lane starts nothing else meanwhile, because the rate limit may have changed: a
    * whole window used to start before a new limit was known.
    */
-  async #read(turn: Turn): Promise<Standing | undefined> {
+  async #read(turn: Turn): Promise<WebhookState | undefined> {
     const { organization_id, webhook_id } = turn.delivery;
     this.#lanes.hold(turn);
-    const standing = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
-    if (standing) this.#lanes.limit(turn, standing.target?.rateLimit);
+    const state = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
+    if (state) this.#lanes.limit(turn, state.target?.rateLimit);
     this.#lanes.resume(turn.lane);
     this.#pump();
-    return standing;
+    return state;
   }
 
   /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
-  #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
-    if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
-    else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
+  #targetOf(state: WebhookState | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
+    if (state === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
+    else if (state.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
     // Settling holds or ends the delivery, unless the webhook is active again by then.
-    else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
+    else if (state.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
     else if (delivery.payload === null)
       this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
-    else return standing.target;
+    else return state.target;
     return undefined;
   }
 
@@ -245,7 +252,8 @@ export class DeliveryEngine {
     if (id !== undefined) for (const delivery of deliveries) this.#setAside(delivery, id, 0);
   }
 
-  #written({ disabled, recorded }: Written): void {
+  #written({ outcomes, disabled, recorded }: Written): void {
+    if (outcomes > 0) this.#options.onSettled(outcomes);
     for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);

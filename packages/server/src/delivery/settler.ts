@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
-import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import { failingMsMax, isGivenUp } from '../domain/webhook.js';
+import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
+import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
+import { levelFor } from '../signals/reported.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -15,7 +16,7 @@ export interface Entry {
   /** The node that held the lease of the attempt. */
   node: number;
   settlement: Settlement;
-  event?: OwnEvent;
+  event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey;
   /** How often the database refused it as part of a batch. */
@@ -24,6 +25,8 @@ export interface Entry {
 
 /** The effects of written outcomes. */
 export interface Written {
+  /** How many outcomes were written. */
+  outcomes: number;
   disabled: readonly WebhookKey[];
   /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
@@ -111,7 +114,8 @@ export class Settler {
       },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
+        const fields = { reason: error.message };
+        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -161,7 +165,7 @@ export class Settler {
       ? await database.transaction((client) =>
           this.#writeWithEvents(client, batch, () => write(client, true)),
         )
-      : { ...(await write(database, false)), disabled: [], recorded: undefined };
+      : { ...(await write(database, false)), outcomes: batch.length, disabled: [], recorded: undefined };
     countSettled(settlements);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
@@ -177,7 +181,7 @@ export class Settler {
     if (gone.length > 0) await lockWebhooks(client, gone);
     const { written, failing } = await write();
     const disabled: WebhookKey[] = [];
-    const events: OwnEvent[] = [];
+    const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {
       if (!written.has(settlement.delivery.delivery_id)) continue;
       if (event) events.push(event);
@@ -188,19 +192,19 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, failing };
   }
 
   /** Disables a webhook that has only failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
-    if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
+    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ disabled: [webhook], recorded });
+      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }

@@ -29,7 +29,7 @@ const detailLengthMax = 200;
 /** Returns what is kept about a failed attempt. */
 export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   const evidence: Evidence = { url: evidenceUrl(url.origin + url.pathname) };
-  if (outcome.kind === 'answered') {
+  if (outcome.kind === 'response') {
     const headers = keptHeaders(outcome.headers);
     if (Object.keys(headers).length > 0) evidence.headers = headers;
   } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail));

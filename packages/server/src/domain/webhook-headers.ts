@@ -108,7 +108,7 @@ export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: S
 }
 
 /** Encrypts headers again, with the first key. */
-export function resealHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
+export function reencryptHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
   const owner = ownerOf(webhookId);
   return secrets.seal(secrets.open(sealed, owner), owner);
 }

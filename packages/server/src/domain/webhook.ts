@@ -54,14 +54,14 @@ export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
 /** Returns whether a webhook that had only failures between these times must be disabled. */
-export function isGivenUp(sinceMs: number, lastMs: number, nowMs: number): boolean {
+export function mustBeDisabled(sinceMs: number, lastMs: number, nowMs: number): boolean {
   return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
 
 export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };
 
 /** Returns a subscription in its canonical form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
-export function normaliseEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
+export function normalizeEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
   const named = [...new Set(typeof given === 'string' ? [given] : given)];
   if (typeof given === 'string' && given !== '*') {
     return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all types');

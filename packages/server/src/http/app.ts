@@ -13,11 +13,12 @@ import type { Metrics } from '../web/metrics.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
+import { auditChainRoutes } from './audit-chain.js';
 import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import { type ConsoleOptions, consoleRoutes } from './console.js';
-import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { deliveryListRoutes } from './delivery-lists.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
@@ -45,7 +46,7 @@ export interface PublicApiOptions {
   catalogue: Catalogue;
   policy: AddressPolicy;
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   console: ConsoleOptions;
   rateLimits: RateLimits;
   /** The delivery settings that the reference describes. */
@@ -86,7 +87,7 @@ const publicTags = (kept: string): readonly Tag[] => [
 
 /** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, courier, database, now, tokens, webhooksMax } = options;
+  const { catalogue, control, database, now, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
@@ -119,18 +120,19 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);
   webhookRoutes(app, {
-    ...{ database, catalogue, courier, now, webhooksMax },
+    ...{ database, catalogue, control, now, webhooksMax },
     policy: options.policy,
     secrets: options.secrets,
   });
-  webhookVerifyRoute(app, { database, courier, now });
-  webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
-  webhookTestRoute(app, { database, catalogue, courier, now });
+  webhookVerifyRoute(app, { database, control, now });
+  webhookSecretRoute(app, { ...{ database, control, now }, secrets: options.secrets });
+  webhookTestRoute(app, { database, catalogue, control, now });
   webhookStatsRoute(app, database, now);
   deliveryListRoutes(app, database, oldestMs);
   deliveryRoutes(app, { database, now, oldestMs, userAgent: `Posthorn/${options.version}` });
   replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
+  auditChainRoutes(app, database, now);
   tokenRoute(app);
   statsRoute(app, database, now);
   referenceRoutes(app);

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CompressedFile, forGood } from '../web/compressed-file.js';
+import { CompressedFile, immutable } from '../web/compressed-file.js';
 
 /** The files of the console by their path below `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, CompressedFile>;
@@ -43,7 +43,10 @@ export function findConsoleFiles(build: URL | undefined): ConsoleFiles | undefin
     const type = types[extname(path)];
     if (type === undefined) continue;
     const location = new URL(pathToFileURL(`/${path}`).pathname.slice(1), build);
-    files.set(path, new CompressedFile(location, type, path.startsWith(hashedFolder) ? forGood : 'no-cache'));
+    files.set(
+      path,
+      new CompressedFile(location, type, path.startsWith(hashedFolder) ? immutable : 'no-cache'),
+    );
   }
   return files.has('index.html') ? files : undefined;
 }

@@ -5,7 +5,7 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { newId } from '../domain/identifier.js';
 import { instantPattern, parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
-import { normaliseEventTypes } from '../domain/webhook.js';
+import { normalizeEventTypes } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
@@ -94,7 +94,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       const webhook = await findWebhook(database, request);
       refuseInactive(webhook.status);
       const types =
-        body.event_types === undefined ? undefined : normaliseEventTypes(body.event_types, catalogue);
+        body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
       const asked: NewReplay = {
         organization_id: webhook.organization_id,

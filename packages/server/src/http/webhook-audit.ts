@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Changes, changesBetween, type NewAuditEntry } from '../domain/audit.js';
-import type { verificationFailedType } from '../domain/own-event.js';
+import type { verificationFailedType } from '../domain/service-event.js';
 import type { Webhook } from '../domain/webhook.js';
 
 type WebhookAction =

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
-import { normaliseEventTypes } from '../domain/webhook.js';
+import { normalizeEventTypes } from '../domain/webhook.js';
 import { type GivenHeaders, headerFaults, statedHeaders } from '../domain/webhook-headers.js';
 import { diagnosisFields } from './schemas.js';
 
@@ -161,7 +161,7 @@ export function ownHeaderFaults(given: unknown, canKeep: boolean): readonly Inpu
 /** Returns what is wrong with an `event_types` that its schema accepts. */
 export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {
   if (given !== '*' && !isTypeList(given)) return [];
-  const types = normaliseEventTypes(given, catalogue);
+  const types = normalizeEventTypes(given, catalogue);
   if (types.ok) return [];
   return types.faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
 }

@@ -10,7 +10,7 @@ import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { countTest } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { nullable, RequestSchema, ResponseHeadersSchema } from './delivery-schemas.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
@@ -72,14 +72,14 @@ const ReceiptSchema = Type.Object(
 export interface TestRouteOptions {
   database: Database;
   catalogue: Catalogue;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
 }
 
 /** Adds `POST /v1/webhooks/{id}/test`. */
 export function webhookTestRoute(
   app: FastifyInstance,
-  { database, catalogue, courier, now }: TestRouteOptions,
+  { database, catalogue, control, now }: TestRouteOptions,
 ): void {
   app.post<{ Body: Static<typeof TestBody> }>(
     '/v1/webhooks/:webhook_id/test',
@@ -108,7 +108,7 @@ export function webhookTestRoute(
       });
       const sample = catalogue.get(type)?.sample ?? {};
       const { actor } = request.token;
-      return { data: await courier.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
+      return { data: await control.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
     },
   );
 

@@ -4,10 +4,10 @@ import type { AddressPolicy } from '../domain/address.js';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
-import { webhookDisabled } from '../domain/own-event.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
-import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
+import { webhookDisabled } from '../domain/service-event.js';
+import { normalizeEventTypes, type Webhook } from '../domain/webhook.js';
 import {
   type GivenHeaders,
   keptHeaderFaults,
@@ -28,7 +28,7 @@ import {
   disableWebhook,
   type WebhookChange,
 } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
@@ -51,7 +51,7 @@ export interface WebhookRoutesOptions {
   catalogue: Catalogue;
   policy: AddressPolicy;
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
@@ -95,7 +95,7 @@ const PatchBody = Type.Object(
 );
 
 export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
-  const { database, catalogue, policy, secrets, courier, now, webhooksMax } = options;
+  const { database, catalogue, policy, secrets, control, now, webhooksMax } = options;
 
   app.post<{ Body: Static<typeof CreateBody> }>(
     '/v1/webhooks',
@@ -202,7 +202,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
       // There may be so many deliveries that they are still being ended.
-      if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
+      if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
       const changed = verifies
@@ -211,7 +211,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
           )
         : await changeAtOnce(request, webhook, change);
       if (!changed) throw changedMeanwhile();
-      await courier.forgetEverywhere(webhook);
+      await control.forgetEverywhere(webhook);
       return { data: webhookBody(changed) };
     },
   );
@@ -238,7 +238,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.deleted', changes)]);
         return webhook;
       });
-      await courier.forgetEverywhere(deleted);
+      await control.forgetEverywhere(deleted);
       return reply.status(204).send();
     },
   );
@@ -265,12 +265,12 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const changed = await changeWebhook(client, webhook, change);
       if (!changed) throw noWebhook();
       const disabled = batchOf([webhookDisabled(webhook, 'manual')]);
-      const batch = now ? await recordBatch(client, disabled, courier.room()) : undefined;
+      const batch = now ? await recordBatch(client, disabled, control.room()) : undefined;
       await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return { changed, batch };
     });
-    if (batch) courier.accept(batch);
-    await courier.forgetEverywhere(changed);
+    if (batch) control.accept(batch);
+    await control.forgetEverywhere(changed);
     return changed;
   }
 
@@ -296,7 +296,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   }
 
   function checkedTypes(given: string | readonly string[]): readonly string[] {
-    const types = normaliseEventTypes(given, catalogue);
+    const types = normalizeEventTypes(given, catalogue);
     return types.ok ? types.value : [];
   }
 }

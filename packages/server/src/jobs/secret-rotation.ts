@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { SecretBox } from '../domain/secret-box.js';
-import { resealHeaders } from '../domain/webhook-headers.js';
+import { reencryptHeaders } from '../domain/webhook-headers.js';
 import type { Database } from '../storage/database.js';
 import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
 
@@ -38,7 +38,7 @@ function rotatedOf({ id, secret, previous_secret: previous, headers }: SealedSec
     return {
       secret: encrypt(secret),
       previous_secret: previous && encrypt(previous),
-      headers: headers && resealHeaders(headers, id, secrets),
+      headers: headers && reencryptHeaders(headers, id, secrets),
     };
   } catch {
     return undefined;

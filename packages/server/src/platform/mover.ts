@@ -3,7 +3,7 @@ import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import type { MoveOutcome, Setting } from './lifecycle.js';
+import type { MoveContext, MoveOutcome } from './lifecycle.js';
 
 export interface MoverOptions {
   database: Database;
@@ -36,8 +36,8 @@ export class Mover {
 
   /** Runs `work` in a transaction and hands over the recorded batch after the commit. */
   async run<Outcome extends MoveOutcome>(
-    origin: Omit<Setting, 'room'>,
-    work: (client: Queryable, setting: Setting) => Promise<Outcome>,
+    origin: Omit<MoveContext, 'room'>,
+    work: (client: Queryable, context: MoveContext) => Promise<Outcome>,
   ): Promise<Outcome> {
     const { database, room, onRecorded } = this.#options;
     const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));

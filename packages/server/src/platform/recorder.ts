@@ -22,8 +22,8 @@ interface Waiting {
 
 const transactionsMax = 2;
 /** A second transaction starts if at least this many events wait, or if one has waited this long. */
-const besideMin = 250;
-const besideMs = 25;
+const secondBatchMin = 250;
+const secondBatchMs = 25;
 /** Requests with keys have their own transactions, so that no request waits for the key of another. */
 const keyedMax = 4;
 const eventsMax = 1_000;
@@ -49,7 +49,7 @@ export class Recorder {
   readonly #database: Database;
   readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  readonly #lines = { grouped: new Line(transactionsMax, besideMin), keyed: new Line(keyedMax, 0) };
+  readonly #lines = { grouped: new Line(transactionsMax, secondBatchMin), keyed: new Line(keyedMax, 0) };
   #heldBytes = 0;
 
   constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
@@ -94,7 +94,7 @@ export class Recorder {
     line.timer ??= setTimeout(() => {
       line.timer = undefined;
       this.#run(line);
-    }, besideMs);
+    }, secondBatchMs);
   }
 
   async #commit(group: Waiting[], line: Line): Promise<void> {
@@ -143,15 +143,15 @@ function together(group: readonly Waiting[]): NewBatch {
 /** Requests that wait to be committed, and how many transactions may run for them. */
 class Line {
   readonly transactionsMax: number;
-  readonly #besideMin: number;
+  readonly #secondBatchMin: number;
   readonly #waiting: Waiting[] = [];
   #events = 0;
   running = 0;
   timer: NodeJS.Timeout | undefined;
 
-  constructor(transactionsMax: number, besideMin: number) {
+  constructor(transactionsMax: number, secondBatchMin: number) {
     this.transactionsMax = transactionsMax;
-    this.#besideMin = besideMin;
+    this.#secondBatchMin = secondBatchMin;
   }
 
   get isEmpty(): boolean {
@@ -162,8 +162,8 @@ class Line {
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;
-    if (this.running === 0 || performance.now() - first.sinceMs >= besideMs - 1) return true;
-    return this.#events >= this.#besideMin;
+    if (this.running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
+    return this.#events >= this.#secondBatchMin;
   }
 
   add(waiting: Waiting): void {

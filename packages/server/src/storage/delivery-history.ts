@@ -1,6 +1,7 @@
 import type { Evidence } from '../domain/evidence.js';
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
+import { ensurePartitions } from './partitions.js';
 
 /** A delivery as integrators see it. */
 export interface StoredDelivery {
@@ -205,10 +206,7 @@ export async function queueRedelivery(
     event_created_at: Date;
   },
 ): Promise<boolean> {
-  await client.query({
-    text: "select posthorn.ensure_partition('deliveries', ($1::timestamptz at time zone 'UTC')::date)",
-    values: [delivery.created_at],
-  });
+  await ensurePartitions(client, 'deliveries', [delivery.created_at.getTime()]);
   const { rowCount } = await client.query({
     text: `
   insert into posthorn.deliveries

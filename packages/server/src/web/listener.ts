@@ -32,7 +32,7 @@ declare module 'fastify' {
 }
 
 export interface ListenerOptions {
-  name: 'public' | 'platform';
+  name: 'public' | 'platform' | 'monitoring';
   logger: FastifyBaseLogger;
   bodyLimit: number;
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
@@ -66,7 +66,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       setCommonHeaders(request, reply);
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
-    clientErrorHandler: answerBrokenHttp,
+    clientErrorHandler: respondToMalformedHttp,
     // Node would refuse a request without Host, or with an unknown expectation, with an empty body.
     http: { requireHostHeader: false },
   });
@@ -177,7 +177,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** Responds to input that is not HTTP in the same format, then closes the connection. */
-function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+function respondToMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy();
     return;

@@ -23,7 +23,7 @@ import {
 const hourMs = 3_600_000;
 const success: Outcome = {
   ...{
-    kind: 'answered',
+    kind: 'response',
     httpStatus: 204,
     durationMs: 1,
     response: null,
@@ -31,7 +31,7 @@ const success: Outcome = {
     retryAfterMs: undefined,
   },
 };
-const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
+const failure: Outcome = { kind: 'no_response', error: 'reset', durationMs: 1 };
 const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms);
 
 interface HealthRow {

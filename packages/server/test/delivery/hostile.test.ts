@@ -208,7 +208,7 @@ describe('a blocked address', () => {
   ])('%s, is never connected to', async (_, url, addresses = []) => {
     const connect = vi.fn();
     const transport = startTransport({ connect, resolve: async () => addresses });
-    expect(await post(transport, url)).toMatchObject({ kind: 'unanswered', error: 'blocked_address' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'blocked_address' });
     expect(connect).not.toHaveBeenCalled();
   });
 });

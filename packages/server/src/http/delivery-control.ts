@@ -6,7 +6,7 @@ import type { Room } from '../storage/room.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 
 /** What the public API needs from the part that sends requests to receivers. */
-export interface Courier {
+export interface DeliveryControl {
   /** Returns undefined if the webhook was verified. */
   verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
   test: (webhook: Webhook, event: TestEvent) => Promise<Receipt>;

@@ -1,19 +1,21 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { DeliveryTally } from '../../src/delivery/tally.js';
 import type { Outcome, Verdict } from '../../src/domain/delivery.js';
+import { DeliveryTally, type TallyOptions } from '../../src/jobs/delivery-tally.js';
 import type { Database } from '../../src/storage/database.js';
+import { readDeliveryCounts } from '../../src/storage/delivery-counts.js';
 import { freshDatabase } from '../support/database.js';
-import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
 
 const { database } = await freshDatabase();
 const silent = pino({ level: 'silent' });
 const atMs = Date.parse('2026-11-16T09:59:58Z');
 const delivered: [Outcome, Verdict] = [
-  { kind: 'answered', httpStatus: 200, durationMs: 7, response: null, headers: {}, retryAfterMs: undefined },
+  { kind: 'response', httpStatus: 200, durationMs: 7, response: null, headers: {}, retryAfterMs: undefined },
   { kind: 'delivered' },
 ];
+const tallyOf = (now: () => number, given: Partial<TallyOptions> = {}) =>
+  new DeliveryTally({ database, logger: silent, now, everyMs: 60_000, webhooksMax: 100, ...given });
 const webhook = (organization_id: string, n = 0) => ({
   id: `WHK-${n}`,
   organization_id,
@@ -33,7 +35,7 @@ async function sums(organization: string): Promise<Record<string, number>> {
 
 test('counts each webhook, its workspace and its organization, by the minute and the hour', async () => {
   let nowMs = atMs;
-  const tally = new DeliveryTally(database, silent, () => nowMs);
+  const tally = tallyOf(() => nowMs);
   tally.note(webhook('ORG-both'), ...delivered);
   nowMs += 5_000;
   tally.note(webhook('ORG-both'), ...delivered);
@@ -48,14 +50,13 @@ test('counts each webhook, its workspace and its organization, by the minute and
 });
 
 test('counts exactly, however often it writes and however few webhooks it keeps in memory', async () => {
-  setLimits({ tallyEveryMs: 5, talliedWebhooks: 3 });
-  const tally = new DeliveryTally(database, silent, () => atMs);
+  const tally = tallyOf(() => atMs, { everyMs: 5, webhooksMax: 3 });
   for (let n = 0; n < 60; n += 1) {
     tally.note(webhook('ORG-many', n % 10), ...delivered);
     if (n % 6 === 0)
       await eventually(
         () => sums('ORG-many'),
-        (all) => all[' 60 09:00'] === n + 1,
+        (all) => all[' 1 09:59'] === n + 1,
       );
   }
   await tally.stop();
@@ -65,7 +66,6 @@ test('counts exactly, however often it writes and however few webhooks it keeps 
 });
 
 test('loses nothing and counts nothing twice if a write fails, or if only its response is lost', async () => {
-  setLimits({ tallyEveryMs: 5 });
   let nowMs = atMs;
   let writes = 0;
   const unreliable = {
@@ -77,7 +77,7 @@ test('loses nothing and counts nothing twice if a write fails, or if only its re
       return result;
     },
   } as unknown as Database;
-  const tally = new DeliveryTally(unreliable, silent, () => nowMs);
+  const tally = tallyOf(() => nowMs, { database: unreliable, everyMs: 5 });
   tally.note(webhook('ORG-unlucky'), ...delivered);
   await eventually(
     async () => writes,
@@ -87,4 +87,26 @@ test('loses nothing and counts nothing twice if a write fails, or if only its re
   tally.note(webhook('ORG-unlucky'), ...delivered);
   await tally.stop();
   expect(await sums('ORG-unlucky')).toMatchObject({ ' 1 09:59': 1, ' 1 10:00': 1, ' 60 09:00': 1 });
+});
+
+test('an hour is complete while it lasts, and after it has ended', async () => {
+  const pastMs = Date.now() - 2 * 3_600_000;
+  let nowMs = pastMs;
+  const tally = tallyOf(() => nowMs, { everyMs: 5 });
+  const read = () =>
+    readDeliveryCounts(
+      database,
+      { organization_id: 'ORG-hours', scope: '', fromMs: pastMs - 3_600_000, toMs: Date.now() + 3_600_000 },
+      60,
+    );
+  tally.note(webhook('ORG-hours'), ...delivered);
+  nowMs = Date.now();
+  tally.note(webhook('ORG-hours'), ...delivered);
+  tally.note(webhook('ORG-hours'), ...delivered);
+  const counts = await eventually(read, (rows) => rows.length === 2);
+  await tally.stop();
+  expect(counts.map(({ atMs, delivered }) => [atMs, delivered])).toEqual([
+    [pastMs - (pastMs % 3_600_000), 1],
+    [nowMs - (nowMs % 3_600_000), 2],
+  ]);
 });

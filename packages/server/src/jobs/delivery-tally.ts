@@ -5,7 +5,6 @@ import { addCounts, countAttempt, type DeliveryCounts, noCounts } from '../domai
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
 import { type CountedDeliveries, type Step, writeDeliveryCounts } from '../storage/delivery-counts.js';
-import { limits } from './limits.js';
 
 interface TalliedWebhook {
   id: string;
@@ -30,23 +29,32 @@ class Span {
   readonly part = randomInt(1, 2 ** 31 - 1);
   readonly #webhooks = new Map<string, Tallied>();
 
-  constructor(step: Step, atMs: number) {
+  constructor(step: Step, nowMs: number) {
     this.step = step;
-    this.atMs = atMs;
+    this.atMs = nowMs - (nowMs % (step * minuteMs));
   }
 
   get size(): number {
     return this.#webhooks.size;
   }
 
-  note(webhook: TalliedWebhook, outcome: Outcome, verdict: Verdict): void {
+  includes(nowMs: number): boolean {
+    return nowMs >= this.atMs && nowMs < this.atMs + this.step * minuteMs;
+  }
+
+  /** Returns the counts of a webhook, to be changed in place. */
+  of(webhook: TalliedWebhook): DeliveryCounts {
     let tallied = this.#webhooks.get(webhook.id);
     if (!tallied) {
       tallied = { webhook, counts: noCounts(), isWritten: false };
       this.#webhooks.set(webhook.id, tallied);
     }
     tallied.isWritten = false;
-    countAttempt(tallied.counts, outcome, verdict);
+    return tallied.counts;
+  }
+
+  add(other: Span): void {
+    for (const { webhook, counts } of other.#webhooks.values()) addCounts(this.of(webhook), counts);
   }
 
   /**
@@ -85,57 +93,68 @@ class Span {
   }
 }
 
+export interface TallyOptions {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  everyMs: number;
+  /** The most webhooks to keep counts of in memory. Beyond this, counts continue in new rows. */
+  webhooksMax: number;
+}
+
 /**
  * Counts the results of attempts in memory, and writes the counts every few seconds in one statement. So nothing is
- * added to what is written for a delivery. A process that is killed loses only the counts of these seconds.
+ * added to what is written for a delivery. The row of a minute is written as it changes, and the row of an hour when a
+ * minute ends: readers add up the minutes of the current hour.
  */
 export class DeliveryTally {
-  readonly #database: Database;
-  readonly #now: () => number;
+  readonly #options: TallyOptions;
   readonly #writing: Repeating;
-  #current: Record<Step, Span> = { 1: new Span(1, 0), 60: new Span(60, 0) };
-  /** Spans that have ended but are not written yet. */
-  #past: Span[] = [];
+  #minute: Span;
+  #hour: Span;
+  /** Minutes that have ended and hours that have grown since they were written. */
+  #due = new Set<Span>();
 
-  constructor(database: Database, logger: Logger, now: () => number) {
-    this.#database = database;
-    this.#now = now;
-    this.#writing = new Repeating(limits.tallyEveryMs, () => this.#write(), logger);
+  constructor(options: TallyOptions) {
+    this.#options = options;
+    this.#minute = new Span(1, options.now());
+    this.#hour = new Span(60, options.now());
+    this.#writing = new Repeating(options.everyMs, () => this.#write(), options.logger);
   }
 
   /** Counts an attempt that has just ended. */
   note(webhook: TalliedWebhook, outcome: Outcome, verdict: Verdict): void {
-    const nowMs = this.#now();
-    this.#spanAt(1, nowMs).note(webhook, outcome, verdict);
-    this.#spanAt(60, nowMs).note(webhook, outcome, verdict);
+    const nowMs = this.#options.now();
+    if (!this.#minute.includes(nowMs)) this.#endMinute(nowMs);
+    countAttempt(this.#minute.of(webhook), outcome, verdict);
   }
 
-  #spanAt(step: Step, nowMs: number): Span {
-    const atMs = nowMs - (nowMs % (step * minuteMs));
-    const current = this.#current[step];
-    if (current.atMs === atMs) return current;
-    this.#past.push(current);
-    this.#current[step] = new Span(step, atMs);
-    return this.#current[step];
+  /** Adds the current minute to its hour, and starts a new one. */
+  #endMinute(nowMs: number): void {
+    const { webhooksMax } = this.#options;
+    if (this.#minute.size > 0) {
+      this.#hour.add(this.#minute);
+      this.#due.add(this.#minute).add(this.#hour);
+    }
+    this.#minute = new Span(1, nowMs);
+    if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax) this.#hour = new Span(60, nowMs);
   }
 
   async #write(): Promise<void> {
-    const past = this.#past;
-    const spans = [...past, ...Object.values(this.#current)];
-    this.#past = [];
-    // Later counts get their own rows, so memory stays bounded no matter how many webhooks there are.
-    for (const span of Object.values(this.#current)) {
-      if (span.size > limits.talliedWebhooks) this.#current[span.step] = new Span(span.step, span.atMs);
-    }
+    const nowMs = this.#options.now();
+    if (!this.#minute.includes(nowMs) || this.#minute.size > this.#options.webhooksMax)
+      this.#endMinute(nowMs);
+    const due = this.#due;
+    this.#due = new Set();
+    const spans = [...due, this.#minute];
     try {
       await writeDeliveryCounts(
-        this.#database,
+        this.#options.database,
         spans.flatMap((span) => span.take()),
       );
     } catch (error) {
       for (const span of spans) span.putBack();
-      const current: readonly Span[] = Object.values(this.#current);
-      this.#past.unshift(...spans.filter((span) => !current.includes(span) && span.size > 0));
+      this.#due = new Set([...due, ...this.#due]);
       throw error;
     }
   }
@@ -143,6 +162,7 @@ export class DeliveryTally {
   /** Writes the remaining counts. */
   async stop(): Promise<void> {
     await this.#writing.stop();
+    this.#endMinute(this.#options.now());
     await this.#write().catch(() => undefined);
   }
 }

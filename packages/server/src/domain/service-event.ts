@@ -8,12 +8,12 @@ interface About {
   workspace_id: string | null;
 }
 
-export type OwnEvent = NewEvent & { undelivered?: boolean };
+export type ServiceEvent = NewEvent & { undelivered?: boolean };
 
 /** The actor of what the service does on its own. */
 export const serviceActor = { type: 'system', id: 'posthorn' };
 
-function own(type: string, webhook: About, payload: Record<string, unknown>): OwnEvent {
+function serviceEvent(type: string, webhook: About, payload: Record<string, unknown>): ServiceEvent {
   const { organization_id, workspace_id } = webhook;
   return {
     type,
@@ -39,8 +39,8 @@ export interface GivenUp {
  * Returns the event for a delivery that was given up. If the delivered event was itself about a webhook, the new
  * event is recorded but not delivered: otherwise two failing webhooks would report each other's failures forever.
  */
-export function deliveryFailed(webhook: About, givenUp: GivenUp): OwnEvent {
-  const event = own('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
+export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
+  const event = serviceEvent('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
@@ -48,13 +48,13 @@ export function deliveryFailed(webhook: About, givenUp: GivenUp): OwnEvent {
 export const verificationFailedType = 'webhook.verification_failed';
 
 /** Leaves out the response of the receiver: only people who manage the webhook may see it. */
-export function verificationFailed(webhook: About, failure: VerificationFailure): OwnEvent {
+export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
-  return own(verificationFailedType, webhook, {
+  return serviceEvent(verificationFailedType, webhook, {
     ...{ webhook_id: webhook.id, reason, http_status, duration_ms },
   });
 }
 
-export function webhookDisabled(webhook: About, reason: DisabledReason): OwnEvent {
-  return own('webhook.disabled', webhook, { webhook_id: webhook.id, reason });
+export function webhookDisabled(webhook: About, reason: DisabledReason): ServiceEvent {
+  return serviceEvent('webhook.disabled', webhook, { webhook_id: webhook.id, reason });
 }
