@@ -100,16 +100,17 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       const types =
         body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
+      const nowMs = now();
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
-        id: newId('RPL', now()),
+        id: newId('RPL', nowMs),
         from_at: new Date(fromMs),
         // Events that are recorded later would change the total.
-        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, now())),
+        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, nowMs)),
         event_types: types?.ok ? types.value : null,
         only_failed: body.only_failed ?? false,
-        created_at: new Date(now()),
+        created_at: new Date(nowMs),
       };
       const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
         // The lock makes concurrent requests count each other's replays.

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Problem } from '../domain/problem.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
@@ -53,9 +54,18 @@ export class Mover {
       } catch (error) {
         if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
-        if (!isDeadlock || tries === triesMax) throw error;
+        if (!isDeadlock) throw error;
+        if (tries === triesMax) throw deadlocked();
         await delay(retryMs * tries);
       }
     }
   }
+}
+
+function deadlocked(): Problem {
+  return new Problem(
+    'unavailable',
+    'Other transactions keep locking the same resources in another order. Nothing was changed. Try again.',
+    { headers: { 'Retry-After': '1' } },
+  );
 }
