@@ -1,8 +1,8 @@
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import { type Config, unknownSettings } from '../config.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import type { Service } from '../service.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import type { Command } from './command.js';
 import { shellWord } from './shell-word.js';
 import type { Terminal } from './terminal.js';
