@@ -22,6 +22,34 @@ export interface Attempt {
   response_headers?: ResponseHeaders;
 }
 
+export interface AuditChain {
+  /** Organization ID. */
+  organization_id: string;
+  /** Whether nothing is wrong with the entries that were checked. */
+  intact: boolean;
+  /** Number of entries that are stored. */
+  entries: number;
+  /** Number of entries that were checked: the newest ones, at most 1,000. */
+  checked: number;
+  /** Position of the last entry that is in order. */
+  position: number;
+  /** Hash of that entry in hex. Empty if there are no entries. Store it elsewhere to compare later. */
+  head: string;
+  /** The first thing that is wrong. Null if nothing is. */
+  fault: AuditChainFault | null;
+  /** Time of the check. */
+  checked_at: string;
+}
+
+export interface AuditChainFault {
+  /** `altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was removed. */
+  kind: 'altered' | 'missing' | 'added' | 'unknown_end';
+  /** Position in the chain. */
+  position: number;
+  /** ID of the entry found at this position, or after it if it is missing. Null if there is none. */
+  id: string | null;
+}
+
 export interface AuditEntry {
   /** Entry ID. */
   id: string;
@@ -674,6 +702,11 @@ export interface ListAuditLogsQuery {
   cursor?: string | undefined;
   /** Maximum number of results. */
   limit?: number | undefined;
+}
+
+export interface GetAuditChainQuery {
+  /** Organization ID. Default: the organization of the token. */
+  organization_id?: string | undefined;
 }
 
 export interface GetStatsQuery {

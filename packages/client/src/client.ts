@@ -1,4 +1,5 @@
 import type {
+  AuditChain,
   AuditEntry,
   ChangeWebhookRequest,
   CreatedWebhook,
@@ -58,6 +59,9 @@ export class Posthorn {
     list: (query: ListEventsQuery, options?: CallOptions) => this.#list<Event>('/v1/events', query, options),
     /** Returns one event. */
     get: (eventId: string, options?: CallOptions) => this.#get<Event>(at`/v1/events/${eventId}`, options),
+    /** Returns the body of the response for one event, as text: all numbers keep their digits. */
+    getText: (eventId: string, options?: CallOptions) =>
+      this.#transport.text('GET', at`/v1/events/${eventId}`, { signal: options?.signal }),
     /** Follows new events. Reconnects by itself, without losing any. */
     tail: (query: TailEventsQuery, options: TailOptions = {}) => new Tail(this.#transport, query, options),
     /** Lists the deliveries of one event to all webhooks, including those that wait for their first attempt. */
@@ -130,6 +134,8 @@ export class Posthorn {
   readonly auditLogs = {
     list: (query?: ListAuditLogsQuery, options?: CallOptions) =>
       this.#list<AuditEntry>('/v1/audit-logs', query, options),
+    /** Checks whether one of the newest entries was altered or removed. */
+    chain: (options?: CallOptions) => this.#get<AuditChain>('/v1/audit-logs/chain', options),
   };
 
   /** Returns what the service knows about the token of this client. */

@@ -59,6 +59,7 @@ describe('the types of the client', () => {
     await deliveries.get('{webhook_id}', '{delivery_id}');
     await deliveries.redeliver('{webhook_id}', '{delivery_id}');
     await auditLogs.list().first();
+    await auditLogs.chain();
     await posthorn.token();
     await posthorn.stats();
     const { paths } = await readDocument(service.publicUrl);

@@ -18,6 +18,7 @@ import { Transport } from './sending/transport.js';
 import type { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import type { LeasedDelivery } from './storage/leased-delivery.js';
+import type { Reachability } from './storage/reachability.js';
 import type { Metrics } from './web/metrics.js';
 import { WebhookChanges } from './webhook-changes.js';
 
@@ -37,6 +38,7 @@ export interface DeliveringOptions {
   config: Config;
   database: Database;
   target: DatabaseTarget;
+  reachability: Reachability;
   policy: AddressPolicy;
   logger: Logger;
   metrics: Metrics;
@@ -46,9 +48,9 @@ export interface DeliveringOptions {
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { config, database, target, policy, logger, metrics, recorded, now } = options;
+  const { config, database, target, reachability, policy, logger, metrics, recorded, now } = options;
   // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
-  const own = new Database(target, engineConnections);
+  const own = new Database(target, engineConnections, reachability);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
@@ -74,15 +76,20 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
+    onSettled: (outcomes) => metrics.settlementSize.observe(outcomes),
     onAttempt: (delivery, outcome, verdict, webhook) => {
       tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
-      if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
+      if (delivery.attempts === 0)
+        metrics.observeLatency(now() - outcome.durationMs - delivery.delivery_created_at.getTime());
+      const level = levelOf(verdict);
+      if (logger.isLevelEnabled(level)) logger[level](attemptLine(delivery, outcome, verdict), 'delivery');
     },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  metrics.watchQueue(() => engine.load);
+  watchEngine(metrics, engine);
+  watchConnections(metrics, { requests: database, engine: own });
 
   const control: DeliveryControl = {
     verify: async (webhook) => {
@@ -132,6 +139,50 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await own.close();
     },
   };
+}
+
+function watchEngine(metrics: Metrics, engine: DeliveryEngine): void {
+  metrics.watch(
+    'posthorn_deliveries_in_memory',
+    'Deliveries leased to this process',
+    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
+    'state',
+  );
+  metrics.watch(
+    'posthorn_attempts_in_flight',
+    'Requests to receivers in flight, by the condition of the webhook',
+    () => engine.inFlightByCondition,
+    'condition',
+  );
+}
+
+/** Adds the metrics of the connection pools. The engine has its own, so that requests cannot slow it down. */
+function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
+  const read = (figure: (use: Database['use']) => number) => () =>
+    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
+  metrics.watch(
+    'posthorn_database_connections_in_use',
+    'Database connections in use',
+    read(({ inUse }) => inUse),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connections_max',
+    'Database connections that a pool can open',
+    read(({ max }) => max),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connection_waits',
+    'Statements and transactions that wait for a connection',
+    read(({ waiting }) => waiting),
+    'pool',
+  );
+}
+
+/** A receiver misses the event unless someone acts. Everything else the service handles itself. */
+function levelOf({ kind }: Verdict): 'info' | 'warn' {
+  return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
 }
 
 /** Returns the fields of the log line of an attempt. */

@@ -18,7 +18,7 @@ import { Claimer } from './claimer.js';
 import { Lanes, type Turn } from './lanes.js';
 import { type LeaseChange, NodeLease } from './lease.js';
 import { limits } from './limits.js';
-import type { Ended } from './policy.js';
+import type { Condition, Ended } from './policy.js';
 import { type Entry, Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
@@ -37,6 +37,8 @@ export interface EngineOptions {
   onRecorded: (batch: RecordedBatch) => void;
   /** Called when a webhook was disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
+  /** Called when outcomes have been written in one commit. */
+  onSettled: (outcomes: number) => void;
   onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
 }
 
@@ -88,6 +90,11 @@ export class DeliveryEngine {
 
   get load(): { queued: number; inFlight: number } {
     return { queued: this.#lanes.queued, inFlight: this.#lanes.inFlight };
+  }
+
+  /** Returns the requests in flight by the condition of their webhook. */
+  get inFlightByCondition(): Record<Condition, number> {
+    return this.#lanes.inFlightByCondition();
   }
 
   /** Returns the room for deliveries that a recording can hand to this node. */
@@ -236,7 +243,8 @@ export class DeliveryEngine {
     if (id !== undefined) for (const delivery of deliveries) this.#setAside(delivery, id, 0);
   }
 
-  #written({ disabled, recorded }: Written): void {
+  #written({ outcomes, disabled, recorded }: Written): void {
+    if (outcomes > 0) this.#options.onSettled(outcomes);
     for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);

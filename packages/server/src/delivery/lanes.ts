@@ -47,6 +47,14 @@ export class Lanes {
     return this.#load.inFlight;
   }
 
+  /** Returns the requests in flight by the condition of their webhook. Looks at every lane, so it is for monitoring. */
+  inFlightByCondition(): Record<Condition, number> {
+    const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
+    const nowMs = this.#now();
+    for (const { track } of this.#lanes.values()) counts[conditionOf(track, nowMs)] += track.inFlight;
+    return counts;
+  }
+
   get queued(): number {
     let queued = 0;
     for (const lane of this.#lanes.values()) queued += lane.queued;

@@ -3,6 +3,7 @@ import type { HealthReport } from '../domain/health.js';
 import { HealthBook } from '../domain/health-book.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
+import { levelFor } from '../signals/reported.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
@@ -24,6 +25,8 @@ export interface Entry {
 
 /** The effects of written outcomes. */
 export interface Written {
+  /** How many outcomes were written. */
+  outcomes: number;
   disabled: readonly WebhookKey[];
   /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
@@ -111,7 +114,8 @@ export class Settler {
       },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
+        const fields = { reason: error.message };
+        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -187,7 +191,7 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, failing };
   }
 
   /** Disables a webhook that has only failed for days. */
@@ -199,7 +203,7 @@ export class Settler {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ disabled: [webhook], recorded });
+      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }

@@ -1,5 +1,6 @@
 import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
+import { wordsOf } from './response-words.js';
 import { explainTls } from './tls-diagnosis.js';
 
 /** Why an attempt failed and what to do about it, in one or two sentences each. */
@@ -274,13 +275,12 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
   return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
 }
 
-/** Quotes the response, or the title if the response is an HTML page. */
+/** Quotes what the response says to people. Text with quotation marks of its own gets no others around it. */
 function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
-  const text = printable(response ?? '');
-  const isPage = text.startsWith('<');
-  const quoted = isPage ? printable(/<title[^>]*>([^<]+)/i.exec(text)?.[1] ?? '') : text;
-  const words = cut(quoted.replace(/[.\s]+$/, ''), quoteLengthMax);
-  return words === '' ? '' : `; its response ${verb} "${words}"`;
+  const { text, isPart } = wordsOf(response);
+  if (text === '') return '';
+  const words = cut(text, quoteLengthMax);
+  return `; its response ${isPart ? 'says' : verb} ${words.includes('"') ? words : `"${words}"`}`;
 }
 
 function knownAs({ deliveryId }: FailedAttempt): string {

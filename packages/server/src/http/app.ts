@@ -13,6 +13,7 @@ import type { Metrics } from '../web/metrics.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
+import { auditChainRoutes } from './audit-chain.js';
 import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import { type ConsoleOptions, consoleRoutes } from './console.js';
@@ -131,6 +132,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   deliveryRoutes(app, { database, now, oldestMs, userAgent: `Posthorn/${options.version}` });
   replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
+  auditChainRoutes(app, database, now);
   tokenRoute(app);
   statsRoute(app, database, now);
   referenceRoutes(app);

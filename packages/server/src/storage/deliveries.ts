@@ -9,18 +9,6 @@ export async function deleteOldBacklog(database: Queryable, before: Date): Promi
   });
 }
 
-/** Returns how long the delivery that has been due the longest has waited for a node. */
-export async function readLongestWaitSeconds(database: Queryable): Promise<number> {
-  const { rows } = await database.query<{ seconds: number | null }>({
-    name: 'longest wait',
-    text: `
-  select extract(epoch from clock_timestamp() - min(w.since))::float8 as seconds
-    from posthorn.waiting_webhooks() w
-   where w.since <= clock_timestamp()`,
-  });
-  return rows[0]?.seconds ?? 0;
-}
-
 /**
  * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
  * is unverified, ends them once it is disabled or deleted. Returns how many it changed.

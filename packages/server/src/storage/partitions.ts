@@ -2,7 +2,7 @@ import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
 
 /** Tables whose partitions are created ahead. A writer creates a missing one itself. */
-const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
+export const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
 export type Partitioned = (typeof partitioned)[number];
 
 /** Each weekly partition exists at least a week before it is needed. */

@@ -32,7 +32,7 @@ declare module 'fastify' {
 }
 
 export interface ListenerOptions {
-  name: 'public' | 'platform';
+  name: 'public' | 'platform' | 'monitoring';
   logger: FastifyBaseLogger;
   bodyLimit: number;
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;

@@ -47,6 +47,7 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
     random,
     onRecorded: () => undefined,
     onDisabled: () => undefined,
+    onSettled: () => undefined,
     onAttempt: (_delivery, _outcome, { kind }) => attempts.push(kind),
   });
   await engine.start();

@@ -1,9 +1,9 @@
+import type { AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { auditPagesQuery } from '../../api/audit';
-import { ApiProblem } from '../../api/problem';
-import type { AuditEntry } from '../../api/types';
+import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
 import { Chip } from '../../parts/chip';
@@ -16,6 +16,7 @@ import { RangePicker } from '../../parts/range-picker';
 import { ClockTime } from '../../parts/time';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
+import { ChainStatus } from './chain-status';
 
 const names = {
   actor_id: 'actor',
@@ -42,15 +43,16 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every write has one entry, made in the same transaction. The entries of an organization are chained
-        {token.portal ? (
-          '.'
-        ) : (
+        Every change has one entry, written in the same transaction. Each entry has a hash of itself and of
+        the entry before it.
+        {!token.portal && (
           <>
-            ; the operator checks the chain with <code>posthorn audit verify</code>.
+            {' '}
+            <code>posthorn audit verify</code> checks all of them.
           </>
         )}
       </p>
+      {token.workspace_id === null && <ChainStatus />}
       <Entries />
     </>
   );
@@ -110,10 +112,8 @@ function Entries() {
           onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
         />
       </div>
-      {query.error instanceof ApiProblem && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
       {query.data && entries.length === 0 && (
         <Empty title="No entry matches">
           <p>Entries are kept for 12 months.</p>

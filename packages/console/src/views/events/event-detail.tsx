@@ -70,7 +70,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             </dd>
             <dt>Workspace</dt>
             <dd>
-              {event.workspace_id ? <code>{event.workspace_id}</code> : 'none: of the whole organization'}
+              {event.workspace_id ? <code>{event.workspace_id}</code> : 'whole organization'}
             </dd>
           </dl>
           {may.readWebhooks && <EventDeliveries event={event} />}

@@ -1,9 +1,9 @@
+import type { Delivery, Page, Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { deliveryPageQuery } from '../../api/deliveries';
 import { statsQuery } from '../../api/stats';
-import type { Delivery, Page, Stats, Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
@@ -150,7 +150,7 @@ function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> |
       <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
         <b>
           {waiting ? formatCount(waiting.data.length) : '…'}
-          {waiting?.meta.has_more && '+'}
+          {waiting?.hasMore && '+'}
         </b>
         <span>waiting to retry</span>
       </Link>

@@ -1,4 +1,4 @@
-import type { Webhook } from '../../api/types';
+import type { Webhook } from '@posthorn/client';
 import { CopyButton } from '../../parts/copy-button';
 import { conditionOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';

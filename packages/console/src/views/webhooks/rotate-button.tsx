@@ -1,7 +1,8 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Webhook } from '../../api/types';
-import { rotateSecret, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
 import { CopyButton } from '../../parts/copy-button';
@@ -23,7 +24,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
   const [grace, setGrace] = useState<(typeof graces)[number]['key']>('24h');
   const rotate = useMutation({
     mutationFn: ({ secret, key }: { secret: string; key: string }) =>
-      rotateSecret(webhook.id, { secret, grace }, key),
+      posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
     onSuccess: (rotated, { secret }) => {
       keepFreshSecret(webhook.id, secret);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
