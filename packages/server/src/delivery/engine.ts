@@ -200,13 +200,9 @@ export class DeliveryEngine {
   /** Settles a delivery that cannot be attempted now, so that it waits in the database. */
   #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
     if (reason === 'out_of_resources') this.#warnOfResources();
-    const waitMs = {
-      ...{
-        active: 0,
-        recalled: 0,
-        sealed: limits.sealedWaitMs,
-        out_of_resources: limits.outOfResourcesWaitMs,
-      },
+    const waitMs: Record<Reason, number> = {
+      ...{ unread: 0, active: 0, recalled: 0 },
+      ...{ sealed: limits.sealedWaitMs, out_of_resources: limits.outOfResourcesWaitMs },
       // Settling holds or ends the delivery, unless the webhook is active again by then.
       idle: limits.trustMs,
     };

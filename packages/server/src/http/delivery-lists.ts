@@ -35,8 +35,8 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         tags: ['Deliveries'],
         summary: 'List deliveries of all webhooks',
         description:
-          'Returns the deliveries of all webhooks that the token can see, newest first. Deliveries without an attempt ' +
-          'and those of deleted webhooks are not included. ' +
+          'Returns the deliveries to all webhooks that the token can see, newest first. Deliveries without an attempt ' +
+          'and those to deleted webhooks are not included. ' +
           shortPages,
         querystring: ListQuery,
         response: { 200: DeliveryPage },
@@ -57,7 +57,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         operationId: 'listDeliveries',
         tags: ['Deliveries'],
         summary: 'List deliveries of a webhook',
-        description: `Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
+        description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
         params: webhookParams,
         querystring: WebhookListQuery,
         response: { 200: DeliveryPage },
@@ -78,9 +78,9 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         tags: ['Deliveries'],
         summary: 'List deliveries of an event',
         description:
-          'Returns the deliveries of one event to all webhooks that the token can see, newest first. Deliveries before ' +
-          'their first attempt are included: they are `pending`, with 0 attempts. So are attempted deliveries of webhooks ' +
-          'that were deleted since; those that were not delivered by then are `failed` and `final`.',
+          'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
+          'includes deliveries without an attempt, which are `pending`, and attempted deliveries to webhooks that ' +
+          'have since been deleted. If such a delivery had not succeeded, it is `failed` and `final`.',
         params: Type.Object({
           event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),
@@ -134,7 +134,7 @@ function pageBody({ rows, hasMore, next }: Page<StoredDelivery>, binding: string
   return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore } };
 }
 
-/** An id that is not ours contains no time and matches no event. */
+/** An ID that Posthorn did not create contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }

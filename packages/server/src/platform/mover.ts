@@ -9,7 +9,7 @@ import type { MoveContext, MoveOutcome } from './lifecycle.js';
 export interface MoverOptions {
   database: Database;
   room: () => Room;
-  /** Called with the recorded batch after its commit. */
+  /** Called with the recorded batch after the commit. */
   onRecorded: (batch: RecordedBatch) => void;
 }
 
@@ -23,7 +23,7 @@ const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
 const triesMax = 3;
-/** The other transaction must get the lock it waits for first, or the two would deadlock again. */
+/** Let the other transaction get its lock first. Otherwise, the two would deadlock again. */
 const retryMs = 50;
 
 /** Runs creations and moves, each in its own transaction, a few at a time. */
