@@ -74,11 +74,11 @@ export interface NewEvent {
   type: string;
   /** Organization ID. */
   organization_id: string;
-  /** Workspace ID. Leave it out, or use null, if it concerns the whole organization. */
+  /** Workspace ID. Omit it or use null if the event concerns the whole organization. */
   workspace_id?: string | null;
-  /** Who did it. */
+  /** Who caused the event. */
   actor: ReferenceInput;
-  /** What it happened to. */
+  /** What the event is about. */
   subject: ReferenceInput;
   /** Must match the schema of the event type. Additional fields are allowed. */
   payload: Record<string, unknown>;

@@ -38,7 +38,7 @@ export const deliveryPagesQuery = (filter: DeliveryFilter, limit = 25) =>
     ),
   });
 
-/** One page of deliveries, at most `limit` of them: enough to say "100 or more" without counting. */
+/** One page of deliveries, at most `limit` of them. */
 export const deliveryPageQuery = (filter: DeliveryFilter, limit: number) =>
   queryOptions({
     queryKey: ['deliveries', 'page', filter, limit],

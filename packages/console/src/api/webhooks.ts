@@ -5,7 +5,6 @@ import { posthorn } from './client';
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks', 'list'],
   queryFn: ({ signal }) => posthorn.webhooks.list({ limit: 100 }, { signal }).all(),
-  staleTime: 0,
 });
 
 export const webhookQuery = (id: string) =>

@@ -1,18 +1,15 @@
 import type { AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { auditPagesQuery } from '../../api/audit';
 import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
-import { Chip } from '../../parts/chip';
 import { Empty } from '../../parts/empty';
+import { FilterBar } from '../../parts/filter-bar';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
-import { RangeChip } from '../../parts/range-chip';
-import { RangePicker } from '../../parts/range-picker';
 import { ClockTime } from '../../parts/time';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
@@ -62,7 +59,6 @@ function Entries() {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
   const { refetchInterval } = useLive();
-  const [text, setText] = useState('');
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   const { actor_id, action, target_id, workspace_id } = search;
@@ -79,39 +75,14 @@ function Entries() {
     void navigate({ search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
   return (
     <>
-      <div className="filters">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            const value = text.trim();
-            if (value) set({ [filterFor(value)]: value });
-            setText('');
-          }}
-        >
-          <input
-            data-filter
-            className="filter-input"
-            type="search"
-            aria-label="Add a filter: an action, an actor, a target or a workspace"
-            placeholder="Action, USR-…, WHK-…, WS-…"
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </form>
-        <RangePicker search={search} />
-        {(Object.keys(names) as Name[]).map((name) => {
-          const value = search[name];
-          return (
-            value && (
-              <Chip key={name} name={names[name]} value={value} onRemove={() => set({ [name]: undefined })} />
-            )
-          );
-        })}
-        <RangeChip
-          search={search}
-          onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
-        />
-      </div>
+      <FilterBar
+        names={names}
+        search={search}
+        label="Add a filter: an action, an actor, a target or a workspace"
+        placeholder="Action, USR-…, WHK-…, WS-…"
+        onText={(text) => set({ [filterFor(text)]: text })}
+        onSet={set}
+      />
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {!query.data && !problemIn(query.error) && <Bones lines={10} />}
       {query.data && entries.length === 0 && (

@@ -36,7 +36,9 @@ function checkedText({ checked, entries }: AuditChain): string {
   if (checked < entries) {
     return `The newest ${formatCount(checked)} of ${formatCount(entries)} entries are unaltered.`;
   }
-  return entries === 1 ? 'The only entry is unaltered.' : `All ${formatCount(entries)} entries are unaltered.`;
+  return entries === 1
+    ? 'The only entry is unaltered.'
+    : `All ${formatCount(entries)} entries are unaltered.`;
 }
 
 const faults = {

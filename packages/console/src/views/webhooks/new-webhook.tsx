@@ -8,13 +8,13 @@ import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Bones } from '../../parts/bones';
 import { CodeBlock } from '../../parts/code-block';
-import { CopyButton } from '../../parts/copy-button';
 import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
 import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
+import { SecretBox } from './secret-box';
 import { emptyDraft, fieldsOf, type WebhookDraft } from './webhook-fields';
 import { WebhookForm } from './webhook-form';
 
@@ -99,11 +99,7 @@ function Form() {
         />
         <div className="field">
           <span className="label">Signing secret</span>
-          <div className="secret">
-            <code>{secret}</code>
-            <span className="grow" />
-            <CopyButton text={secret} what="the secret" />
-          </div>
+          <SecretBox secret={secret} />
           <span className="hint">Give it to your receiver now. It is never shown again.</span>
         </div>
         {create.error && !isShownInForm && <ProblemNote error={create.error} />}

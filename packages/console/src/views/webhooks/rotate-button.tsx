@@ -5,10 +5,10 @@ import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
-import { CopyButton } from '../../parts/copy-button';
 import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
 import { keepFreshSecret } from './fresh-secret';
+import { SecretBox } from './secret-box';
 
 const graces = [
   { key: '0s', label: 'Not at all' },
@@ -64,11 +64,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
             ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
             : 'This is the new secret. It takes effect when you rotate.'}
         </p>
-        <div className="secret">
-          <code>{next?.secret}</code>
-          <span className="grow" />
-          <CopyButton text={next?.secret ?? ''} what="the secret" />
-        </div>
+        <SecretBox secret={next?.secret ?? ''} />
         {!rotate.isSuccess && (
           <div className="field">
             <span className="label">The old secret keeps signing for</span>
