@@ -159,7 +159,7 @@ function HeaderPairs({
             <input
               className="input mono"
               aria-label={`Value of header ${index + 1}`}
-              placeholder={isStored ? 'stored; type to replace' : 'value'}
+              placeholder={isStored ? 'unchanged' : 'value'}
               value={value}
               autoComplete="off"
               onChange={(event) => set(key, { value: event.target.value })}
