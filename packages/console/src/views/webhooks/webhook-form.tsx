@@ -9,7 +9,7 @@ interface FormProps {
   draft: WebhookDraft;
   onChange: (draft: WebhookDraft) => void;
   problem: PosthornError | undefined;
-  /** Undefined where the workspace is fixed. */
+  /** Undefined if the workspace is fixed. */
   canChooseWorkspace: boolean;
   onShowSample?: (type: string) => void;
 }
