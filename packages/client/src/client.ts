@@ -15,7 +15,6 @@ import type {
   ListEventDeliveriesQuery,
   ListEventsQuery,
   ListWebhooksQuery,
-  PageMeta,
   Receipt,
   Replay,
   ReplayRequest,
@@ -29,7 +28,8 @@ import type {
   Webhook,
   WebhookStats,
 } from './api.js';
-import { List } from './list.js';
+import { type List, listAt } from './list.js';
+import { at } from './path.js';
 import { Tail, type TailOptions } from './tail.js';
 import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
 
@@ -42,9 +42,6 @@ export interface WriteOptions extends CallOptions {
   /** Makes it safe to repeat the call for 24 hours. Left out, each call has its own key, for its own retries. */
   idempotencyKey?: string | undefined;
 }
-
-const at = (strings: TemplateStringsArray, ...ids: string[]) =>
-  String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
 
 /** The public API: `new Posthorn({ url, token })`. Works in Node.js and in browsers. */
 export class Posthorn {
@@ -163,11 +160,6 @@ export class Posthorn {
   }
 
   #list<T>(path: string, query: Query = {}, options: CallOptions = {}): List<T> {
-    return new List<T>(async (cursor) => {
-      const from = cursor === undefined ? query : { ...query, cursor };
-      const request = { query: from, signal: options.signal };
-      const { data, meta } = await this.#transport.json<{ data: T[]; meta?: PageMeta }>('GET', path, request);
-      return { data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false };
-    });
+    return listAt(this.#transport, path, query, options.signal);
   }
 }

@@ -120,7 +120,8 @@ export class Transport {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
-      redirect: 'error',
+      // Fails below. With `error`, Node.js 20 forgets the signal once it has collected garbage, and a tail never ends.
+      redirect: 'manual',
     }).catch((cause) => {
       signal?.throwIfAborted();
       throw unreachable(cause);

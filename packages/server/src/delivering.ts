@@ -27,9 +27,9 @@ const engineConnections = 4;
 export interface DeliveryParts {
   secrets: SecretBox;
   control: DeliveryControl;
-  /** Starts no further attempts. Called first when the service stops. */
+  /** Stops starting attempts. Called first when the service stops. */
   pause: () => void;
-  /** Starts to attempt deliveries. Not called without the delivery role. */
+  /** Starts attempting deliveries. Not called on nodes without the delivery role. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -49,7 +49,7 @@ export interface DeliveringOptions {
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
   const { config, database, target, reachability, policy, logger, metrics, recorded, now } = options;
-  // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
+  // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections, reachability);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
@@ -124,7 +124,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
         }),
         new Replays(database, logger),
       );
-      // All keys still open their secrets, and the next start tries again.
+      // The secrets can still be decrypted, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
         logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
@@ -185,7 +185,7 @@ function levelOf({ kind }: Verdict): 'info' | 'warn' {
   return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
 }
 
-/** Returns the fields of the log line of an attempt. */
+/** Returns the fields of the log line for an attempt. */
 function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
   return {
     delivery_id: delivery.delivery_id,

@@ -29,7 +29,7 @@ import { Metrics } from './web/metrics.js';
 import { createMonitoringListener } from './web/monitoring.js';
 
 export interface Service {
-  /** The addresses of the listeners with their actual ports; undefined without the role. */
+  /** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
   publicUrl: string | undefined;
   platformUrl: string | undefined;
   /** The address of health checks and metrics on a node without the role `platform`. */
@@ -37,7 +37,7 @@ export interface Service {
   /** Returns the link to the console, which signs in with this token if one is given. */
   consoleLink: ((token?: string) => string) | undefined;
   database: Database;
-  /** Drains and stops everything, in reverse order of the start. Safe to call twice. */
+  /** Drains and stops everything, in the reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
 
@@ -53,7 +53,7 @@ const listenFaults: Record<string, string> = {
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
-/** Starts everything that runs in a node, in order, and stops it in reverse. */
+/** Starts everything that runs in a node, in order, and stops it in reverse order. */
 export async function startService(
   config: Config,
   logger: Logger,
@@ -168,13 +168,13 @@ export async function startService(
   }
 }
 
-/** Puts the token in the fragment, which browsers do not send, so it appears in no log of a server or a proxy. */
+/** Puts the token in the fragment, which browsers do not send, so it does not appear in server or proxy logs. */
 function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
   const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
   return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }
 
-/** Returns a URL that a browser can open. A listener on all addresses can also be reached on loopback. */
+/** Returns a URL that a browser can open. A listener on all addresses is shown with its loopback address. */
 function urlOf(host: string, port: number): string {
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -238,8 +238,8 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until it is
- * back, as orchestrators expect. Any other failure stops the start.
+ * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
+ * database is back, as orchestrators expect. Any other failure stops the start.
  */
 async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;

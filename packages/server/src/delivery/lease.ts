@@ -49,7 +49,7 @@ export class NodeLease {
   }
 
   /**
-   * Gives up all leases of this node and continues with a new id. Attempts under way can still be settled: the old id
+   * Gives up all leases of this node and continues with a new id. attempts in flight can still be settled: the old id
    * expires only after they end.
    */
   abandon(): void {

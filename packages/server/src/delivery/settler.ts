@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
+import { HealthBook } from '../domain/health-book.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
@@ -8,7 +9,6 @@ import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.j
 import type { Room } from '../storage/room.js';
 import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
-import { HealthBook } from './health.js';
 import { limits } from './limits.js';
 
 /** One outcome to write, and what to record in the same transaction. */
@@ -43,7 +43,7 @@ export interface SettlerOptions {
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly health = new HealthBook();
+  readonly health = new HealthBook(limits);
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
@@ -157,29 +157,28 @@ export class Settler {
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
-    const failingSinceMs = this.#options.now() - failingMsMax;
-    const write = (client: Queryable, listed: boolean) =>
-      settle(client, batch[0]?.node ?? this.#node, settlements, reports, { listed, failingSinceMs });
     const hasEvents = batch.some(({ event, gone }) => event || gone);
-    const { failing, ...written } = hasEvents
-      ? await database.transaction((client) =>
-          this.#writeWithEvents(client, batch, () => write(client, true)),
-        )
-      : { ...(await write(database, false)), outcomes: batch.length, disabled: [], recorded: undefined };
+    const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
+    const { failing, ...written } = await (hasEvents ? database.transaction(write) : write(database));
     countSettled(settlements);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
   }
 
-  async #writeWithEvents(
+  /** Writes outcomes and health, disables webhooks that are gone, and records the events about both. */
+  async #settle(
     client: Queryable,
     batch: readonly Entry[],
-    write: () => ReturnType<typeof settle>,
+    settlements: readonly Settlement[],
+    reports: readonly HealthReport[],
+    listed: boolean,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
     // Lock before writing health: every transaction locks webhooks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
-    const { written, failing } = await write();
+    const failingSinceMs = this.#options.now() - failingMsMax;
+    const node = batch[0]?.node ?? this.#node;
+    const { written, failing } = await settle(client, node, settlements, reports, { listed, failingSinceMs });
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {

@@ -43,18 +43,18 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     title: 'Posthorn platform API',
     version: options.version,
     description:
-      'Record events, and change resources whose moves record events. This API is for your own systems: keep it ' +
+      'Record events, and manage resources whose moves record events. This API is for your own systems: keep it ' +
       'inside your network. Integrators use the public API.',
     guides: platformGuides,
     securityName: 'platformToken',
     securityDescription:
-      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first starts, ' +
-      'in the file `platform-token` of its data directory.',
+      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
+      'starts, in the file `platform-token` in its data directory.',
     tagGroups: [
       {
         name: 'API',
         tags: [
-          { name: 'Events', description: 'Record what happened in your own systems.' },
+          { name: 'Events', description: 'Record what happens in your own systems.' },
           {
             name: 'Tokens',
             description: 'Access tokens for the public API, and links that open the console for a customer.',
@@ -67,7 +67,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  // In its own scope, because only this route accepts NDJSON.
+  // This route has its own scope, because only this route accepts NDJSON.
   await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
   tokenRoutes(app, options.portal.database, options.portal.now);

@@ -97,7 +97,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_WRONG_VERSION_NUMBER' },
-      'hooks.acme.test:443 speaks plain HTTP',
+      'hooks.acme.test:443 uses plain HTTP',
       'Correct the port',
     ],
     [

@@ -1,19 +1,31 @@
-import type { Outcome } from '../domain/delivery.js';
-import { type HealthReport, joinReports, reportWith } from '../domain/health.js';
-import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { limits } from './limits.js';
+import type { Outcome } from './delivery.js';
+import { type HealthReport, joinReports, reportWith } from './health.js';
+
+export interface HealthBookLimits {
+  /** A smaller batch of outcomes reports the health of all its webhooks. */
+  healthOutcomes: number;
+  /** In a larger batch, an unchanged webhook is reported this often. */
+  healthEveryMs: number;
+  /** The most webhooks to remember. */
+  lanes: number;
+}
 
 /** Collects health reports until they are written together with outcomes. */
 export class HealthBook {
+  readonly #limits: HealthBookLimits;
   readonly #reports = new Map<string, HealthReport>();
   /** When each webhook was last reported, and with which status. */
   readonly #reported = new Map<string, { atMs: number; status: HealthReport['last_status'] }>();
+
+  constructor(limits: HealthBookLimits) {
+    this.#limits = limits;
+  }
 
   get isEmpty(): boolean {
     return this.#reports.size === 0;
   }
 
-  note(delivery: LeasedDelivery, outcome: Outcome, at: Date): void {
+  note(delivery: Parameters<typeof reportWith>[1], outcome: Outcome, at: Date): void {
     const { webhook_id: id } = delivery;
     this.#reports.set(id, reportWith(this.#reports.get(id), delivery, outcome, at));
   }
@@ -27,12 +39,12 @@ export class HealthBook {
     const taken = [...this.#reports.values()].filter(({ webhook_id: id, last_status: status }) => {
       const last = this.#reported.get(id);
       return (
-        outcomes < limits.healthOutcomes ||
+        outcomes < this.#limits.healthOutcomes ||
         last?.status !== status ||
-        nowMs - last.atMs >= limits.healthEveryMs
+        nowMs - last.atMs >= this.#limits.healthEveryMs
       );
     });
-    if (this.#reported.size > limits.lanes) this.#reported.clear();
+    if (this.#reported.size > this.#limits.lanes) this.#reported.clear();
     for (const { webhook_id: id, last_status: status } of taken) {
       this.#reports.delete(id);
       this.#reported.set(id, { atMs: nowMs, status });
