@@ -162,7 +162,7 @@ describe('the packages', () => {
   const mayImport: Record<string, readonly string[]> = {
     receiver: [],
     client: [],
-    demo: ['@posthorn/receiver'],
+    demo: ['@posthorn/client', '@posthorn/receiver'],
     console: [],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console'],
   };

@@ -15,15 +15,15 @@ import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 import { withDatabase } from './with-database.js';
 
-const organization = { value: 'ORG-x', description: 'Only entries of this organization.' };
+const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
 const organizationsAtOnce = 100;
 
 export const auditList: Command = {
   name: 'audit list',
-  summary: 'List the audit log, newest first: who changed what.',
+  summary: 'List who changed what, newest first.',
   options: {
     organization,
-    workspace: { value: 'WS-x', description: 'Only entries of this workspace.' },
+    workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },
     actor: { value: 'id', description: 'Only entries by this actor.' },
     action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
     target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
@@ -113,7 +113,7 @@ const columns: readonly Column<StoredAuditEntry>[] = [
   { title: 'id', of: ({ id }) => id, spare: 4 },
 ];
 
-/** Joins the lines of an entry: its changes may contain line breaks between JSON tokens. */
+/** Returns an entry as one line. Its changes may contain line breaks between JSON tokens. */
 function oneLine(entry: StoredAuditEntry): string {
   return auditEntryJson(entry).replace(/[\r\n]+/g, ' ');
 }
@@ -151,7 +151,7 @@ function showReports(reports: readonly ChainReport[], terminal: Terminal): void 
   }
 }
 
-/** Has neither entries nor a chain that retention shortened: most likely a typo. */
+/** An organization without entries and without a chain is most likely a typo. */
 function isUnknown({ position, fault }: ChainReport): boolean {
   return position === 0 && !fault;
 }

@@ -18,7 +18,7 @@ const organization = { value: 'ORG-x', description: 'The organization to read.',
 const json = { description: 'Print one JSON object per line.' };
 const filters = {
   organization,
-  workspace: { value: 'WS-x', description: 'Only events of this workspace.' },
+  workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
   type: { value: 'type', description: 'Only events of this type.' },
   'subject-type': { value: 'type', description: 'Only events about subjects of this type.' },
   subject: { value: 'id', description: 'Only events about this subject.' },
@@ -58,7 +58,7 @@ export const eventsList: Command = {
 export const eventsGet: Command = {
   name: 'events get',
   summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'The id of the event, EVT-….' },
+  argument: { name: 'id', description: 'Event ID, EVT-….' },
   options: { organization, json },
   run: async ({ argument: id, options, config, terminal }) => {
     const organization_id = organizationOf(options) ?? '';
@@ -77,7 +77,8 @@ export const eventsGet: Command = {
           );
     if (!event)
       throw new CommandFailure(
-        `No event ${id} in ${organization_id}. Check both ids; events are kept for ${durationText(config.eventRetentionMs)}.`,
+        `No event ${id} in ${organization_id}. Check both IDs. Events are kept for ` +
+          `${durationText(config.eventRetentionMs)}.`,
       );
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },

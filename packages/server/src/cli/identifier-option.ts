@@ -3,7 +3,7 @@ import { UsageError } from './command.js';
 
 type Options = Readonly<Record<string, string | undefined>>;
 
-/** Returns the organization from the options. An id that cannot exist is a usage error, not an empty list. */
+/** Returns the organization from the options. A malformed ID is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {
   return organization === undefined
     ? undefined

@@ -115,7 +115,7 @@ function unknownCommand(argv: readonly string[]): string {
   return `Unknown command '${argv[0]}'. Run posthorn --help to list the commands.`;
 }
 
-/** Returns what to print: one line for a failure that a user can act on, the whole error for any other. */
+/** Returns what to print: one line for a failure that a user can act on, or the whole error otherwise. */
 function report(error: unknown): string {
   const expected =
     error instanceof UsageError ||

@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
+import { HealthBook } from '../domain/health-book.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
+import { levelFor } from '../signals/reported.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
-import { HealthBook } from './health.js';
 import { limits } from './limits.js';
 
 /** One outcome to write, and what to record in the same transaction. */
@@ -24,6 +25,8 @@ export interface Entry {
 
 /** The effects of written outcomes. */
 export interface Written {
+  /** How many outcomes were written. */
+  outcomes: number;
   disabled: readonly WebhookKey[];
   /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
@@ -40,7 +43,7 @@ export interface SettlerOptions {
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly health = new HealthBook();
+  readonly health = new HealthBook(limits);
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
@@ -111,7 +114,8 @@ export class Settler {
       },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
+        const fields = { reason: error.message };
+        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -153,29 +157,28 @@ export class Settler {
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
-    const failingSinceMs = this.#options.now() - failingMsMax;
-    const write = (client: Queryable, listed: boolean) =>
-      settle(client, batch[0]?.node ?? this.#node, settlements, reports, { listed, failingSinceMs });
     const hasEvents = batch.some(({ event, gone }) => event || gone);
-    const { failing, ...written } = hasEvents
-      ? await database.transaction((client) =>
-          this.#writeWithEvents(client, batch, () => write(client, true)),
-        )
-      : { ...(await write(database, false)), disabled: [], recorded: undefined };
+    const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
+    const { failing, ...written } = await (hasEvents ? database.transaction(write) : write(database));
     countSettled(settlements);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
   }
 
-  async #writeWithEvents(
+  /** Writes outcomes and health, disables webhooks that are gone, and records the events about both. */
+  async #settle(
     client: Queryable,
     batch: readonly Entry[],
-    write: () => ReturnType<typeof settle>,
+    settlements: readonly Settlement[],
+    reports: readonly HealthReport[],
+    listed: boolean,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
     // Lock before writing health: every transaction locks webhooks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
-    const { written, failing } = await write();
+    const failingSinceMs = this.#options.now() - failingMsMax;
+    const node = batch[0]?.node ?? this.#node;
+    const { written, failing } = await settle(client, node, settlements, reports, { listed, failingSinceMs });
     const disabled: WebhookKey[] = [];
     const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {
@@ -188,7 +191,7 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, failing };
   }
 
   /** Disables a webhook that has only failed for days. */
@@ -200,7 +203,7 @@ export class Settler {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ disabled: [webhook], recorded });
+      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }

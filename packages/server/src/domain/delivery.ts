@@ -54,7 +54,7 @@ export interface Withheld {
   reason: 'recalled' | 'out_of_resources';
 }
 
-/** What follows from an attempt. */
+/** What happens after an attempt. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'retry'; waitMs: number }
@@ -65,8 +65,8 @@ const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 
 /**
- * Decides what follows from the outcome of an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait
- * after each one except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
+ * Decides what happens after an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait after each one
+ * except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
  */
 export function judge(
   outcome: Outcome,

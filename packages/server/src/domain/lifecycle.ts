@@ -15,7 +15,7 @@ export interface Lifecycle {
 
 export type Attribute = AttributeOrigin & {
   readonly required?: true;
-  /** The value if a creation leaves it out. Without a fallback it is null. */
+  /** The value if a creation leaves it out. Without a fallback, the value is null. */
   readonly fallback?: Fallback;
   /** Read-only: each move whose event has this field increments it. */
   readonly counts?: string;
@@ -32,7 +32,7 @@ export interface Move {
   readonly event: EventTypeName;
   /** Fields that a request must have. */
   readonly needs?: readonly string[];
-  /** Fields that only go into the event, although the resource has attributes with the same names. */
+  /** Fields that go only into the event, although the resource has attributes with the same names. */
   readonly eventOnly?: readonly string[];
   /** Fields of the payload that are filled in if the request leaves them out. */
   readonly fills?: Readonly<Record<string, Fill>>;
@@ -41,7 +41,7 @@ export interface Move {
 /** A fixed value, or the id of the actor if it is of that kind. */
 type Fallback = { readonly value: string | number } | { readonly actor: string };
 
-/** In addition: the time of the move, or the milliseconds that the resource spent in its previous status. */
+/** Also allowed: the time of the move, or the milliseconds that the resource spent in its previous status. */
 type Fill = Fallback | 'now' | 'elapsed';
 
 export function fallbackFor(fallback: Fallback, actor: Reference): string | number | undefined {

@@ -135,7 +135,7 @@ export const lifecycles = {
     creation: { to: 'invited', event: 'user.invited' },
     moves: {
       'change-role': {
-        summary: 'Change the role of a user',
+        summary: "Change a user's role",
         transitions: { invited: 'invited' },
         event: 'user.role_changed',
         needs: ['role'],
@@ -194,7 +194,7 @@ export const lifecycles = {
     creation: { to: 'normal' },
     moves: {
       warn: {
-        summary: 'Warn about utilisation',
+        summary: 'Warn about utilization',
         transitions: { normal: 'strained', strained: 'strained', short: 'strained' },
         event: 'capacity.utilisation_warning',
       },

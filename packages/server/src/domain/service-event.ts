@@ -1,7 +1,7 @@
 import type { NewEvent } from './event.js';
 import type { DisabledReason, VerificationFailure } from './webhook.js';
 
-/** The webhook that an event of the service itself is about. */
+/** The webhook that an event is about. */
 interface About {
   id: string;
   organization_id: string;
@@ -10,7 +10,7 @@ interface About {
 
 export type ServiceEvent = NewEvent & { undelivered?: boolean };
 
-/** The actor of what the service does on its own. */
+/** The actor of events that the service records. */
 export const serviceActor = { type: 'system', id: 'posthorn' };
 
 function serviceEvent(type: string, webhook: About, payload: Record<string, unknown>): ServiceEvent {
@@ -44,10 +44,10 @@ export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
   return givenUp.event_type.startsWith('webhook.') ? { ...event, undelivered: true } : event;
 }
 
-/** The type of the event, and the action of the audit log entry if someone asked for the verification. */
+/** The event type. It is also the action in the audit log if someone requested the verification. */
 export const verificationFailedType = 'webhook.verification_failed';
 
-/** Leaves out the response of the receiver: only people who manage the webhook may see it. */
+/** Returns the event without the receiver's response, which only people who manage the webhook may see. */
 export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
   return serviceEvent(verificationFailedType, webhook, {

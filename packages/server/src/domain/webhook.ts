@@ -8,7 +8,7 @@ export type WebhookStatus = (typeof webhookStatuses)[number];
 
 export type DisabledReason = 'gone' | 'failing' | 'manual';
 
-/** A webhook as it is stored; its secrets and its own headers are encrypted. */
+/** A webhook as it is stored. Its secrets and custom headers are encrypted. */
 export interface Webhook extends SealedHeaders {
   id: string;
   organization_id: string;
@@ -46,10 +46,12 @@ export interface VerificationFailure {
 
 export const testsPerMinuteMax = 10;
 
-/** The waits before automatic verifications that follow a failed one. */
+/** The waits before each automatic verification after a failed one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
-/** A webhook is disabled if it has failed for `failingMsMax` and its failures span at least `failingSpanMsMin`. */
+/**
+ * A webhook is disabled if it has been failing for `failingMsMax` and its failures span at least `failingSpanMsMin`.
+ */
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 

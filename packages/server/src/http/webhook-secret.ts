@@ -93,14 +93,14 @@ export function generatedSecret(): string {
 }
 
 /**
- * Refuses a `whsec_` secret in the URL-safe alphabet: libraries for Standard Webhooks decode it differently, so that
+ * Returns a fault for a `whsec_` secret in URL-safe base64: Standard Webhooks libraries decode it differently, so
  * signatures would match in some and not in others.
  */
 export function secretFaults(body: unknown): readonly InputFault[] {
   const secret = (body as { secret?: unknown } | undefined)?.secret;
   if (typeof secret !== 'string' || !/^whsec_(?=.*[-_])[\w-]+={0,2}$/.test(secret)) return [];
   const detail =
-    'must use + and / instead of - and _ after whsec_: libraries for Standard Webhooks do not agree on URL-safe base64';
+    'must use + and / instead of - and _ after whsec_: Standard Webhooks libraries decode URL-safe base64 differently';
   return [{ pointer: '/secret', code: 'not_standard_base64', detail }];
 }
 

@@ -21,7 +21,7 @@ const TestBody = Type.Object(
     event_type: Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Event type to send. The event has the example payload of this type.',
+      description: 'Event type to send. The event has the sample payload of this type.',
       examples: ['invoice.finalized'],
     }),
   },
@@ -39,7 +39,7 @@ const ReceiptSchema = Type.Object(
       examples: ['success'],
     }),
     http_status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Status that the receiver returned. Null if there was none.',
+      description: 'HTTP status that the receiver returned. Null if no response arrived.',
       examples: [200],
     }),
     response_time_ms: Type.Integer({
@@ -47,16 +47,16 @@ const ReceiptSchema = Type.Object(
       examples: [41],
     }),
     error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], {
-      description: 'Why there was no status. Null if there was one.',
+      description: 'Why no response arrived. Null if one did.',
       examples: [null],
     }),
     attempted_at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
     error_detail: nullable(Type.String(), {
-      description: 'What happened, in a sentence. Null for `success`.',
+      description: 'What happened, in one sentence. Null for `success`.',
       examples: [null],
     }),
     remedy: nullable(Type.String(), {
-      description: 'What to do about it, in a sentence. Null for `success`.',
+      description: 'What to do about it, in one sentence. Null for `success`.',
       examples: [null],
     }),
     response: nullable(Type.String(), {
@@ -90,9 +90,9 @@ export function webhookTestRoute(
         tags: ['Webhooks'],
         summary: 'Send a test event',
         description:
-          'Sends one signed request with an example event and `"test": true`. This works for every webhook status and ' +
-          'event type. Test events are not part of the event stream, the deliveries or the statistics. At most 10 ' +
-          'tests per minute per webhook.',
+          'Sends one signed request with a sample event and `"test": true`. You can test a webhook in any status, ' +
+          'with any event type, at most 10 times per minute. Test events are not part of the event stream, the ' +
+          'deliveries or the statistics.',
         params: webhookParams,
         body: TestBody,
         response: { 200: Type.Object({ data: ReceiptSchema }) },

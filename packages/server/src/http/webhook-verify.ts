@@ -61,7 +61,10 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
     },
   );
 
-  /** Handles a webhook that changed while it was being verified: the result no longer counts. */
+  /**
+   * Discards the result if the webhook changed while it was being verified. Writes an audit log entry and returns the
+   * webhook as it is now.
+   */
   async function discardResult(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
@@ -75,7 +78,10 @@ function actionOf({ status }: Webhook) {
   return status === 'active' ? 'webhook.verified' : verificationFailedType;
 }
 
-/** Verifies the webhook as it will be, then writes the result together with the change and its audit log entry. */
+/**
+ * Verifies the webhook as it will be after the change, then writes the result together with the change and its audit
+ * log entry.
+ */
 export async function verifyAndSettle(
   { database, control, now }: VerifyOptions,
   webhook: Webhook,

@@ -68,7 +68,8 @@ const CreateBody = Type.Object(
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
         description:
-          'Workspace ID, to receive only events of this workspace. Leave it out to receive events of the whole organization.',
+          'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
+          'events from the whole organization.',
       }),
     ),
     url: UrlField,
@@ -87,7 +88,8 @@ const PatchBody = Type.Object(
     status: Type.Optional(
       Type.Enum(['active', 'disabled'], {
         description:
-          '`disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`.',
+          '`disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook ' +
+          'becomes `unverified`.',
       }),
     ),
   },
@@ -113,8 +115,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Create a webhook',
         description:
           'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
-          'endpoint returns 200, the webhook is `active`. Otherwise it is created as `unverified`, and the service ' +
-          'tries again later.\n\nYour endpoint needs the secret to verify this request, so choose your own secret.',
+          'endpoint returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
+          'again later.\n\nYour endpoint needs the secret to verify this request, so choose the secret yourself.',
         body: CreateBody,
         response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
       },
@@ -137,7 +139,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
       };
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-      // The entry has no status, because it is known only after the verification.
+      // The entry does not contain the status, which is known only after the verification.
       const { status, ...given } = auditedFields(unverified);
       const changes = changesBetween(undefined, given);
       await auditedWrite(database, request.token.organization_id, async (client) => {
@@ -225,7 +227,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         tags: ['Webhooks'],
         summary: 'Delete a webhook',
         description:
-          'Stops all deliveries. After the response nothing more is sent, except for an attempt that is in progress.',
+          'Stops all deliveries. After the response, nothing more is sent, except for an attempt that is already in ' +
+          'flight.',
         params: webhookParams,
         response: { 204: Type.Null({ description: 'Deleted.' }) },
       },
@@ -243,7 +246,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  /** Returns undefined if headers to be kept were changed by another request in the meantime. */
+  /** Returns undefined if another request has changed the stored headers in the meantime. */
   async function changeAtOnce(
     request: FastifyRequest,
     seen: Webhook,

@@ -1,12 +1,11 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import Type from 'typebox';
 import type { EventChecker } from '../domain/new-event.js';
-import { Problem } from '../domain/problem.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
+import { metricsRoute } from '../web/monitoring.js';
 import { installOpenApi } from '../web/openapi.js';
+import { requirePlatformToken } from '../web/platform-token.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
 import { platformEventRoutes } from './event-routes.js';
@@ -39,37 +38,23 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     bodyLimit,
     onFinished: options.metrics.observeRequests('platform'),
   });
-  const isToken = tokenComparison(options.token);
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (request.routeOptions.config.open) return done();
-    const given = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    if (given === undefined || !isToken(given)) {
-      throw new Problem(
-        'unauthenticated',
-        'Send the platform token: Authorization: Bearer <POSTHORN_PLATFORM_TOKEN>.',
-        {
-          headers: { 'WWW-Authenticate': 'Bearer' },
-        },
-      );
-    }
-    done();
-  });
+  requirePlatformToken(app, options.token);
   await installOpenApi(app, {
     title: 'Posthorn platform API',
     version: options.version,
     description:
-      'Record events, and change resources whose moves record events. This API is for your own systems: keep it ' +
+      'Record events, and manage resources whose moves record events. This API is for your own systems: keep it ' +
       'inside your network. Integrators use the public API.',
     guides: platformGuides,
     securityName: 'platformToken',
     securityDescription:
-      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first starts, ' +
-      'in the file `platform-token` of its data directory.',
+      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
+      'starts, in the file `platform-token` in its data directory.',
     tagGroups: [
       {
         name: 'API',
         tags: [
-          { name: 'Events', description: 'Record what happened in your own systems.' },
+          { name: 'Events', description: 'Record what happens in your own systems.' },
           {
             name: 'Tokens',
             description: 'Access tokens for the public API, and links that open the console for a customer.',
@@ -82,38 +67,12 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  // In its own scope, because only this route accepts NDJSON.
+  // This route has its own scope, because only this route accepts NDJSON.
   await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
   lifecycleRoutes(app, options.lifecycles);
   tokenRoutes(app, options.portal.database, options.portal.now);
   portalSessionRoute(app, options.portal);
-  app.get(
-    '/metrics',
-    {
-      schema: {
-        operationId: 'metrics',
-        tags: ['Monitoring'],
-        summary: 'Get metrics',
-        description: 'Metrics in the text format of Prometheus.',
-        produces: ['text/plain'],
-        response: { 200: Type.String({ description: 'Metrics.' }) },
-      },
-    },
-    async (_request, reply) =>
-      reply.type(options.metrics.registry.contentType).send(await options.metrics.registry.metrics()),
-  );
+  metricsRoute(app, options.metrics);
   referenceRoutes(app);
   return app;
-}
-
-/**
- * Compares tokens in constant time if the lengths are equal. The length is not a secret, and a digest takes ten times
- * as long.
- */
-function tokenComparison(token: string): (given: string) => boolean {
-  const expected = Buffer.from(token);
-  return (given) => {
-    const bytes = Buffer.from(given);
-    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
-  };
 }

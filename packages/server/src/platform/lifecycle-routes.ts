@@ -139,7 +139,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Builds the JSON by hand so that the payload text stays as recorded. */
+/** Concatenates the JSON so that the payload text stays as recorded. */
 function respond(
   reply: FastifyReply,
   lifecycle: Lifecycle,
@@ -157,7 +157,7 @@ function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, 
     : Type.Object({ data, event: eventSchema(lifecycle, event) }, { examples: [sample] });
 }
 
-/** Returns the schema of an event of this type, also if a creation records it, which has no previous values. */
+/** Returns the schema of an event of this type. Previous values are optional, because a creation has none. */
 function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
   const { properties } = EventSchema;
   const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
@@ -170,7 +170,7 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
           type: Type.Enum([kind], { description: 'Type.' }),
           id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
         },
-        { title: `${titleOf(kind)}Subject`, description: 'What it happened to.' },
+        { title: `${titleOf(kind)}Subject`, description: 'What the event is about.' },
       ),
       payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
     },
@@ -179,7 +179,7 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
 }
 
 function paramsOf(lifecycle: Lifecycle) {
-  const description = 'ID of the resource.';
+  const description = 'Resource ID.';
   return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
 }
 

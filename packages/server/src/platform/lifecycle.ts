@@ -26,7 +26,7 @@ export type CreationRequest = LifecycleRequest & {
   readonly workspace_id?: string | null;
 };
 
-/** Where a request comes from, and the room for deliveries of its event. */
+/** Where a request comes from, and the room for the deliveries of its event. */
 export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
   room?: Room;
 }
@@ -99,7 +99,7 @@ async function record(client: Queryable, happened: Happened, context: MoveContex
   const { lifecycle, type, request, before, resource } = happened;
   const { room, ...origin } = context;
   const recorded = type && (await recordEvent(client, type, happened, room));
-  // Last, because it locks the organization's chain until the transaction ends.
+  // This comes last, because it locks the organization's chain until the transaction ends.
   await writeAudit(client, [
     {
       ...{ organization_id: resource.organization_id, workspace_id: resource.workspace_id },

@@ -21,10 +21,10 @@ interface Waiting {
 }
 
 const transactionsMax = 2;
-/** A second transaction starts if at least this many events wait, or if one has waited this long. */
+/** A second transaction starts if at least this many events are waiting, or if one has waited this long. */
 const secondBatchMin = 250;
 const secondBatchMs = 25;
-/** Requests with keys have their own transactions, so that no request waits for the key of another. */
+/** Requests with keys have their own transactions, so that no request waits for another request's key. */
 const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
@@ -58,7 +58,7 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  /** Throws a problem if `bytes` more would exceed the limit. A single request always fits. */
+  /** Throws a problem if `bytes` more would exceed the limit. A single request is always accepted. */
   refuseIfFull(bytes = bytesPerRequest): void {
     if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
     throw new Problem(
@@ -90,7 +90,7 @@ export class Recorder {
       });
     }
     if (line.isEmpty || line.running >= line.transactionsMax) return;
-    // Even if the first transaction is held up, others do not wait for long.
+    // Even if the first transaction is delayed, others do not wait for long.
     line.timer ??= setTimeout(() => {
       line.timer = undefined;
       this.#run(line);
@@ -113,7 +113,8 @@ export class Recorder {
       if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], line);
       } else {
-        // A bug after the commit: without this, deliveries leased to this node would wait until the process ends.
+        // This handles a bug after the commit. Otherwise, deliveries leased to this node would wait until the process
+        // ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         this.#release(refused);
@@ -140,7 +141,7 @@ function together(group: readonly Waiting[]): NewBatch {
   };
 }
 
-/** Requests that wait to be committed, and how many transactions may run for them. */
+/** Requests that are waiting to be committed, and how many transactions may run for them. */
 class Line {
   readonly transactionsMax: number;
   readonly #secondBatchMin: number;
@@ -158,7 +159,7 @@ class Line {
     return this.#waiting.length === 0;
   }
 
-  /** A few events wait for more to arrive, because a transaction for each handful costs more in total. */
+  /** A few events wait until more arrive, because many small transactions cost more in total. */
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;

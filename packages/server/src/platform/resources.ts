@@ -59,7 +59,7 @@ export class MoveNotAllowed extends Error {
 const context = { request_id: null, source_address: null };
 
 /**
- * Creates a resource in the caller's `pg` transaction, with its audit log entry and, if there is one, its event. They
+ * Creates a resource in the caller's `pg` transaction, with its audit log entry and its event, if there is one. They
  * exist only if the transaction commits.
  */
 export async function createResource<Name extends ResourceName>(

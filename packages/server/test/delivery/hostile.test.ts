@@ -214,7 +214,7 @@ describe('a blocked address', () => {
 });
 
 describe('next to receivers that hang with a backlog of hours', () => {
-  test('a healthy webhook gets every event, and few requests to the hanging ones are under way', async () => {
+  test('a healthy webhook gets every event, and few requests to the hanging ones are in flight', async () => {
     const neighbours = await newTenant(service);
     const hanging = await Promise.all([1, 2, 3].map(() => neighbours.connect(hangs)));
     const same = await newTenant(service);

@@ -74,7 +74,7 @@ describe.each(versions)('over %s', (version) => {
   });
 });
 
-test('a receiver that speaks plain HTTP on a TLS port is a tls error', async () => {
+test('a receiver that uses plain HTTP on a TLS port is a tls error', async () => {
   const { url } = await startReceiver();
   expect(await post(startTransport(), url.replace('http:', 'https:'))).toMatchObject({
     ...{ kind: 'no_response', error: 'tls' },

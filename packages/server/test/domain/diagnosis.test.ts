@@ -97,7 +97,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_WRONG_VERSION_NUMBER' },
-      'hooks.acme.test:443 speaks plain HTTP',
+      'hooks.acme.test:443 uses plain HTTP',
       'Correct the port',
     ],
     [
@@ -160,7 +160,7 @@ describe('with a status', () => {
       401,
       { response: '{"error":"no"}' },
       {},
-      'refused the request with 401; its response says "{"error":"no"}".',
+      'refused the request with 401; its response says "no".',
       'raw body',
     ],
     [403, {}, {}, 'The receiver refused the request with 403.', 'the secret of this webhook'],
@@ -197,7 +197,7 @@ describe('with a status', () => {
       500,
       { response: '<html><title>Oops &amp; more</title>', deliveryId: 'WDLV-1' },
       {},
-      'The receiver failed with 500; its response begins "Oops &amp; more".',
+      'The receiver failed with 500; its response says "Oops & more".',
       'Look at its logs around 16 Nov 2026 20:41:07 UTC; the request had X-Service-Delivery WDLV-1.',
     ],
     [599, {}, {}, 'The receiver failed with 599.', 'Look at its logs'],
