@@ -49,9 +49,9 @@ describe('a new project', () => {
     expect(warnings(await install(project, '@posthorn/server'))).toEqual([]);
     const [port, platformPort] = [await freePort(), await freePort()];
     const ports = { POSTHORN_PORT: String(port), POSTHORN_PLATFORM_PORT: String(platformPort) };
-    const output = project.serve('npx posthorn serve --allow-loopback', ports);
+    const service = project.start('npx posthorn serve --allow-loopback', ports);
     await eventually(
-      async () => output(),
+      async () => service.output,
       (text) => text.includes('Posthorn is ready.'),
     );
     const commands = snippet('packages/server/README.md', 'sh', '/platform/events')

@@ -92,9 +92,9 @@ export class DeliveryEngine {
     return { queued: this.#lanes.queued, inFlight: this.#lanes.inFlight };
   }
 
-  /** Returns the requests under way by the condition of their webhook. */
+  /** Returns the requests in flight by the condition of their webhook. */
   get inFlightByCondition(): Record<Condition, number> {
-    return this.#lanes.underWayByCondition();
+    return this.#lanes.inFlightByCondition();
   }
 
   /** Returns the room for deliveries that a recording can hand to this node. */

@@ -47,11 +47,11 @@ export class Lanes {
     return this.#load.inFlight;
   }
 
-  /** Returns the requests under way by the condition of their webhook. Looks at every lane, so it is for monitoring. */
-  underWayByCondition(): Record<Condition, number> {
+  /** Returns the requests in flight by the condition of their webhook. Looks at every lane, so it is for monitoring. */
+  inFlightByCondition(): Record<Condition, number> {
     const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
     const nowMs = this.#now();
-    for (const { track } of this.#lanes.values()) counts[conditionOf(track, nowMs)] += track.underWay;
+    for (const { track } of this.#lanes.values()) counts[conditionOf(track, nowMs)] += track.inFlight;
     return counts;
   }
 

@@ -7,7 +7,7 @@ export interface End {
 }
 
 /** The end of an organization's chain, and how many of its first entries retention has dropped. */
-export interface Chain extends End {
+interface Chain extends End {
   dropped: number;
   dropped_hash: Buffer;
 }
