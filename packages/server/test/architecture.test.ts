@@ -163,7 +163,7 @@ describe('the packages', () => {
     receiver: [],
     client: [],
     demo: ['@posthorn/client', '@posthorn/receiver'],
-    console: [],
+    console: ['@posthorn/client'],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console'],
   };
 
