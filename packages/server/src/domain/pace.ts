@@ -1,6 +1,6 @@
 /** Limits how fast this node sends to a webhook with a rate limit, which is known before the second request starts. */
 export class Pace {
-  /** How late a request may start and still be made up for. */
+  /** The maximum delay of a request that later requests may make up for. */
   readonly #slackMs: number;
   #limit: number | undefined;
   /** When the next request may start. */
@@ -15,7 +15,7 @@ export class Pace {
     return this.#limit;
   }
 
-  /** Sets the current limit of the webhook. The request for which it was read counts. */
+  /** Sets the webhook's current limit. The request for which it was read counts against it. */
   set(limit: number | undefined, nowMs: number): void {
     if (limit === this.#limit) return;
     this.#limit = limit;
