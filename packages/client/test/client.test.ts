@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { Posthorn, PosthornError } from '../src/index.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const tenant = await newTenant(service);
 const { organization: organization_id, token } = tenant;
 const posthorn = new Posthorn({ url: service.publicUrl, token });
