@@ -6,6 +6,7 @@ import { organization } from './producer.js';
 const pageSize = 100;
 const requestMs = 15_000;
 const triesMax = 20;
+const pollMs = 30_000;
 
 /** The public API of one node, as an integrator uses it. */
 export class Api {
@@ -62,11 +63,12 @@ export class Api {
     return data.id;
   }
 
-  /** Reads the newest event again and again until told to stop. Returns the statuses that came. */
+  /** Reads the newest event until told to stop and refused for its rate. Returns the statuses that came. */
   async poll(isOver) {
     const path = `/v1/events?organization_id=${organization}&limit=1`;
     const statuses = new Set();
-    while (!isOver()) {
+    const deadlineMs = performance.now() + pollMs;
+    while (!isOver() || (!statuses.has(429) && performance.now() < deadlineMs)) {
       const { status } = await this.#send('GET', path).catch((error) => ({ status: error.message }));
       statuses.add(status);
     }

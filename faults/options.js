@@ -6,6 +6,7 @@ npm run faults -- --seeds N                   the first N seeds
 npm run faults -- --seed N                    the scenarios of one seed
 npm run faults -- --seed N --scenario NAME    one trial again; NAME can be 'all'
 npm run faults -- --scenario overload --for 3m   longer, for scenarios that take a time
+npm run faults -- --soak 10m                   70 % of capacity, a fault every 20 s
 npm run faults -- --list                      what each scenario does
 `;
 

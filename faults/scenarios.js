@@ -12,15 +12,19 @@ import { receivers } from './scenarios/receivers.js';
 import { recordPoints } from './scenarios/record-points.js';
 import { restart } from './scenarios/restart.js';
 import { settlePoints } from './scenarios/settle-points.js';
+import { short } from './scenarios/short.js';
 import { slow } from './scenarios/slow.js';
 import { takeover } from './scenarios/takeover.js';
 import { upgrade } from './scenarios/upgrade.js';
 
-/** Every scenario, in the order in which seeds take turns with them. */
-export const scenarios = [
+/** The scenarios that seeds take turns with, in this order. */
+const rounds = [
   ...[kill, recordPoints, settlePoints, restart, slow, connections, cuts, failover, diskFull],
   ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload],
 ];
+
+/** Every scenario. */
+export const scenarios = [...rounds, short];
 
 const trialsPerSeed = 3;
 
@@ -28,6 +32,6 @@ const trialsPerSeed = 3;
 export function scenariosOf(seed) {
   return Array.from(
     { length: trialsPerSeed },
-    (_, index) => scenarios[((seed - 1) * trialsPerSeed + index) % scenarios.length],
+    (_, index) => rounds[((seed - 1) * trialsPerSeed + index) % rounds.length],
   );
 }

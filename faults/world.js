@@ -158,16 +158,15 @@ export class World {
   async #books(acknowledged) {
     const reader = this.nodes.findLast((node) => node.isRunning);
     this.#api.use(reader);
-    const events = [];
-    for await (const event of this.#api.events()) events.push({ id: event.id, subject: event.subject });
+    const [events, ...deliveries] = await Promise.all([
+      collect(this.#api.events(), ({ id, subject }) => ({ id, subject })),
+      ...this.#doors.map((door) => collect(this.#api.deliveries(door.id), summaryOf)),
+    ]);
     const reports = await this.receivers.report();
-    const doors = [];
-    for (const { path, id } of this.#doors) {
-      const deliveries = [];
-      for await (const { event_id, status, final } of this.#api.deliveries(id))
-        deliveries.push({ event_id, status, final });
-      doors.push({ ...reports.find((report) => report.path === path), deliveries });
-    }
+    const doors = this.#doors.map(({ path }, index) => ({
+      ...reports.find((report) => report.path === path),
+      deliveries: deliveries[index],
+    }));
     return balance({ acknowledged, events, doors, faults: this.faults });
   }
 
@@ -180,4 +179,12 @@ export class World {
     for (const close of this.#closing.reverse()) await close();
     this.#place.remove();
   }
+}
+
+const summaryOf = ({ event_id, status, final }) => ({ event_id, status, final });
+
+async function collect(pages, read) {
+  const all = [];
+  for await (const one of pages) all.push(read(one));
+  return all;
 }

@@ -12,11 +12,13 @@ export const overload = {
   summary: 'load beyond capacity: bounded memory, refusals with 503 and 429, and a full recovery',
   shape: () => ({
     nodes: [{ POSTHORN_RATE_LIMIT_READS: '5' }, {}],
-    load: { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 16_000, underWayMax: 500 },
+    load: { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 16_000, underWayMax: 300 },
   }),
   isQuiet: true,
   async run(world, random, { forMs = 2_500 }) {
     const reader = await world.openReader();
+    // The node that is overloaded also limits readers. The other one shows the ledger.
+    world.producer.only([world.nodes[0]]);
     world.producer.start();
     const untilMs = performance.now() + forMs;
     const isOver = () => performance.now() >= untilMs;
