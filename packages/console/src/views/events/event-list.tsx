@@ -128,7 +128,7 @@ function Row({
 }) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
-      <td className="soft">
+      <td className="soft nowrap">
         <TimeAgo at={event.created_at} />
       </td>
       <td>
