@@ -80,10 +80,11 @@ export class Tail implements AsyncIterable<Event> {
 
   /** Yields the events of one connection, until it ends. */
   async *#connection(onConnect: () => void): AsyncGenerator<Event, void, undefined> {
-    const silence = new AbortController();
+    const ending = new AbortController();
     const { signal } = this.#options;
-    const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    let timer = setTimeout(() => silence.abort(), silenceMs);
+    const stop = () => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    let timer = setTimeout(() => ending.abort(), silenceMs);
     try {
       const response = await this.#transport.open('GET', '/v1/events/tail', {
         query: this.#query,
@@ -91,23 +92,27 @@ export class Tail implements AsyncIterable<Event> {
           Accept: 'text/event-stream',
           ...(this.#lastEventId !== undefined && { 'Last-Event-ID': this.#lastEventId }),
         },
-        signal: abort,
+        signal: ending.signal,
       });
       let isOpen = false;
-      for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
+      for await (const { id, data, retryMs } of messagesOf(
+        response.body ?? new ReadableStream(),
+        ending.signal,
+      )) {
         clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(), silenceMs);
+        timer = setTimeout(() => ending.abort(), silenceMs);
         if (!isOpen) onConnect();
         if (retryMs !== undefined) this.#retryMs = retryMs;
         if (data === undefined && id !== undefined) this.#lastEventId = id;
         if (!isOpen) this.#options.onConnect?.();
         isOpen = true;
         if (data === undefined) continue;
-        const event = JSON.parse(data) as Event;
+        const event = this.#transport.parse(data) as Event;
         // Before the event is handed out: whoever breaks out of the loop has received it.
         this.#lastEventId = id ?? event.id;
         yield event;
       }
+      ending.signal.throwIfAborted();
       if (!isOpen) throw new Error('the stream ended before it began');
     } catch (cause) {
       if (cause instanceof PosthornError) throw cause;
@@ -115,7 +120,8 @@ export class Tail implements AsyncIterable<Event> {
       throw new PosthornError({ status: 0, code: 'unreachable', detail: 'The connection broke.', cause });
     } finally {
       clearTimeout(timer);
-      silence.abort();
+      signal?.removeEventListener('abort', stop);
+      ending.abort();
     }
   }
 }
