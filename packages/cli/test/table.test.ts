@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Column, layTable } from '../../src/cli/table.js';
+import { type Column, layTable } from '../src/table.js';
 
 interface Entry {
   id: string;

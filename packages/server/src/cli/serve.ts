@@ -1,14 +1,15 @@
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
+import type { Terminal } from 'posthorn';
 import { type Config, unknownSettings } from '../config.js';
 import type { Service } from '../service.js';
 import { demoOrganization, prepareDemo } from '../welcome.js';
-import type { Command } from './command.js';
-import type { Terminal } from './terminal.js';
+import { useHeapSparingly } from './heap.js';
+import type { OperatorCommand } from './operator.js';
 
 const drainMsMax = 9_900;
 
-export const serve: Command = {
+export const serve: OperatorCommand = {
   name: 'serve',
   summary: 'Apply migrations and start the service.',
   options: {
@@ -20,6 +21,7 @@ export const serve: Command = {
   showsSettings: true,
   run: async ({ config, env, terminal }) => {
     terminal.endsWithItsReader = false;
+    useHeapSparingly();
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);

@@ -1,0 +1,21 @@
+import { type Options, UsageError } from 'posthorn';
+import { parseInstantMs } from '../domain/instant.js';
+
+/** Returns the requested time range, cut off at the retention limit. */
+export function rangeOf(options: Options, oldestMs: number): { fromMs: number; toMs: number | undefined } {
+  const [from, to] = [timeOf('from', 'start', options), timeOf('to', 'end', options)];
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError('--from must not be later than --to.');
+  return { fromMs: Math.max(from ?? oldestMs, oldestMs), toMs: to };
+}
+
+function timeOf(name: 'from' | 'to', edge: 'start' | 'end', options: Options): number | undefined {
+  const text = options[name];
+  if (text === undefined) return undefined;
+  const ms = parseInstantMs(text, edge);
+  if (ms === undefined)
+    throw new UsageError(
+      `--${name}: '${text}' is not valid. Expected a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z).`,
+    );
+  return ms;
+}
