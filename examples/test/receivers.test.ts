@@ -14,6 +14,7 @@ const service = await startTestService();
 const directory = await mkdtemp(join(tmpdir(), 'posthorn-examples-'));
 afterAll(() => rm(directory, { recursive: true, force: true }));
 const flask = await firstThatRuns(['python3', '/usr/bin/python3'], ['-c', 'import flask']);
+const redisServer = await firstThatRuns(['redis-server', '/usr/bin/redis-server'], ['--version']);
 const go = await firstThatRuns(['go', '/usr/local/go/bin/go'], ['version']);
 
 const secrets = [
@@ -90,6 +91,38 @@ test('the receiver with a transaction handles an event once, however often it co
   const { rows } = await database.query('select invoice_id, amount_minor from payments');
   expect(rows).toEqual([{ invoice_id: 'INV-1', amount_minor: '1999' }]);
 });
+
+describe.runIf(redisServer)(
+  `the receiver with Redis${redisServer ? '' : ' (skipped: no redis-server here)'}`,
+  () => {
+    test('handles an event once among processes', async () => {
+      const redisPort = await freePort();
+      const flags = ['--port', String(redisPort), '--dir', directory, '--save', '', '--appendonly', 'no'];
+      await new Server(redisServer ?? '', flags, {}).isListening(redisPort);
+      const [secret = ''] = secrets;
+      const start = async () => {
+        const port = await freePort();
+        const env = {
+          PORT: String(port),
+          WEBHOOK_SECRET: secret,
+          REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+        };
+        await new Server(process.execPath, [join(examples, 'redis/receiver.mjs')], env).isListening(port);
+        return async () => {
+          const request = signedRequest('invoice.paid', { secret, envelope: { id: 'EVT-1' } });
+          const response = await fetch(`http://127.0.0.1:${port}/webhooks`, request);
+          return `${response.status} ${await response.text()}`;
+        };
+      };
+      const [one, other] = [await start(), await start()];
+      expect([await one(), await other(), await one()]).toEqual([
+        '200 handled',
+        '200 duplicate',
+        '200 duplicate',
+      ]);
+    });
+  },
+);
 
 describe.runIf(flask)(
   `the receiver in Flask${flask ? '' : ' (skipped: no python3 here can import flask)'}`,

@@ -5,7 +5,7 @@ import { Profiles } from './profiles.js';
 
 const group = 'Connection';
 
-/** Options of every command that uses the API. */
+/** Options for every command that uses the API. */
 export const connectionOptions = {
   profile: { value: 'name', description: 'Use this profile instead of the current one.', group },
   url: { value: 'URL', description: 'Address of the service. Environment: POSTHORN_URL.', group },

@@ -1,8 +1,8 @@
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
 
 /**
- * Indents JSON for people. It moves tokens without parsing them, so numbers too large for JavaScript stay exact
- * and keys keep their order.
+ * Indents JSON for display. It does not parse values, so numbers that are too large for JavaScript stay exact and keys
+ * keep their order.
  */
 export function indentedJson(json: string): string {
   let text = '';

@@ -3,7 +3,7 @@ import { type Context, type Options, UsageError } from './command.js';
 import type { Connection } from './connection.js';
 import type { Column } from './table.js';
 
-/** Options of every list with a time range and a limit. */
+/** Options for every list with a time range and a limit. */
 export const rangeOptions = {
   from: { value: 'time', description: 'Start of the time range, inclusive: a date or a time.' },
   to: { value: 'time', description: 'End of the time range, inclusive: a date or a time.' },

@@ -29,8 +29,8 @@ const limit = {
   maximum: 100,
   description: 'Maximum number of results. Default: 20.',
 };
-const webhook = text('The id of a webhook (WHK-…) or its unique ending.');
-const delivery = text('The id of a delivery (WDLV-…) or its unique ending.');
+const webhook = text('Webhook ID (WHK-…) or its unique ending.');
+const delivery = text('Delivery ID (WDLV-…) or its unique ending.');
 const range = {
   from: text('Start of the time range: a date, or a time with Z or an offset.'),
   to: text('End of the time range: a date, or a time with Z or an offset.'),
@@ -70,7 +70,7 @@ export const tools: readonly Tool[] = [
     name: 'get_event',
     title: 'Get an event',
     description: 'Returns one event with its payload, and its deliveries to all webhooks.',
-    schema: takes({ event_id: text('The id of an event (EVT-…) or its unique ending.') }, 'event_id'),
+    schema: takes({ event_id: text('Event ID (EVT-…) or its unique ending.') }, 'event_id'),
     writes: false,
     run: async (connection, { event_id }) => {
       const id = await eventId(connection, string(event_id) ?? '');

@@ -51,12 +51,12 @@ async function only<Row extends { id: string }>(
   const [first, second] = found;
   const list = `posthorn ${plurals[what]} list`;
   if (!first)
-    throw new CommandFailure(`No ${what} has an id that ends with '${text}'. Run ${list} to see the ids.`);
+    throw new CommandFailure(`No ${what} has an ID that ends with '${text}'. Run ${list} to see the IDs.`);
   if (second) {
     const some = found.slice(0, 3).map(({ id }) => id);
     throw new CommandFailure(
-      `${found.length} ${plurals[what]} have an id that ends with '${text}': ${some.join(', ')}` +
-        `${found.length > some.length ? ', …' : ''}. Use more characters; ${list} shows the ids.`,
+      `${found.length} ${plurals[what]} have an ID that ends with '${text}': ${some.join(', ')}` +
+        `${found.length > some.length ? ', …' : ''}. Use more characters; ${list} shows the IDs.`,
     );
   }
   return first;

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 export interface Column<Row> {
   title: string;
   of: (row: Row) => string;
-  /** The shorter form for terminals. Ids are never shortened: people copy them. */
+  /** The shorter form for terminals. IDs are never shortened, because people copy them. */
   short?: (row: Row) => string;
   /** The order in which columns are hidden on a narrow terminal: highest first, 0 never. */
   spare?: number;
@@ -32,8 +32,12 @@ const gap = 2;
 const cutWidth = 24;
 const nothing = '-';
 
-/** Lays a list out in `width` characters, or in as few as possible if that is too narrow. */
-export function layTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): Table {
+/** Lays out a list in `width` characters, or in as few as possible if that is too narrow. */
+export function layOutTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): Table {
   const laidOut = columns.map(({ title, of, short = of, spare = 0, cuts = false }): LaidOut => {
     const cells = rows.map(short);
     return { title, spare, cuts, cells, width: Math.max(title.length, ...cells.map(printedLength)) };

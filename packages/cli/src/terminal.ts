@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
-import { type Column, layTable } from './table.js';
+import { type Column, layOutTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
 /** Standard output, or a replacement for it. */
 export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
 
-/** Writes the output of a command: colours and aligned tables on a terminal, tab-separated lines in a pipe. */
+/** Writes the output of a command: colors and aligned tables in a terminal, tab-separated lines in a pipe. */
 export class Terminal {
   readonly #out: Output;
   readonly #colours: boolean;
@@ -27,8 +27,8 @@ export class Terminal {
   }
 
   /**
-   * Ends the process by SIGHUP, as the last step after the terminal was closed. Node would abort instead,
-   * because it cannot restore the settings of the terminal.
+   * Ends the process with SIGHUP, as the last step after the terminal was closed. Otherwise, Node would abort because
+   * it cannot restore the terminal's settings.
    */
   hangUp(): void {
     if (!this.isInteractive) return;
@@ -74,7 +74,7 @@ export class Terminal {
       for (const row of rows) this.line(columns.map(({ of }) => of(row)).join('\t'));
       return;
     }
-    const { heading, lines, leftOut } = layTable(
+    const { heading, lines, leftOut } = layOutTable(
       columns,
       rows,
       this.#out.columns || Number.POSITIVE_INFINITY,

@@ -174,7 +174,7 @@ describe('events, types, stats and the audit log', () => {
     const { code, stderr } = await run(['events', 'get', ending], ownEnv);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^\d events have an id that ends with '.': EVT-\w+, EVT-\w+.*\. Use more characters; posthorn events list/,
+      /^\d events have an ID that ends with '.': EVT-\w+, EVT-\w+.*\. Use more characters; posthorn events list/,
     );
   });
 

@@ -70,7 +70,7 @@ describe('mcp', async () => {
 
   test('returns a failure as text that says what to do', async () => {
     expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
-      text: "No webhook has an id that ends with 'nothing'. Run posthorn webhooks list to see the ids.",
+      text: "No webhook has an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
       isError: true,
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Column, layTable } from '../src/table.js';
+import { type Column, layOutTable } from '../src/table.js';
 
 interface Entry {
   id: string;
@@ -19,7 +19,7 @@ const rows = [
 
 describe('a table', () => {
   test('is aligned and complete if there is room', () => {
-    expect(layTable(columns, rows, 29)).toEqual({
+    expect(layOutTable(columns, rows, 29)).toEqual({
       heading: 'id      place      time',
       lines: ['TOK-1   WS-berlin  2026-11-15', 'TOK-22  -          2026-11-16'],
       leftOut: [],
@@ -27,21 +27,21 @@ describe('a table', () => {
   });
 
   test('hides the least important columns if there is not, and names them', () => {
-    expect(layTable(columns, rows, 28)).toMatchObject({ heading: 'id      time', leftOut: ['place'] });
-    expect(layTable(columns, rows, 17)).toMatchObject({ heading: 'id      place', leftOut: ['time'] });
-    expect(layTable(columns, rows, 16)).toMatchObject({ heading: 'id', leftOut: ['place', 'time'] });
+    expect(layOutTable(columns, rows, 28)).toMatchObject({ heading: 'id      time', leftOut: ['place'] });
+    expect(layOutTable(columns, rows, 17)).toMatchObject({ heading: 'id      place', leftOut: ['time'] });
+    expect(layOutTable(columns, rows, 16)).toMatchObject({ heading: 'id', leftOut: ['place', 'time'] });
   });
 
   test('keeps ids complete, however narrow it is', () => {
-    expect(layTable(columns, rows, 1).lines).toEqual(['TOK-1', 'TOK-22']);
+    expect(layOutTable(columns, rows, 1).lines).toEqual(['TOK-1', 'TOK-22']);
   });
 
   test('hides an empty column first, without naming it', () => {
     const nowhere = rows.map((row) => ({ ...row, time: '-' }));
-    expect(layTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
+    expect(layOutTable(columns, nowhere, 20)).toMatchObject({ heading: 'id      place', leftOut: [] });
   });
 
   test('without rows has its titles', () => {
-    expect(layTable(columns, [], 80)).toEqual({ heading: 'id  place  time', lines: [], leftOut: [] });
+    expect(layOutTable(columns, [], 80)).toEqual({ heading: 'id  place  time', lines: [], leftOut: [] });
   });
 });

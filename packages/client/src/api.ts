@@ -6,20 +6,48 @@ export interface Attempt {
   attempt: number;
   /** Time of the attempt. */
   attempted_at: string;
-  /** Status that the receiver returned. Null if there was none. */
+  /** HTTP status that the receiver returned. Null if no response arrived. */
   http_status: number | null;
-  /** Why there was no status. */
+  /** Why no response arrived. Null if one did. */
   error: string | null;
   /** Duration in milliseconds. */
   duration_ms: number | null;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
-  /** Only for failed attempts: what happened, in a sentence. */
+  /** Only for failed attempts: what happened, in one sentence. */
   error_detail?: string;
-  /** Only for failed attempts: what to do about it, in a sentence. */
+  /** Only for failed attempts: what to do about it, in one sentence. */
   remedy?: string;
-  /** Only for failed attempts: these headers of the response, if the receiver sent them. */
+  /** Only for failed attempts: the response headers listed here, if the receiver sent them. */
   response_headers?: ResponseHeaders;
+}
+
+export interface AuditChain {
+  /** Organization ID. */
+  organization_id: string;
+  /** Whether nothing is wrong with the entries that were checked. */
+  intact: boolean;
+  /** Number of entries that are stored. */
+  entries: number;
+  /** Number of entries that were checked: the newest ones, at most 1,000. */
+  checked: number;
+  /** Position of the last entry that is in order. */
+  position: number;
+  /** Hash of that entry in hex. Empty if there are no entries. Store it elsewhere to compare later. */
+  head: string;
+  /** The first thing that is wrong. Null if nothing is. */
+  fault: AuditChainFault | null;
+  /** Time of the check. */
+  checked_at: string;
+}
+
+export interface AuditChainFault {
+  /** `altered`: the hash does not match this entry and the previous hash. `missing`: the entry at this position was removed. `added`: the entry does not belong to the chain. `unknown_end`: the record of where the chain ends was removed. */
+  kind: 'altered' | 'missing' | 'added' | 'unknown_end';
+  /** Position in the chain. */
+  position: number;
+  /** ID of the entry found at this position, or after it if it is missing. Null if there is none. */
+  id: string | null;
 }
 
 export interface AuditEntry {
@@ -29,17 +57,17 @@ export interface AuditEntry {
   organization_id: string;
   /** Workspace ID. Null if the action concerns the whole organization. */
   workspace_id: string | null;
-  /** Who did it: a `user`, an `agent` or a `token`, for example. `operator` is the command line. */
+  /** Who performed the action, such as a `user`, an `agent` or a `token`. `operator` stands for the command line. */
   actor: Reference;
-  /** What was done, such as `webhook.created`. */
+  /** The action, such as `webhook.created`. */
   action: string;
-  /** What it was done to: a `webhook`, a `token` or a `service_line`, for example. */
+  /** What the action changed, such as a `webhook`, a `token` or a `service_line`. */
   target: Reference;
-  /** ID of the request, as in `X-Request-Id`. Null for the command line. */
+  /** Request ID, as in `X-Request-Id`. Null for the command line. */
   request_id: string | null;
   /** IP address that the request came from. */
   source_address: string | null;
-  /** Every field that changed, with its old and its new value. Never contains a secret. */
+  /** Every field that changed, with its old and new values. Never contains a secret. */
   changes: Record<string, Change>;
   /** Time of the action. */
   created_at: string;
@@ -57,32 +85,32 @@ export interface ChangeWebhookRequest {
   url?: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** A name or a note of your own, at most 256 characters. */
+  /** A name or a note, at most 256 characters. */
   description?: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name with null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
-  /** `disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`. */
+  /** `disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook becomes `unverified`. */
   status?: 'active' | 'disabled';
 }
 
 export interface CreateWebhookRequest {
   /** Organization ID. The token must belong to this organization. */
   organization_id: string;
-  /** Workspace ID, to receive only events of this workspace. Leave it out to receive events of the whole organization. */
+  /** Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives events from the whole organization. */
   workspace_id?: string | null;
   /** Absolute `https` URL with a public address, at most 2,048 characters. */
   url: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types: string[] | '*';
-  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once. */
+  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service generates one and returns it once. */
   secret?: string;
-  /** A name or a note of your own, at most 256 characters. */
+  /** A name or a note, at most 256 characters. */
   description?: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name with null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
 }
 
@@ -97,11 +125,11 @@ export interface CreatedWebhook {
   url: string;
   /** Only an `active` webhook receives events. */
   status: 'active' | 'unverified' | 'disabled';
-  /** A name or a note of your own, at most 256 characters. */
+  /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
-  /** Names of the headers that every request carries. Their values are never returned. */
+  /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Event types that the webhook subscribes to. */
   event_types: string[];
@@ -109,7 +137,7 @@ export interface CreatedWebhook {
   created_at: string;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Only if the request had no secret: the generated secret. It is never returned again. */
+  /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
 }
 
@@ -122,13 +150,13 @@ export interface Delivery {
   event_id: string;
   /** Event type. */
   event_type: string;
-  /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
+  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set. */
   status: 'success' | 'failed' | 'pending';
-  /** Whether the delivery has ended, so that no attempt follows. */
+  /** Whether the delivery has ended. If true, there will be no further attempts. */
   final: boolean;
-  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;
@@ -136,11 +164,11 @@ export interface Delivery {
   attempts: number;
   /** Time when the delivery was created. */
   created_at: string;
-  /** Only for `success`: time when the receiver responded. */
+  /** Only for `success`: the time when the receiver responded. */
   delivered_at?: string;
-  /** Only without success: time of the latest attempt. */
+  /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only without success: time of the next attempt. Null if there will be none. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. */
   next_attempt_at?: string | null;
 }
 
@@ -153,13 +181,13 @@ export interface DeliveryDetail {
   event_id: string;
   /** Event type. */
   event_type: string;
-  /** `pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set. */
+  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set. */
   status: 'success' | 'failed' | 'pending';
-  /** Whether the delivery has ended, so that no attempt follows. */
+  /** Whether the delivery has ended. If true, there will be no further attempts. */
   final: boolean;
-  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;
@@ -167,15 +195,15 @@ export interface DeliveryDetail {
   attempts: number;
   /** Time when the delivery was created. */
   created_at: string;
-  /** Only for `success`: time when the receiver responded. */
+  /** Only for `success`: the time when the receiver responded. */
   delivered_at?: string;
-  /** Only without success: time of the latest attempt. */
+  /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only without success: time of the next attempt. Null if there will be none. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. */
   next_attempt_at?: string | null;
   /** All attempts, oldest first. */
   attempt_log: Attempt[];
-  /** The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of the headers of the webhook have changed since the attempt, its own headers are left out. */
+  /** The request of the latest attempt, without signatures. Before the first attempt, the request that will be sent. If the webhook's URL or header names have changed since the attempt, the custom headers are left out. */
   request: SentRequest;
 }
 
@@ -195,11 +223,11 @@ export interface Event {
   organization_id: string;
   /** Workspace ID. Null for events of the whole organization. */
   workspace_id: string | null;
-  /** Who did it: a `user`, an `agent` or the `system`, for example. */
+  /** Who caused the event, such as a `user`, an `agent` or the `system`. */
   actor: Reference;
-  /** What it happened to: a `service_line` or a `run`, for example. */
+  /** What the event is about, such as a `service_line` or a `run`. */
   subject: Reference;
-  /** Depends on the event type. It keeps the key order and the numbers that it was recorded with. */
+  /** Depends on the event type. The key order and the numbers are exactly as recorded. */
   payload: Record<string, unknown>;
   /** Time when the event was recorded. */
   created_at: string;
@@ -244,32 +272,32 @@ export interface Receipt {
   event_type: string;
   /** `success` if the receiver returned 2xx in time. */
   status: 'success' | 'failed';
-  /** Status that the receiver returned. Null if there was none. */
+  /** HTTP status that the receiver returned. Null if no response arrived. */
   http_status: number | null;
   /** Duration of the attempt in milliseconds. */
   response_time_ms: number;
-  /** Why there was no status. Null if there was one. */
+  /** Why no response arrived. Null if one did. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked_address' | null;
   /** Time of the attempt. */
   attempted_at: string;
-  /** What happened, in a sentence. Null for `success`. */
+  /** What happened, in one sentence. Null for `success`. */
   error_detail: string | null;
-  /** What to do about it, in a sentence. Null for `success`. */
+  /** What to do about it, in one sentence. Null for `success`. */
   remedy: string | null;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
-  /** These headers of the response, if the receiver sent them. */
+  /** The response headers listed here, if the receiver sent them. */
   response_headers: ResponseHeaders;
-  /** The request as it is sent, without signatures. */
+  /** The request, without signatures. */
   request: ReceiptRequest;
 }
 
 export interface ReceiptRequest {
   /** URL. */
   url: string;
-  /** Headers, without signatures. The values of the webhook's own headers are null. */
+  /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
+  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
   body: string | null;
 }
 
@@ -285,7 +313,7 @@ export interface Replay {
   id: string;
   /** `cancelled` if the webhook is no longer active. */
   status: 'running' | 'done' | 'cancelled';
-  /** Number of events to send. For very large replays, this is final only when the replay is done. */
+  /** Number of events to send. For very large replays, this number is exact only when the replay is done. */
   total: number;
   /** Number of events whose delivery has been created. */
   done: number;
@@ -296,11 +324,11 @@ export interface Replay {
 export interface ReplayRequest {
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. */
   from: string;
-  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest. */
+  /** End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after the request are not included. */
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events whose latest delivery to this webhook failed, or that have none. */
+  /** Send only events whose latest delivery to this webhook did not succeed, or that were never delivered to it. */
   only_failed?: boolean;
 }
 
@@ -316,7 +344,7 @@ export interface ResponseHeaders {
 }
 
 export interface RotateSecretRequest {
-  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once. */
+  /** Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service generates one and returns it once. */
   secret?: string;
   /** How long the old secret stays valid: a duration, at most `30d`. */
   grace?: string;
@@ -333,11 +361,11 @@ export interface RotatedWebhook {
   url: string;
   /** Only an `active` webhook receives events. */
   status: 'active' | 'unverified' | 'disabled';
-  /** A name or a note of your own, at most 256 characters. */
+  /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
-  /** Names of the headers that every request carries. Their values are never returned. */
+  /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
@@ -353,16 +381,16 @@ export interface RotatedWebhook {
   verification_failure: VerificationFailure | null;
   /** Time until which the previous secret also signs requests. Null if there is none. */
   previous_secret_until: string | null;
-  /** Only if the request had no secret: the generated secret. It is never returned again. */
+  /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
 }
 
 export interface SentRequest {
-  /** URL. If the webhook has another URL or other headers by now: where the attempt went, without the query, if it failed; null if it succeeded. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is the URL of the failed attempt without the query, or null if the attempt succeeded. */
   url: string | null;
-  /** Headers, without signatures. The values of the webhook's own headers are null. */
+  /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Body. Null if the token lacks `events:read`, or if the event no longer exists. */
+  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
   body: string | null;
 }
 
@@ -375,7 +403,7 @@ export interface Stats {
   to: string;
   /** Every bucket that overlaps the time range, oldest first. Each bucket is counted as a whole. */
   buckets: StatsBucket[];
-  /** The same for all buckets together. */
+  /** Totals of all buckets. */
   totals: StatsTotals;
   /** The 20 most frequent event types. Null if `events` is null. */
   events_by_type: TypeCount[] | null;
@@ -384,7 +412,7 @@ export interface Stats {
 export interface StatsBucket {
   /** Start of the bucket, in UTC. */
   at: string;
-  /** Number of events recorded. Null without the scope `events:read`, and with `webhook_id`. */
+  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
@@ -392,14 +420,14 @@ export interface StatsBucket {
   failed_attempts: number;
   /** Number of deliveries that were given up. */
   given_up: number;
-  /** Median duration of the successful attempts, within 10 %. Null if there are none. */
+  /** Median duration of the successful attempts, accurate to 10%. Null if there are none. */
   p50_ms: number | null;
-  /** 95th percentile of the same. */
+  /** 95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are none. */
   p95_ms: number | null;
 }
 
 export interface StatsTotals {
-  /** Number of events recorded. Null without the scope `events:read`, and with `webhook_id`. */
+  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
@@ -407,31 +435,31 @@ export interface StatsTotals {
   failed_attempts: number;
   /** Number of deliveries that were given up. */
   given_up: number;
-  /** Median duration of the successful attempts, within 10 %. Null if there are none. */
+  /** Median duration of the successful attempts, accurate to 10%. Null if there are none. */
   p50_ms: number | null;
-  /** 95th percentile of the same. */
+  /** 95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are none. */
   p95_ms: number | null;
 }
 
 export interface TestWebhookRequest {
-  /** Event type to send. The event has the example payload of this type. */
+  /** Event type to send. The event has the sample payload of this type. */
   event_type: string;
 }
 
 export interface Token {
-  /** ID of the token. */
+  /** Token ID. */
   id: string;
-  /** The organization of the token. */
+  /** The organization that the token belongs to. */
   organization_id: string;
-  /** The only workspace that the token can access. Null: the whole organization. */
+  /** The only workspace that the token can access. Null means the whole organization. */
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** Who is responsible for what the token does, in the audit log. */
+  /** The actor that the audit log names for what the token does. */
   actor: Reference;
-  /** When the token was created. */
+  /** Time when the token was created. */
   created_at: string;
-  /** When the token expires. */
+  /** Time when the token expires. */
   expires_at: string;
   /** Whether the token is a portal session. */
   portal: boolean;
@@ -449,15 +477,15 @@ export interface VerificationFailure {
   at: string;
   /** Error, as in deliveries, or `unexpected_status`. */
   reason: string;
-  /** Status that the receiver returned. Null if there was none. */
+  /** HTTP status that the receiver returned. Null if no response arrived. */
   http_status: number | null;
   /** Duration in milliseconds. */
   duration_ms: number;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
-  /** What happened, in a sentence. */
+  /** What happened, in one sentence. */
   error_detail: string;
-  /** What to do about it, in a sentence. */
+  /** What to do about it, in one sentence. */
   remedy: string;
 }
 
@@ -472,11 +500,11 @@ export interface WaitingDelivery {
   event_type: string;
   /** `pending` before the first attempt, `failed` between attempts. */
   status: 'pending' | 'failed';
-  /** Always false: an attempt follows. */
+  /** Always false, because an attempt will follow. */
   final: boolean;
-  /** Status that the receiver returned to the latest attempt. Null if there was none. */
+  /** HTTP status of the latest attempt. Null if no response arrived. */
   http_status: number | null;
-  /** Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first. */
+  /** Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled before the next attempt. */
   error: string | null;
   /** Duration of the latest attempt in milliseconds. */
   duration_ms: number | null;
@@ -484,7 +512,7 @@ export interface WaitingDelivery {
   attempts: number;
   /** Time when the delivery was created. */
   created_at: string;
-  /** Only without success: time of the latest attempt. */
+  /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
   /** Time of the next attempt. */
   next_attempt_at: string;
@@ -501,11 +529,11 @@ export interface Webhook {
   url: string;
   /** Only an `active` webhook receives events. */
   status: 'active' | 'unverified' | 'disabled';
-  /** A name or a note of your own, at most 256 characters. */
+  /** A name or a note, at most 256 characters. */
   description: string | null;
-  /** Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself. */
+  /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit: number | null;
-  /** Names of the headers that every request carries. Their values are never returned. */
+  /** Names of the custom headers. Their values are always null. */
   headers: Record<string, string | null>;
   /** Why the webhook is `disabled`: the receiver returned 410 (`gone`), deliveries failed for days (`failing`), or a request disabled it (`manual`). Otherwise null. */
   disabled_reason: 'gone' | 'failing' | 'manual' | null;
@@ -530,15 +558,15 @@ export interface WebhookStats {
   success: number;
   /** Number of failed deliveries. */
   failed: number;
-  /** Number of deliveries that wait for an attempt. */
+  /** Number of deliveries that are waiting for an attempt. */
   pending: number;
-  /** Share of successful deliveries among those that ended. Null if none ended. */
+  /** Fraction of ended deliveries that succeeded, from 0 to 1. Null if none have ended. */
   success_rate: number | null;
-  /** Duration of the latest 10,000 successful deliveries in milliseconds. */
+  /** Duration of the latest 10,000 successful deliveries, in milliseconds. */
   duration_ms: Durations;
-  /** Time since which the oldest pending delivery has been waiting. Null if there is none. */
+  /** Time when the oldest pending delivery was created. Null if there is none. */
   oldest_undelivered_at: string | null;
-  /** The same for each hour, by the time when the deliveries were created. */
+  /** Counts for each hour, by the time when the deliveries were created. */
   hours: WebhookStatsHour[];
 }
 
@@ -554,21 +582,21 @@ export interface WebhookStatsHour {
 export interface ListEventsQuery {
   /** Organization ID. The token must belong to this organization. */
   organization_id: string;
-  /** Return only results of this workspace. */
+  /** Return only results for this workspace. */
   workspace_id?: string | undefined;
   /** Return only events of this type. */
   type?: string | undefined;
   /** Return only events about this type of subject. */
   subject_type?: string | undefined;
-  /** Return only events about this subject: the history of one resource. */
+  /** Return only events about this subject. Use it to get the history of one resource. */
   subject_id?: string | undefined;
-  /** Return only what this actor did. */
+  /** Return only events caused by this actor. */
   actor_id?: string | undefined;
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
   to?: string | undefined;
-  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every event exactly once. */
+  /** `desc`: newest first. `asc`: oldest first. If you keep following the cursor, you get every event exactly once. */
   order?: 'desc' | 'asc' | undefined;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;
@@ -579,22 +607,22 @@ export interface ListEventsQuery {
 export interface TailEventsQuery {
   /** Organization ID. The token must belong to this organization. */
   organization_id: string;
-  /** Return only results of this workspace. */
+  /** Return only results for this workspace. */
   workspace_id?: string | undefined;
   /** Return only events of this type. */
   type?: string | undefined;
   /** Return only events about this type of subject. */
   subject_type?: string | undefined;
-  /** Return only events about this subject: the history of one resource. */
+  /** Return only events about this subject. Use it to get the history of one resource. */
   subject_id?: string | undefined;
-  /** Return only what this actor did. */
+  /** Return only events caused by this actor. */
   actor_id?: string | undefined;
 }
 
 export interface ListWebhooksQuery {
-  /** Organization ID. Default: the organization of the token. */
+  /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
-  /** Return only webhooks of this workspace. */
+  /** Return only webhooks in this workspace. */
   workspace_id?: string | undefined;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;
@@ -603,11 +631,11 @@ export interface ListWebhooksQuery {
 }
 
 export interface ListAllDeliveriesQuery {
-  /** Organization ID. Default: the organization of the token. */
+  /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
-  /** Return only deliveries of webhooks of this workspace. */
+  /** Return only deliveries to webhooks in this workspace. */
   workspace_id?: string | undefined;
-  /** Return only deliveries of this webhook. */
+  /** Return only deliveries to this webhook. */
   webhook_id?: string | undefined;
   /** Return only deliveries with this status. */
   status?: 'success' | 'failed' | undefined;
@@ -654,21 +682,21 @@ export interface ListEventDeliveriesQuery {
 }
 
 export interface ListAuditLogsQuery {
-  /** Organization ID. Default: the organization of the token. */
+  /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
-  /** Return only entries of this workspace. */
+  /** Return only entries for this workspace. */
   workspace_id?: string | undefined;
-  /** Return only what this actor did. */
+  /** Return only actions by this actor. */
   actor_id?: string | undefined;
-  /** Return only this action. */
+  /** Return only entries with this action. */
   action?: string | undefined;
-  /** Return only entries about this target: the history of one webhook, token or resource. */
+  /** Return only entries about this target. Use it to get the history of one webhook, token or resource. */
   target_id?: string | undefined;
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
   to?: string | undefined;
-  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every entry exactly once. */
+  /** `desc`: newest first. `asc`: oldest first. If you keep following the cursor, you get every entry exactly once. */
   order?: 'desc' | 'asc' | undefined;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;
@@ -676,17 +704,22 @@ export interface ListAuditLogsQuery {
   limit?: number | undefined;
 }
 
-export interface GetStatsQuery {
+export interface GetAuditChainQuery {
   /** Organization ID. Default: the organization of the token. */
   organization_id?: string | undefined;
-  /** Count only events and webhooks of this workspace. */
+}
+
+export interface GetStatsQuery {
+  /** Organization ID. Default: the token's organization. */
+  organization_id?: string | undefined;
+  /** Count only events and webhooks in this workspace. */
   workspace_id?: string | undefined;
-  /** Count only deliveries of this webhook, and no events. */
+  /** Count only deliveries to this webhook, and no events. */
   webhook_id?: string | undefined;
   /** Start of the time range, inclusive: a date, or a time with `Z` or an offset. A date starts at 00:00 UTC. */
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
   to?: string | undefined;
-  /** Length of a bucket. `minute`: for up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 days, else `day`. */
+  /** Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 days, otherwise `day`. */
   interval?: 'minute' | 'hour' | 'day' | undefined;
 }

@@ -1,4 +1,5 @@
 import type {
+  AuditChain,
   AuditEntry,
   ChangeWebhookRequest,
   CreatedWebhook,
@@ -14,7 +15,6 @@ import type {
   ListEventDeliveriesQuery,
   ListEventsQuery,
   ListWebhooksQuery,
-  PageMeta,
   Receipt,
   Replay,
   ReplayRequest,
@@ -28,7 +28,8 @@ import type {
   Webhook,
   WebhookStats,
 } from './api.js';
-import { List } from './list.js';
+import { type List, listAt } from './list.js';
+import { at } from './path.js';
 import { Tail, type TailOptions } from './tail.js';
 import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
 
@@ -41,9 +42,6 @@ export interface WriteOptions extends CallOptions {
   /** Makes it safe to repeat the call for 24 hours. Left out, each call has its own key, for its own retries. */
   idempotencyKey?: string | undefined;
 }
-
-const at = (strings: TemplateStringsArray, ...ids: string[]) =>
-  String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
 
 /** The public API: `new Posthorn({ url, token })`. Works in Node.js and in browsers. */
 export class Posthorn {
@@ -58,6 +56,9 @@ export class Posthorn {
     list: (query: ListEventsQuery, options?: CallOptions) => this.#list<Event>('/v1/events', query, options),
     /** Returns one event. */
     get: (eventId: string, options?: CallOptions) => this.#get<Event>(at`/v1/events/${eventId}`, options),
+    /** Returns the body of the response for one event, as text: all numbers keep their digits. */
+    getText: (eventId: string, options?: CallOptions) =>
+      this.#transport.text('GET', at`/v1/events/${eventId}`, { signal: options?.signal }),
     /** Follows new events. Reconnects by itself, without losing any. */
     tail: (query: TailEventsQuery, options: TailOptions = {}) => new Tail(this.#transport, query, options),
     /** Lists the deliveries of one event to all webhooks, including those that wait for their first attempt. */
@@ -130,6 +131,8 @@ export class Posthorn {
   readonly auditLogs = {
     list: (query?: ListAuditLogsQuery, options?: CallOptions) =>
       this.#list<AuditEntry>('/v1/audit-logs', query, options),
+    /** Checks whether one of the newest entries was altered or removed. */
+    chain: (options?: CallOptions) => this.#get<AuditChain>('/v1/audit-logs/chain', options),
   };
 
   /** Returns what the service knows about the token of this client. */
@@ -157,11 +160,6 @@ export class Posthorn {
   }
 
   #list<T>(path: string, query: Query = {}, options: CallOptions = {}): List<T> {
-    return new List<T>(async (cursor) => {
-      const from = cursor === undefined ? query : { ...query, cursor };
-      const request = { query: from, signal: options.signal };
-      const { data, meta } = await this.#transport.json<{ data: T[]; meta?: PageMeta }>('GET', path, request);
-      return { data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false };
-    });
+    return listAt(this.#transport, path, query, options.signal);
   }
 }

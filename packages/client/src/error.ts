@@ -10,6 +10,7 @@ interface ErrorFields {
   /** HTTP status; 0 if there was no response. */
   status: number;
   code: string;
+  title?: string | undefined;
   detail: string;
   errors?: readonly InputError[] | undefined;
   requestId?: string | undefined;
@@ -29,6 +30,8 @@ export class PosthornError extends Error {
    * `closed`.
    */
   readonly code: string;
+  /** The kind of problem in a few words, as a heading. Undefined if the service did not send a problem. */
+  readonly title: string | undefined;
   /** What went wrong, in a sentence. */
   readonly detail: string;
   /** Everything that is wrong with the input. */
@@ -44,6 +47,7 @@ export class PosthornError extends Error {
     super(fields.detail, { cause: fields.cause });
     this.status = fields.status;
     this.code = fields.code;
+    this.title = fields.title;
     this.detail = fields.detail;
     this.errors = fields.errors ?? [];
     this.requestId = fields.requestId;
@@ -67,15 +71,16 @@ export async function errorOf(response: Response): Promise<PosthornError> {
     const detail = `The response with status ${status} does not come from Posthorn. Check the URL.`;
     return new PosthornError({ ...common, code: 'unexpected_response', detail });
   }
-  const { code, detail, errors, request_id, possible_moves } = problem;
+  const { code, title, detail, errors, request_id, possible_moves } = problem;
   return new PosthornError({
-    ...{ ...common, code, detail, errors, possibleMoves: possible_moves },
+    ...{ ...common, code, title, detail, errors, possibleMoves: possible_moves },
     requestId: request_id ?? common.requestId,
   });
 }
 
 interface Problem {
   code: string;
+  title?: string;
   detail: string;
   request_id?: string;
   errors?: InputError[];

@@ -2,7 +2,18 @@ export type * from './api.js';
 export { type CallOptions, Posthorn, type WriteOptions } from './client.js';
 export { type InputError, PosthornError } from './error.js';
 export { List, type Page } from './list.js';
-export type { NewEvent, RecordedEvent, ReferenceInput } from './platform-api.js';
+export { type Change, type Move, type NewResource, Platform, type Resource } from './platform.js';
+export type {
+  CreatePortalSessionRequest,
+  CreateTokenRequest,
+  IssuedToken,
+  ListedToken,
+  ListTokensQuery,
+  NewEvent,
+  PortalSession,
+  RecordedEvent,
+  ReferenceInput,
+} from './platform-api.js';
 export { Producer, type ProducerOptions } from './producer.js';
 export { Tail, type TailOptions } from './tail.js';
 export type { RetryOptions, TransportOptions } from './transport.js';

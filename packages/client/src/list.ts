@@ -1,3 +1,6 @@
+import type { PageMeta } from './api.js';
+import type { Query, Transport } from './transport.js';
+
 export interface Page<T> {
   data: T[];
   /** Pass it as `cursor` to continue after this page. Null if the list is empty. */
@@ -47,4 +50,13 @@ export class List<T> implements AsyncIterable<T> {
     }
     return results;
   }
+}
+
+/** Returns the list that this path leads to. */
+export function listAt<T>(transport: Transport, path: string, query: Query, signal?: AbortSignal): List<T> {
+  return new List<T>(async (cursor) => {
+    const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
+    const { data, meta } = await transport.json<{ data: T[]; meta?: PageMeta }>('GET', path, request);
+    return { data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false };
+  });
 }

@@ -5,18 +5,11 @@ export interface Message {
   retryMs: number | undefined;
 }
 
-/**
- * Yields the messages of a response as they arrive, until the signal is aborted. A comment arrives as a message without
- * fields.
- */
+/** Yields the messages of a response as they arrive. A comment arrives as a message without fields. */
 export async function* messagesOf(
   body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
 ): AsyncGenerator<Message, void, undefined> {
   const reader = body.getReader();
-  // Node.js 20 may lose the signal of a fetch whose response is still being read, so it does not end the reading.
-  const stop = () => void reader.cancel().catch(() => undefined);
-  signal.addEventListener('abort', stop, { once: true });
   const decoder = new TextDecoder();
   let text = '';
   try {
@@ -30,7 +23,6 @@ export async function* messagesOf(
       for (const block of blocks) yield messageOf(block);
     }
   } finally {
-    signal.removeEventListener('abort', stop);
     await reader.cancel().catch(() => undefined);
   }
 }

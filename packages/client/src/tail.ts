@@ -80,11 +80,10 @@ export class Tail implements AsyncIterable<Event> {
 
   /** Yields the events of one connection, until it ends. */
   async *#connection(onConnect: () => void): AsyncGenerator<Event, void, undefined> {
-    const ending = new AbortController();
+    const silence = new AbortController();
     const { signal } = this.#options;
-    const stop = () => ending.abort(signal?.reason);
-    signal?.addEventListener('abort', stop, { once: true });
-    let timer = setTimeout(() => ending.abort(), silenceMs);
+    const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    let timer = setTimeout(() => silence.abort(), silenceMs);
     try {
       const response = await this.#transport.open('GET', '/v1/events/tail', {
         query: this.#query,
@@ -92,15 +91,12 @@ export class Tail implements AsyncIterable<Event> {
           Accept: 'text/event-stream',
           ...(this.#lastEventId !== undefined && { 'Last-Event-ID': this.#lastEventId }),
         },
-        signal: ending.signal,
+        signal: abort,
       });
       let isOpen = false;
-      for await (const { id, data, retryMs } of messagesOf(
-        response.body ?? new ReadableStream(),
-        ending.signal,
-      )) {
+      for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
         clearTimeout(timer);
-        timer = setTimeout(() => ending.abort(), silenceMs);
+        timer = setTimeout(() => silence.abort(), silenceMs);
         if (!isOpen) onConnect();
         if (retryMs !== undefined) this.#retryMs = retryMs;
         if (data === undefined && id !== undefined) this.#lastEventId = id;
@@ -112,7 +108,6 @@ export class Tail implements AsyncIterable<Event> {
         this.#lastEventId = id ?? event.id;
         yield event;
       }
-      ending.signal.throwIfAborted();
       if (!isOpen) throw new Error('the stream ended before it began');
     } catch (cause) {
       if (cause instanceof PosthornError) throw cause;
@@ -120,8 +115,7 @@ export class Tail implements AsyncIterable<Event> {
       throw new PosthornError({ status: 0, code: 'unreachable', detail: 'The connection broke.', cause });
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
-      ending.abort();
+      silence.abort();
     }
   }
 }

@@ -59,9 +59,28 @@ export class Transport {
 
   /** Returns the parsed body of a successful response; undefined if it has none. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    return this.#patiently(
+      method,
+      path,
+      options,
+      (text) => (text === '' ? undefined : this.parse(text)) as T,
+    );
+  }
+
+  /** Returns the body of a successful response as it is. */
+  async text(method: string, path: string, options: RequestOptions = {}): Promise<string> {
+    return this.#patiently(method, path, options, (text) => text);
+  }
+
+  async #patiently<T>(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    parse: (text: string) => T,
+  ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#once<T>(method, path, options);
+        return await this.#once(method, path, options, parse);
       } catch (error) {
         const waitMs = this.#waitMs(error, attempt, options.repeatable ?? method !== 'POST');
         if (waitMs === undefined) throw error;
@@ -70,15 +89,19 @@ export class Transport {
     }
   }
 
-  async #once<T>(method: string, path: string, options: RequestOptions): Promise<T> {
+  async #once<T>(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    parse: (text: string) => T,
+  ): Promise<T> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     const response = await this.open(method, path, { ...options, signal }).catch((error) => {
       throw timeout.aborted && !options.signal?.aborted ? lateError(this.#timeoutMs) : error;
     });
     try {
-      const text = await response.text();
-      return (text === '' ? undefined : this.parse(text)) as T;
+      return parse(await response.text());
     } catch (cause) {
       options.signal?.throwIfAborted();
       if (timeout.aborted) throw lateError(this.#timeoutMs);
@@ -101,7 +124,8 @@ export class Transport {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
-      redirect: 'error',
+      // Fails below. With `error`, Node.js 20 forgets the signal once it has collected garbage, and a tail never ends.
+      redirect: 'manual',
     }).catch((cause) => {
       signal?.throwIfAborted();
       throw unreachable(cause);

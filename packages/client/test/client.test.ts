@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
@@ -101,6 +104,20 @@ describe('a problem', () => {
   it('of a proxy is told from one of the service', async () => {
     const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }));
     expect(await failureOf(events.get('EVT-1'))).toMatchObject({ status: 502, code: 'unexpected_response' });
+  });
+
+  it('of a redirect is one too: the token goes to no other address', async () => {
+    const paths: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      paths.push(request.url);
+      response.writeHead(307, { location: '/elsewhere' }).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const moved = new Posthorn({ url: `http://127.0.0.1:${port}`, token });
+    expect(await failureOf(moved.token())).toMatchObject({ status: 307, code: 'unexpected_response' });
+    expect(paths).toEqual(['/v1/token']);
   });
 
   it('of the network is one as well', async () => {

@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
 import { startTestService } from '../../server/test/support/service.js';
@@ -106,6 +109,25 @@ describe('the tail', () => {
         .next()
         .catch((error) => error),
     ).toBe(reason);
+  });
+
+  it('ends with the reason of its signal also after the garbage collector has run', async () => {
+    const { posthorn, organization_id, send } = await cuttable();
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    const onConnect = () => void send(1);
+    const tail = posthorn.events.tail({ organization_id }, { signal: stop.signal, onConnect });
+    const events = tail[Symbol.asyncIterator]();
+    await events.next();
+    const ended = events.next().catch((error) => error);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    for (let round = 0; round < 3; round += 1) {
+      collect();
+      await setImmediate();
+    }
+    stop.abort(reason);
+    expect(await ended).toBe(reason);
   });
 
   it('ends with the problem if the service refuses it', async () => {

@@ -1,4 +1,4 @@
-import type { SentRequest } from './api/types';
+import type { SentRequest } from '@posthorn/client';
 
 /** Quotes text for a POSIX shell, whatever it contains. */
 function quoted(text: string): string {

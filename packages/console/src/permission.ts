@@ -1,6 +1,8 @@
+import type { Token } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { tokenQuery } from './api/token';
-import type { Scope, TokenInfo } from './api/types';
+
+export type Scope = Token['scopes'][number];
 
 export interface Permission {
   readEvents: boolean;
@@ -24,7 +26,7 @@ export function permissionOf(scopes: readonly Scope[]): Permission {
 }
 
 /** The token of this tab. Only for components below the frame, which waits for it. */
-export function useToken(): TokenInfo {
+export function useToken(): Token {
   const { data } = useQuery(tokenQuery);
   if (!data) throw new Error('The token is not known yet.');
   return data;

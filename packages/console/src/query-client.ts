@@ -1,5 +1,5 @@
 import { QueryClient } from '@tanstack/react-query';
-import { ApiProblem } from './api/problem';
+import { problemIn } from './api/problem';
 
 const retriesMax = 5;
 
@@ -10,9 +10,8 @@ export const queryClient = new QueryClient({
       refetchOnWindowFocus: false,
       staleTime: 2_000,
       // Only the rate limit is waited for here. When the service is away, `connection` waits for its return.
-      retry: (failures, error) =>
-        error instanceof ApiProblem && error.status === 429 && failures < retriesMax,
-      retryDelay: (_failures, error) => (error instanceof ApiProblem ? (error.retryAfterMs ?? 1_000) : 1_000),
+      retry: (failures, error) => problemIn(error)?.status === 429 && failures < retriesMax,
+      retryDelay: (_failures, error) => problemIn(error)?.retryAfterMs ?? 1_000,
     },
     mutations: { networkMode: 'always', retry: false },
   },

@@ -1,4 +1,6 @@
-import type { Interval } from './api/types';
+import type { Stats } from '@posthorn/client';
+
+export type Interval = Stats['interval'];
 
 /** A time range as an address has it: a length up to now, or two times. */
 export interface RangeSearch {

@@ -60,7 +60,7 @@ const newWebhook = createRoute({
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$webhookId',
-  validateSearch: keep('tab', 'url', 'test', 'framework', ...deliveryFilterNames),
+  validateSearch: keep('tab', 'url', 'test', 'framework', 'text', ...deliveryFilterNames),
   component: lazyRouteComponent(() => import('./views/webhooks/webhook-detail'), 'WebhookDetail'),
 });
 

@@ -1,4 +1,4 @@
-import type { Stats } from './api/types';
+import type { Stats } from '@posthorn/client';
 import { intervalMs } from './range';
 
 const barsMax = 72;

@@ -1,5 +1,5 @@
+import type { Webhook } from '@posthorn/client';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { Webhook } from './api/types';
 
 export interface WorkspaceFilter {
   /** The workspace that the address names, or undefined for all of them. */

@@ -1,205 +1,182 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { buildConsole } from '../build.js';
-import { seriousFaults } from './support/axe.js';
-import { chromiumPath, hasChromium, launch, unexpected, watchedPage } from './support/browser.js';
+import { expectAccessible } from './support/axe.js';
+import { describeInBrowser, unexpected } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 const run = promisify(execFile);
 
-describe.runIf(hasChromium)(
-  `the console at work${hasChromium ? '' : ` (skipped: no ${chromiumPath})`}`,
-  { timeout: 60_000 },
-  async () => {
-    await buildConsole();
-    const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
-    let browser: Browser;
+describeInBrowser('the console at work', async (open) => {
+  const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
+  const watched = (options = {}) => open(service.publicUrl, options);
+  const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
 
-    beforeAll(async () => {
-      browser = await launch();
+  it('narrows every view to a workspace, and keeps it in the address', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const berlin = await tenant.connect(500, { description: 'berlin', workspace_id: 'WS-berlin' });
+    await tenant.connect(500, { description: 'lyon', workspace_id: 'WS-lyon' });
+    const inLyon = await tenant.record({
+      workspace_id: 'WS-lyon',
+      subject: { type: 'invoice', id: 'INV-lyon' },
     });
-    afterAll(() => browser?.close());
-
-    const watched = (options = {}) => watchedPage(browser, service.publicUrl, options);
-    const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
-
-    /** Looks at a part of a page in light and in dark colours. */
-    async function expectAccessible(page: Page, within: string, what: string): Promise<void> {
-      await page.emulateMedia({ colorScheme: 'light' });
-      expect(await seriousFaults(page, { within }), what).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      expect(await seriousFaults(page, { within, rules: ['color-contrast'] }), `${what} in dark`).toEqual([]);
-    }
-
-    it('narrows every view to a workspace, and keeps it in the address', async () => {
-      const tenant = await newTenant(service, { scopes });
-      const berlin = await tenant.connect(500, { description: 'berlin', workspace_id: 'WS-berlin' });
-      await tenant.connect(500, { description: 'lyon', workspace_id: 'WS-lyon' });
-      const inLyon = await tenant.record({
-        workspace_id: 'WS-lyon',
-        subject: { type: 'invoice', id: 'INV-lyon' },
-      });
-      await tenant.record({ workspace_id: 'WS-berlin', subject: { type: 'invoice', id: 'INV-berlin' } });
-      await tenant.settled(berlin.webhook, 1);
-      const { page, faults } = await watched();
-      await page.goto(link(tenant.token));
-      await page.getByRole('heading', { name: '2 webhooks need attention' }).waitFor();
-      const field = page.getByRole('combobox', { name: 'Workspace', exact: true });
-      await field.focus();
-      expect(
-        await page
-          .locator('.workspace option')
-          .evaluateAll((all) => all.map((one) => one.getAttribute('value'))),
-      ).toEqual(['WS-berlin', 'WS-lyon']);
-      await field.fill('WS-berlin');
-      await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
-      const views = page.getByRole('navigation', { name: 'Views', exact: true });
-      await views.getByRole('link', { name: 'Deliveries' }).click();
-      const rows = page.locator('tbody tr');
-      // The overview has a row with this name too, without a state.
-      await rows.filter({ hasText: 'berlin' }).filter({ hasText: 'Retrying' }).waitFor();
-      expect(await rows.count()).toBe(1);
-      await views.getByRole('link', { name: 'Events' }).click();
-      await page.getByRole('link', { name: 'INV-berlin' }).waitFor();
-      expect(await page.getByRole('link', { name: 'INV-lyon' }).count()).toBe(0);
-      expect(new URL(page.url()).searchParams.get('workspace_id')).toBe('WS-berlin');
-      await page.reload();
-      await page.getByRole('link', { name: 'INV-berlin' }).waitFor();
-      await field.fill('');
-      await page.locator(`a[href*="${inLyon.id}"]`).first().waitFor();
-      expect(new URL(page.url()).searchParams.has('workspace_id')).toBe(false);
-      expect(faults).toEqual([]);
-      await page.context().close();
-    });
-
-    it('copies a command that works when pasted, and hides its token on the screen', async () => {
-      const tenant = await newTenant(service, { scopes });
-      const receiver = await startReceiver();
-      const { page, faults } = await watched();
-      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      await page.goto(link(tenant.token));
-      await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
-      expect(await page.content()).not.toContain(tenant.token);
-      await page.getByRole('button', { name: 'Copy the command with the token' }).click();
-      await page.getByText('Copied the command with the token.').waitFor();
-      const command = String(await page.evaluate('navigator.clipboard.readText()'));
-      expect(command).toContain(tenant.token);
-      await run('sh', ['-c', command.replace('https://example.com/webhooks', receiver.url)]);
-      expect(await tenant.data('GET', '/v1/webhooks')).toMatchObject([
-        { url: receiver.url, status: 'active' },
-      ]);
-      await page.getByRole('button', { name: 'Show the token' }).click();
-      await page.getByText(tenant.token).waitFor();
-      expect(faults).toEqual([]);
-      await page.context().close();
-    });
-
-    it('redelivers a selection, and waits as long as a rate limit says', async () => {
-      const tenant = await newTenant(service, { scopes });
-      const { receiver, webhook } = await tenant.connect(500);
-      for (let count = 0; count < 3; count += 1) await tenant.record();
-      await tenant.settled(webhook, 3);
-      receiver.onDelivery = 200;
-      const { page, faults } = await watched();
-      const refusedAt = await refuseOnce(page, '**/redeliver');
-      await page.goto(link(tenant.token, '/deliveries'));
-      await page.getByLabel('Select all that are shown').check();
-      await page.keyboard.press('r');
-      const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
-      await dialog.getByText('3 of them are waiting to retry').waitFor();
-      await dialog.getByRole('button', { name: 'Redeliver' }).click();
-      await page.getByText('Too many requests.').waitFor();
-      await page.getByText('3 deliveries are on the way.').waitFor();
-      expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
-      await tenant.settled(webhook, 3, ({ status }) => status === 'success');
-      expect(unexpected(faults, /status of 429/)).toEqual([]);
-      await page.context().close();
-    });
-
-    it('loads again by itself after a rate limit, not before its time', async () => {
-      const tenant = await newTenant(service, { scopes });
-      await tenant.connect(200, { description: 'orders-eu' });
-      const { page, faults } = await watched();
-      const refusedAt = await refuseOnce(page, '**/v1/webhooks?*');
-      await page.goto(link(tenant.token, '/webhooks'));
-      await page.getByText('Too many requests.').waitFor();
-      await page.getByRole('link', { name: 'orders-eu' }).waitFor();
-      await page.getByText('Too many requests.').waitFor({ state: 'hidden' });
-      expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
-      expect(unexpected(faults, /status of 429/)).toEqual([]);
-      await page.context().close();
-    });
-
-    it('opens the deliveries of a bar by keyboard', async () => {
-      const tenant = await newTenant(service, { scopes });
-      const { webhook } = await tenant.connect(200);
-      await tenant.record();
-      await tenant.settled(webhook, 1);
-      const { page, faults } = await watched();
-      await page.goto(link(tenant.token));
-      const bars = page.getByRole('slider', { name: /^\d delivered, / });
-      await bars.focus();
-      await page.keyboard.press('Home');
-      await page.keyboard.press('End');
-      expect(await bars.getAttribute('aria-valuetext')).toMatch(/ · \d delivered · /);
+    await tenant.record({ workspace_id: 'WS-berlin', subject: { type: 'invoice', id: 'INV-berlin' } });
+    await tenant.settled(berlin.webhook, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    await page.getByRole('heading', { name: '2 webhooks need attention' }).waitFor();
+    const field = page.getByRole('combobox', { name: 'Workspace', exact: true });
+    await field.focus();
+    expect(
       await page
-        .locator('.readout')
-        .getByText(/\d delivered/)
-        .waitFor();
-      await page.keyboard.press('Enter');
-      await page.waitForURL((url) => url.pathname.endsWith('/deliveries') && url.searchParams.has('to'));
-      await page.locator('tbody tr').first().waitFor();
-      expect(faults).toEqual([]);
-      await page.context().close();
-    });
+        .locator('.workspace option')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('value'))),
+    ).toEqual(['WS-berlin', 'WS-lyon']);
+    await field.fill('WS-berlin');
+    await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
+    const views = page.getByRole('navigation', { name: 'Views', exact: true });
+    await views.getByRole('link', { name: 'Deliveries' }).click();
+    const rows = page.locator('tbody tr');
+    // The overview has a row with this name too, without a state.
+    await rows.filter({ hasText: 'berlin' }).filter({ hasText: 'Retrying' }).waitFor();
+    expect(await rows.count()).toBe(1);
+    await views.getByRole('link', { name: 'Events' }).click();
+    await page.getByRole('link', { name: 'INV-berlin' }).waitFor();
+    expect(await page.getByRole('link', { name: 'INV-lyon' }).count()).toBe(0);
+    expect(new URL(page.url()).searchParams.get('workspace_id')).toBe('WS-berlin');
+    await page.reload();
+    await page.getByRole('link', { name: 'INV-berlin' }).waitFor();
+    await field.fill('');
+    await page.locator(`a[href*="${inLyon.id}"]`).first().waitFor();
+    expect(new URL(page.url()).searchParams.has('workspace_id')).toBe(false);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
 
-    it('is accessible in its dialogs, its palette and its empty states', async () => {
-      const tenant = await newTenant(service, { scopes });
-      const { page, faults } = await watched();
-      for (const path of ['', '/events', '/webhooks', '/deliveries', '/audit', '/nowhere']) {
-        await page.goto(link(tenant.token, path));
-        await page.locator('.empty').first().waitFor();
-        await expectAccessible(page, 'main', `empty ${path}`);
-      }
-      const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
-      await page.goto('about:blank');
-      await page.goto(link(none));
-      await page.getByRole('heading', { name: 'This token may not see anything' }).waitFor();
-      await expectAccessible(page, 'main', 'no scopes');
+  it('copies a command that works when pasted, and hides its token on the screen', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const receiver = await startReceiver();
+    const { page, faults } = await watched();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto(link(tenant.token));
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    expect(await page.content()).not.toContain(tenant.token);
+    await page.getByRole('button', { name: 'Copy the command with the token' }).click();
+    await page.getByText('Copied the command with the token.').waitFor();
+    const command = String(await page.evaluate('navigator.clipboard.readText()'));
+    expect(command).toContain(tenant.token);
+    await run('sh', ['-c', command.replace('https://example.com/webhooks', receiver.url)]);
+    expect(await tenant.data('GET', '/v1/webhooks')).toMatchObject([{ url: receiver.url, status: 'active' }]);
+    await page.getByRole('button', { name: 'Show the token' }).click();
+    await page.getByText(tenant.token).waitFor();
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
 
-      const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
-      await page.goto('about:blank');
-      await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
-      for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
-        await page.getByRole('button', { name }).click();
-        await page.getByRole('alertdialog').waitFor();
-        await expectAccessible(page, '[role="alertdialog"]', name);
-        await page.keyboard.press('Escape');
-        await page.getByRole('alertdialog').waitFor({ state: 'hidden' });
-      }
-      await page.keyboard.press('?');
-      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'shortcuts');
+  it('redelivers a selection, and waits as long as a rate limit says', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(500);
+    for (let count = 0; count < 3; count += 1) await tenant.record();
+    await tenant.settled(webhook, 3);
+    receiver.onDelivery = 200;
+    const { page, faults } = await watched();
+    const refusedAt = await refuseOnce(page, '**/redeliver');
+    await page.goto(link(tenant.token, '/deliveries'));
+    await page.getByLabel('Select all that are shown').check();
+    await page.keyboard.press('r');
+    const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
+    await dialog.getByText('3 of them are waiting to retry').waitFor();
+    await dialog.getByRole('button', { name: 'Redeliver' }).click();
+    await page.getByText('Too many requests.').waitFor();
+    await page.getByText('3 deliveries are on the way.').waitFor();
+    expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
+    await tenant.settled(webhook, 3, ({ status }) => status === 'success');
+    expect(unexpected(faults, /status of 429/)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('loads again by itself after a rate limit, not before its time', async () => {
+    const tenant = await newTenant(service, { scopes });
+    await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    const refusedAt = await refuseOnce(page, '**/v1/webhooks?*');
+    await page.goto(link(tenant.token, '/webhooks'));
+    await page.getByText('Too many requests.').waitFor();
+    await page.getByRole('link', { name: 'orders-eu' }).waitFor();
+    await page.getByText('Too many requests.').waitFor({ state: 'hidden' });
+    expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
+    expect(unexpected(faults, /status of 429/)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('opens the deliveries of a bar by keyboard', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200);
+    await tenant.record();
+    await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    const bars = page.getByRole('slider', { name: /^\d delivered, / });
+    await bars.focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('End');
+    expect(await bars.getAttribute('aria-valuetext')).toMatch(/ · \d delivered · /);
+    await page
+      .locator('.readout')
+      .getByText(/\d delivered/)
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.pathname.endsWith('/deliveries') && url.searchParams.has('to'));
+    await page.locator('tbody tr').first().waitFor();
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is accessible in its dialogs, its palette and its empty states', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    for (const path of ['', '/events', '/webhooks', '/deliveries', '/audit', '/nowhere']) {
+      await page.goto(link(tenant.token, path));
+      await page.locator('.empty').first().waitFor();
+      await expectAccessible(page, `empty ${path}`, 'main');
+    }
+    const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
+    await page.goto('about:blank');
+    await page.goto(link(none));
+    await page.getByRole('heading', { name: 'This token may not see anything' }).waitFor();
+    await expectAccessible(page, 'no scopes', 'main');
+
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    await page.goto('about:blank');
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('alertdialog').waitFor();
+      await expectAccessible(page, name, '[role="alertdialog"]');
       await page.keyboard.press('Escape');
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Go to' }).fill('invoice');
-      await page.getByRole('option').first().waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'palette');
-      await page.keyboard.press('Escape');
-      await page.setViewportSize({ width: 375, height: 812 });
-      await page.getByRole('button', { name: 'More' }).click();
-      await page.getByRole('dialog', { name: 'More' }).waitFor();
-      await expectAccessible(page, '[role="dialog"]', 'more views');
-      expect(faults).toEqual([]);
-      await page.context().close();
-    });
-  },
-);
+      await page.getByRole('alertdialog').waitFor({ state: 'hidden' });
+    }
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await expectAccessible(page, 'shortcuts', '[role="dialog"]');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('invoice');
+    await page.getByRole('option').first().waitFor();
+    await expectAccessible(page, 'palette', '[role="dialog"]');
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 375, height: 812 });
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('dialog', { name: 'More' }).waitFor();
+    await expectAccessible(page, 'more views', '[role="dialog"]');
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+});
 
 /** Refuses the first request to a path for a second, as the rate limit does, and notes when it came again. */
 async function refuseOnce(page: Page, path: string): Promise<{ first: number; again: number }> {

@@ -1,14 +1,12 @@
+import type { Move, NewResource } from '@posthorn/client';
 import { pick, type Random } from './random.js';
 import { movesFrom, type ResourcesName, type Routine, routineOf, routines } from './routines.js';
 import { attributes, details, type Surroundings } from './vocabulary.js';
 
 /** One action of the company: create a resource, or move an existing one. */
-export interface Step {
-  resources: ResourcesName;
-  /** Undefined to create a resource. */
-  move: { id: string; name: string } | undefined;
-  body: Record<string, unknown>;
-}
+export type Step =
+  | { resources: ResourcesName; move: undefined; body: NewResource }
+  | { resources: ResourcesName; move: { id: string; name: string }; body: Move };
 
 interface Held {
   id: string;

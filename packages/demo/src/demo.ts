@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiClient } from './api-client.js';
+import { type Change, Platform, Posthorn } from '@posthorn/client';
 import { Company, type Step } from './company.js';
 import type { ConsoleAddress, Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
@@ -84,19 +84,19 @@ class Demo {
 
   async run(): Promise<Summary> {
     const { service, organizationId } = this.#options;
-    const api = this.#client(service.publicUrl, service.accessToken);
-    const platform = this.#client(service.platformUrl, service.platformToken);
-    const { data } = await api.ask<{ data: { type: string }[] }>('GET', '/v1/event-types');
-    this.#eventTypes = data.map(({ type }) => type);
+    const posthorn = new Posthorn({ url: service.publicUrl, token: service.accessToken });
+    const platform = new Platform({ url: service.platformUrl, token: service.platformToken });
+    const types = await posthorn.eventTypes.list().all();
+    this.#eventTypes = types.map(({ type }) => type);
     const receivers = await this.#openReceivers();
     const tail = await EventTail.open({
-      api,
+      posthorn,
       organizationId,
       onEvent: (event) => this.#figures.eventShown(event),
       onTrouble: this.#troubled,
     });
     this.#closers.push(() => tail.close());
-    const webhooks = await Webhooks.create(api, organizationId, receivers);
+    const webhooks = await Webhooks.create(posthorn, organizationId, receivers);
     const watch = new Watch({ platform, webhooks, figures: this.#figures, onTrouble: this.#troubled });
     this.#closers.push(() => watch.stop());
 
@@ -108,12 +108,6 @@ class Demo {
       wantedPerSecond: this.#wanted.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),
     });
-  }
-
-  #client(url: string, token: string): ApiClient {
-    const client = new ApiClient(url, token, inFlightMax);
-    this.#closers.push(() => client.close());
-    return client;
   }
 
   async #openReceivers(): Promise<readonly Receiver[]> {
@@ -133,7 +127,7 @@ class Demo {
   }
 
   /** Lets the company work until the time is up or it is stopped. Returns when that was. */
-  async #work(platform: ApiClient, receivers: readonly Receiver[]): Promise<number> {
+  async #work(platform: Platform, receivers: readonly Receiver[]): Promise<number> {
     const { organizationId, seed, perSecond, forMs, stop, onStart } = this.#options;
     const company = new Company(organizationId, seededRandom(seed));
     const over = new AbortController();
@@ -171,18 +165,14 @@ class Demo {
   }
 
   /** Causes one event. If a step records none, it continues with another, so that the pace counts events. */
-  async #act(company: Company, platform: ApiClient, ended: AbortSignal): Promise<void> {
+  async #act(company: Company, platform: Platform, ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       const step = company.next();
       try {
-        const answer = await platform.ask<{ data: { id: string; status: string }; event?: { id: string } }>(
-          'POST',
-          pathOf(step),
-          step.body,
-        );
-        company.done(step, answer.data);
-        if (!answer.event) continue;
-        this.#figures.eventRecorded(answer.event.id, Date.now());
+        const { resource, event } = await take(platform, step);
+        company.done(step, resource);
+        if (!event) continue;
+        this.#figures.eventRecorded(event.id, Date.now());
       } catch (error) {
         company.refused(step);
         this.#troubled((error as Error).message);
@@ -229,8 +219,10 @@ class Demo {
   readonly #troubled = (message: string) => this.#figures.troubled(message);
 }
 
-function pathOf({ resources, move }: Step): string {
-  return move ? `/platform/${resources}/${move.id}/${move.name}` : `/platform/${resources}`;
+function take(platform: Platform, step: Step): Promise<Change> {
+  return step.move
+    ? platform.resources.move(step.resources, step.move.id, step.move.name, step.body)
+    : platform.resources.create(step.resources, step.body);
 }
 
 /** Polls until the condition holds or the time is up. An error counts as false. */

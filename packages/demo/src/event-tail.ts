@@ -1,31 +1,28 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiClient } from './api-client.js';
+import type { Posthorn, Tail } from '@posthorn/client';
 import type { StreamEvent } from './figures.js';
 
-const againMs = 500;
-
-export interface TailOptions {
-  api: ApiClient;
+export interface EventTailOptions {
+  posthorn: Posthorn;
   organizationId: string;
   onEvent: (event: StreamEvent) => void;
   onTrouble: (message: string) => void;
 }
 
-/** Follows `GET /v1/events/tail` and resumes after a lost connection. */
+/** Shows every new event of the stream. */
 export class EventTail {
-  readonly #options: TailOptions;
+  readonly #options: EventTailOptions;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
   #lastId: string | undefined;
 
-  private constructor(options: TailOptions, lastId: string | undefined) {
+  private constructor(options: EventTailOptions, lastId: string | undefined) {
     this.#options = options;
     this.#lastId = lastId;
     this.#ended = this.#follow();
   }
 
   /** Starts after the newest event. */
-  static async open(options: TailOptions): Promise<EventTail> {
+  static async open(options: EventTailOptions): Promise<EventTail> {
     return new EventTail(options, await newestId(options));
   }
 
@@ -41,38 +38,27 @@ export class EventTail {
 
   async #follow(): Promise<void> {
     const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await this.#followOnce(signal).catch((error: Error) => {
-        if (!signal.aborted) this.#options.onTrouble(`The tail was interrupted: ${error.message}`);
-      });
-      await delay(againMs, undefined, { signal }).catch(() => undefined);
+    try {
+      for await (const event of this.#tail(signal)) {
+        this.#lastId = event.id;
+        this.#options.onEvent(event);
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#options.onTrouble(`The tail ended: ${(error as Error).message}`);
     }
   }
 
-  async #followOnce(signal: AbortSignal): Promise<void> {
-    const { api, organizationId } = this.#options;
-    const headers: Record<string, string> = this.#lastId ? { 'last-event-id': this.#lastId } : {};
-    const text = await api.follow(`/v1/events/tail?organization_id=${organizationId}`, headers, signal);
-    const decoder = new TextDecoder();
-    let rest = '';
-    for await (const chunk of text) {
-      const messages = (rest + decoder.decode(chunk, { stream: true })).split('\n\n');
-      rest = messages.pop() ?? '';
-      for (const message of messages) this.#read(message);
-    }
-  }
-
-  #read(message: string): void {
-    const data = /^data: (.*)$/m.exec(message)?.[1];
-    if (data === undefined) return;
-    const event = JSON.parse(data) as StreamEvent;
-    this.#lastId = event.id;
-    this.#options.onEvent(event);
+  #tail(signal: AbortSignal): Tail {
+    const { posthorn, organizationId, onTrouble } = this.#options;
+    const onDisconnect = () => onTrouble('The tail was interrupted.');
+    return posthorn.events.tail(
+      { organization_id: organizationId },
+      { lastEventId: this.#lastId, signal, onDisconnect },
+    );
   }
 }
 
-async function newestId({ api, organizationId }: TailOptions): Promise<string | undefined> {
-  const path = `/v1/events?organization_id=${organizationId}&limit=1`;
-  const { data } = await api.ask<{ data: StreamEvent[] }>('GET', path);
+async function newestId({ posthorn, organizationId }: EventTailOptions): Promise<string | undefined> {
+  const { data } = await posthorn.events.list({ organization_id: organizationId, limit: 1 }).first();
   return data[0]?.id;
 }

@@ -1,5 +1,4 @@
 import { sign } from '@posthorn/receiver';
-import { request } from 'undici';
 
 /** Sends a forged event to a receiver, without knowing its secret. */
 export async function forge(url: string, nowMs: number): Promise<void> {
@@ -13,10 +12,10 @@ export async function forge(url: string, nowMs: number): Promise<void> {
     data: { id: 'INV-forged', amount_minor: 1 },
   });
   const headers = sign(body, { id, timestamp: new Date(nowMs), key: 'a-guess-at-the-secret' });
-  const answer = await request(url, {
+  const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
   });
-  await answer.body.dump();
+  await response.arrayBuffer();
 }

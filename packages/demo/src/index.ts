@@ -1,4 +1,5 @@
-export { Refused } from './api-client.js';
+/** What the service says if it refuses a request of the demo. */
+export { PosthornError as Refused } from '@posthorn/client';
 export { type DemoOptions, type DemoService, type RunningDemo, runDemo } from './demo.js';
 export { parseRate, rateAccepts } from './rate.js';
 export { type Summary, summaryLines } from './summary.js';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiClient } from './api-client.js';
+import type { Platform } from '@posthorn/client';
 import type { Figures } from './figures.js';
 import type { Webhooks } from './webhooks.js';
 
@@ -8,7 +8,7 @@ const pauseMs = 1_000;
 const shareMax = 0.1;
 
 export interface WatchOptions {
-  platform: ApiClient;
+  platform: Platform;
   webhooks: Webhooks;
   figures: Figures;
   onTrouble: (message: string) => void;
@@ -32,7 +32,7 @@ export class Watch {
 
   /** Returns how many deliveries are being sent or are queued in memory. */
   async inMemory(): Promise<number> {
-    const metrics = await this.#options.platform.ask<string>('GET', '/metrics');
+    const metrics = await this.#options.platform.metrics();
     const values = metrics.matchAll(/^posthorn_deliveries_in_memory\{.*\} (\d+)$/gm);
     return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
   }

@@ -1,45 +1,37 @@
-import type { ApiClient } from './api-client.js';
+import type { Posthorn } from '@posthorn/client';
 import type { DeliveryCounts } from './figures.js';
 import { type Receiver, receiverPath } from './receivers.js';
 
-interface Webhook {
-  id: string;
-  url: string;
-  status: string;
-}
-
 /** The webhooks of the demo's receivers, managed through the public API. */
 export class Webhooks {
-  readonly #api: ApiClient;
+  readonly #posthorn: Posthorn;
   /** Webhook ids by receiver name. */
   readonly #ids: ReadonlyMap<string, string>;
 
-  private constructor(api: ApiClient, ids: ReadonlyMap<string, string>) {
-    this.#api = api;
+  private constructor(posthorn: Posthorn, ids: ReadonlyMap<string, string>) {
+    this.#posthorn = posthorn;
     this.#ids = ids;
   }
 
   /** Creates a webhook for each receiver, and deletes those of an earlier demo, whose ports are closed. */
   static async create(
-    api: ApiClient,
+    posthorn: Posthorn,
     organizationId: string,
     receivers: readonly Receiver[],
   ): Promise<Webhooks> {
-    const path = `/v1/webhooks?organization_id=${organizationId}`;
-    const { data: existing } = await api.ask<{ data: Webhook[] }>('GET', path);
+    const existing = await posthorn.webhooks.list({ organization_id: organizationId }).all();
     const earlier = existing.filter(({ url }) => new URL(url).pathname.startsWith(receiverPath));
-    for (const { id } of earlier) await api.ask('DELETE', `/v1/webhooks/${id}`);
+    for (const { id } of earlier) await posthorn.webhooks.delete(id);
     const ids = new Map<string, string>();
     for (const { manner, url, secret } of receivers) {
-      const { data } = await api.ask<{ data: Webhook }>('POST', '/v1/webhooks', {
-        ...{ organization_id: organizationId, url, event_types: manner.eventTypes, secret },
+      const { id, status } = await posthorn.webhooks.create({
+        ...{ organization_id: organizationId, url, event_types: [...manner.eventTypes], secret },
         description: manner.name,
       });
-      if (data.status !== 'active')
-        throw new Error(`The webhook of the ${manner.name} receiver is ${data.status}.`);
-      ids.set(manner.name, data.id);
+      if (status !== 'active') throw new Error(`The webhook of the ${manner.name} receiver is ${status}.`);
+      ids.set(manner.name, id);
     }
-    return new Webhooks(api, ids);
+    return new Webhooks(posthorn, ids);
   }
 
   idOf(receiver: string): string | undefined {
@@ -49,11 +41,7 @@ export class Webhooks {
   /** Returns the counts of each webhook's deliveries, by receiver name. */
   async count(): Promise<ReadonlyMap<string, DeliveryCounts>> {
     const counts = [...this.#ids].map(async ([name, id]) => {
-      const { data } = await this.#api.ask<{ data: { success: number; failed: number; pending: number } }>(
-        'GET',
-        `/v1/webhooks/${id}/stats`,
-      );
-      const { success, failed, pending } = data;
+      const { success, failed, pending } = await this.#posthorn.webhooks.stats(id);
       return [name, { delivered: success, pending, failed }] as const;
     });
     return new Map(await Promise.all(counts));
@@ -61,7 +49,6 @@ export class Webhooks {
 
   /** Disables the webhooks. They stay visible, but send nothing to ports that another program may get. */
   async disable(): Promise<void> {
-    for (const id of this.#ids.values())
-      await this.#api.ask('PATCH', `/v1/webhooks/${id}`, { status: 'disabled' });
+    for (const id of this.#ids.values()) await this.#posthorn.webhooks.change(id, { status: 'disabled' });
   }
 }

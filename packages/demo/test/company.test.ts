@@ -21,7 +21,7 @@ class Platform {
     const { creation, moves, prefix } = lifecycleOf(step);
     const id = step.move?.id ?? `${prefix}-${++this.#created}`;
     const move = step.move && moves[step.move.name];
-    const status = move ? move.takes[this.statuses.get(id) ?? ''] : creation.to;
+    const status = move ? move.transitions[this.statuses.get(id) ?? ''] : creation.to;
     if (status === undefined) return undefined;
     this.statuses.set(id, status);
     const event = move ? move.event : creation.event;
@@ -58,9 +58,9 @@ describe('the routines', () => {
     const ofPlatform = Object.entries(lifecycles as Record<string, Lifecycle>).map(([name, lifecycle]) => [
       name,
       actorsOf(lifecycle.creation.event),
-      Object.entries(lifecycle.moves).map(([move, { takes, event }]) => [
+      Object.entries(lifecycle.moves).map(([move, { transitions, event }]) => [
         move,
-        Object.keys(takes),
+        Object.keys(transitions),
         actorsOf(event),
       ]),
     ]);
@@ -153,7 +153,7 @@ describe('the company', () => {
         const lifecycle = Object.values(lifecycles).find(({ prefix }) =>
           id.startsWith(`${prefix}-`),
         ) as Lifecycle;
-        return Object.values(lifecycle.moves).some(({ takes }) => takes[status] !== undefined);
+        return Object.values(lifecycle.moves).some(({ transitions }) => transitions[status] !== undefined);
       }).length;
     work(6, 20_000, 8, platform);
     expect(live()).toBeLessThan(250);

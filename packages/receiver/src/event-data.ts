@@ -9,7 +9,7 @@ export interface EventData {
     previous_status: string;
     /** Status after the change. */
     new_status: string;
-    /** How the work is carried out, such as `managed`. */
+    /** How the work is done, such as `managed`. */
     execution_model: string;
     /** Product line of the service. */
     product_line: string;
@@ -27,7 +27,7 @@ export interface EventData {
     /** Time when work is expected to resume. Null if unknown. */
     resume_expected_at?: string | null;
   };
-  /** A service line was closed for good. */
+  /** A service line was permanently closed. */
   'service_line.closed': {
     /** Service line ID (`LIN-*`). */
     id?: string;
@@ -40,7 +40,7 @@ export interface EventData {
     /** Invoice ID (`INV-*`) of the last invoice. Null if there is none. */
     final_invoice_id?: string | null;
   };
-  /** The status of a service line changed in a way that has no event type of its own. For example, work resumed. */
+  /** The status of a service line changed in a way that has no specific event type. For example, work resumed. */
   'service_line.status_changed': {
     /** Service line ID (`LIN-*`). */
     id?: string;
@@ -99,7 +99,7 @@ export interface EventData {
     payment_method?: string;
     /** The payment provider's error code. */
     failure_code?: string;
-    /** Reason, for people. */
+    /** Human-readable reason. */
     failure_reason?: string;
     /** Number of the payment attempt, starting at 1. */
     attempt?: number;
@@ -202,7 +202,7 @@ export interface EventData {
     error_code?: string;
     /** Error message. */
     error_message?: string;
-    /** Whether it makes sense to try again. */
+    /** Whether a retry can succeed. */
     retryable?: boolean;
   };
   /** An agent did, or tried to do, something that a policy forbids. */
@@ -226,14 +226,14 @@ export interface EventData {
     id?: string;
     /** Email address that the invitation was sent to. */
     email?: string;
-    /** Role of the user. */
+    /** The user's role. */
     role?: string;
     /** ID of the user who sent the invitation (`USR-*`). */
     invited_by?: string;
     /** Time when the invitation expires. Null if it does not. */
     expires_at?: string | null;
   };
-  /** The role of a user changed. */
+  /** A user's role changed. */
   'user.role_changed': {
     /** User ID (`USR-*`). */
     id?: string;
@@ -270,7 +270,7 @@ export interface EventData {
     /** Permissions that the platform has in the external system. */
     scopes?: string[];
   };
-  /** Synchronisation with an external system failed. */
+  /** Synchronization with an external system failed. */
   'integration.sync_failed': {
     /** Integration ID. */
     id?: string;
@@ -280,9 +280,9 @@ export interface EventData {
     error_code?: string;
     /** Error message. */
     error_message?: string;
-    /** Number of records that were synchronised before the failure. */
+    /** Number of records that were synchronized before the failure. */
     records_synced?: number;
-    /** End of the latest complete synchronisation. Null before the first. */
+    /** Time when the latest complete synchronization ended. Null before the first one. */
     last_success_at?: string | null;
     /** Time of the next attempt. Null if there is none. */
     next_attempt_at?: string | null;
@@ -312,7 +312,7 @@ export interface EventData {
     previous_status?: string;
     /** Status after the change. */
     new_status?: string;
-    /** What has to happen first. */
+    /** What has to happen before work can resume. */
     reason?: string;
   };
   /** Blocked work resumed. */
@@ -332,20 +332,20 @@ export interface EventData {
     /** Duration of the block in milliseconds. */
     blocked_ms?: number;
   };
-  /** Utilisation crossed a threshold. */
+  /** Utilization crossed a threshold. */
   'capacity.utilisation_warning': {
     /** Capacity ID. */
     id?: string;
     /** Service line ID (`LIN-*`). */
     service_line_id?: string;
-    /** Share of the capacity in use. 1 means full use, and more than 1 means overload. */
+    /** Fraction of the capacity in use. 1 means fully used, and more than 1 means overloaded. */
     utilisation?: number;
     /** Threshold that was crossed. */
     threshold?: number;
-    /** Period of the measurement in milliseconds. */
+    /** Length of the measurement period in milliseconds. */
     window_ms?: number;
   };
-  /** More work is planned than there is capacity for. */
+  /** The planned work exceeds the capacity. */
   'capacity.gap_detected': {
     /** Capacity ID. */
     id?: string;
@@ -368,7 +368,7 @@ export interface EventData {
     id?: string;
     /** Title. */
     title?: string;
-    /** First status. */
+    /** Initial status. */
     status?: string;
     /** Priority, such as `high`. */
     priority?: string;
@@ -417,20 +417,20 @@ export interface EventData {
     event_type: string;
     /** Number of attempts. */
     attempts: number;
-    /** Status of the last attempt. Null if there was none. */
+    /** HTTP status of the last attempt. Null if no response arrived. */
     http_status: number | null;
-    /** Why there was no status, such as `timeout`. Null if there was one. */
+    /** Why no response arrived, such as `timeout`. Null if one did. */
     error: string | null;
     /** Time of the last attempt. */
     last_attempt_at: string;
   };
-  /** A receiver did not return 200 to the verification request in time. */
+  /** A receiver did not respond to the verification request with 200 in time. */
   'webhook.verification_failed': {
     /** Webhook ID (`WHK-*`). */
     webhook_id: string;
     /** Reason, such as `timeout`. */
     reason: string;
-    /** Status that the receiver returned. Null if there was none. */
+    /** HTTP status that the receiver returned. Null if no response arrived. */
     http_status: number | null;
     /** Duration in milliseconds. Null if no request could be sent. */
     duration_ms: number | null;

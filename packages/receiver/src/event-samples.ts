@@ -22,7 +22,7 @@ export const eventSamples: EventData = {
     id: 'LIN-01K1R8T3M5Q7V9X2B4D6F8H0JA',
     previous_status: 'active',
     new_status: 'closed',
-    reason: 'Contract ran out.',
+    reason: 'The contract ended.',
     final_invoice_id: 'INV-01K1RB6W8Y0A2C4E6G8J0M2P4R',
   },
   'service_line.status_changed': {

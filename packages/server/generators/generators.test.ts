@@ -2,6 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
 import { describe, expect, it } from 'vitest';
 import { afterFile } from '../test/support/cleanup.js';
 import { readDocument } from '../test/support/operations.js';
@@ -30,6 +31,18 @@ async function compile(file: string): Promise<void> {
   await tool('tsc', file, ...options.split(' '));
 }
 
+async function heyApi(listener: string): Promise<void> {
+  const places = ['--input', `${listener}.json`, '--output', `hey-${listener}`];
+  await tool('openapi-ts', ...places, '--client', '@hey-api/client-fetch');
+}
+
+/** Compiles a program as one that a bundler builds later. */
+async function bundled(file: string): Promise<void> {
+  const options =
+    '--noEmit --strict --skipLibCheck --module esnext --moduleResolution bundler --target es2022 --lib es2022,dom,dom.iterable';
+  await tool('tsc', file, ...options.split(' '));
+}
+
 describe.each([
   ['public', service.publicUrl],
   ['platform', service.platformUrl],
@@ -52,37 +65,23 @@ describe.each([
   });
 
   it('becomes a client with @hey-api/openapi-ts, and it compiles', async () => {
-    await tool(
-      'openapi-ts',
-      '--input',
-      `${listener}.json`,
-      '--output',
-      `hey-${listener}`,
-      '--client',
-      '@hey-api/client-fetch',
-    );
-    await tool(
-      'tsc',
-      `hey-${listener}/index.ts`,
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      '--module',
-      'esnext',
-      '--moduleResolution',
-      'bundler',
-      '--target',
-      'es2022',
-      '--lib',
-      'es2022,dom,dom.iterable',
-    );
+    await heyApi(listener);
+    await bundled(`hey-${listener}/index.ts`);
   });
 });
 
+/** Runs a program that lists events, and expects the one of a new organization. */
+async function expectsToList(file: string): Promise<void> {
+  const tenant = await newTenant(service);
+  const { id } = await tenant.record();
+  const listed = await run(process.execPath, [join(directory, file)], {
+    ...{ URL_OF_API: service.publicUrl, TOKEN: tenant.token, ORGANIZATION: tenant.organization },
+  });
+  expect(listed).toMatchObject({ code: 0, stdout: `${id}\n` });
+}
+
 describe('a generated client', () => {
   it('of openapi-typescript and openapi-fetch lists events', async () => {
-    const tenant = await newTenant(service);
-    const { id } = await tenant.record();
     await tool('openapi-typescript', 'public.json', '--output', 'public.ts');
     await writeFile(
       join(directory, 'list.ts'),
@@ -99,9 +98,29 @@ console.log(events.map((event) => event.id).join());
     );
     await compile('list.ts');
     await writeFile(join(directory, 'out/package.json'), '{"type":"module"}');
-    const listed = await run(process.execPath, [join(directory, 'out/list.js')], {
-      ...{ URL_OF_API: service.publicUrl, TOKEN: tenant.token, ORGANIZATION: tenant.organization },
+    await expectsToList('out/list.js');
+  });
+
+  it('of @hey-api/openapi-ts lists events', async () => {
+    await writeFile(
+      join(directory, 'hey-list.ts'),
+      `import { client } from './hey-public/client.gen';
+import { listEvents } from './hey-public';
+
+declare const process: { env: Record<string, string> };
+const { URL_OF_API, TOKEN, ORGANIZATION } = process.env as Record<string, string>;
+client.setConfig({ baseUrl: URL_OF_API!, auth: TOKEN! });
+const { data } = await listEvents({ query: { organization_id: ORGANIZATION! }, throwOnError: true });
+console.log(data.data.map((event) => event.id).join());
+`,
+    );
+    await heyApi('public');
+    await bundled('hey-list.ts');
+    // Its imports have no extensions, as bundlers want them.
+    await build({
+      ...{ root: directory, configFile: false, logLevel: 'silent' },
+      build: { ssr: join(directory, 'hey-list.ts'), outDir: 'hey-out', target: 'es2022' },
     });
-    expect(listed).toMatchObject({ code: 0, stdout: `${id}\n` });
+    await expectsToList('hey-out/hey-list.js');
   });
 });

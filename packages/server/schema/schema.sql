@@ -59,9 +59,9 @@ create table posthorn.deliveries (
   error text,
   duration_ms integer,
   response text,
+  evidence jsonb,
   earlier_attempts jsonb,
   bytes integer,
-  evidence jsonb,
   constraint deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 20))),
   constraint deliveries_pkey PRIMARY KEY (organization_id, webhook_id, created_at, id),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
@@ -238,6 +238,11 @@ create table posthorn.webhooks (
   disabled_reason text,
   event_types text[] not null,
   created_at timestamp(3) with time zone not null,
+  description text,
+  rate_limit integer,
+  header_names text[] not null default '{}'::text[],
+  headers bytea,
+  addressed_at timestamp(3) with time zone,
   secret bytea not null,
   previous_secret bytea,
   previous_secret_until timestamp(3) with time zone,
@@ -247,11 +252,6 @@ create table posthorn.webhooks (
   verify_at timestamp(3) with time zone,
   tests_since timestamp(3) with time zone,
   tests integer not null default 0,
-  description text,
-  rate_limit integer,
-  header_names text[] not null default '{}'::text[],
-  headers bytea,
-  addressed_at timestamp(3) with time zone,
   constraint webhooks_check CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
   constraint webhooks_check1 CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
   constraint webhooks_description_check CHECK ((length(description) <= 256)),
@@ -307,11 +307,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
 -- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, head text, first integer, more text[], next_ms double precision)
--- posthorn.count_deliveries(organization_ids text[], scopes text[], steps smallint[], at_ms double precision[], parts integer[], delivered integer[], failed_attempts integer[], given_up integer[], latencies text[]) returns void
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
--- posthorn.count_events(most interval) returns boolean
--- posthorn.create_resource(resource_kind text, prefix text, organization_id text, workspace_id text, attributes jsonb) returns json
--- posthorn.drop_partitions(parent text, keep_from timestamp with time zone, present timestamp with time zone) returns SETOF text
 -- posthorn.earlier_attempts(delivery deliveries) returns jsonb
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint
@@ -322,13 +318,10 @@ create sequence posthorn.last_announcement;
 -- posthorn.number_of(id text) returns bigint
 -- posthorn.numbered(prefix text, head text, number bigint) returns text
 -- posthorn.open_shares(organization text, webhook text, recording text) returns TABLE(created_at timestamp with time zone, head text, event_zero bigint, zero bigint, ordinal integer)
--- posthorn.partition_end(parent text, start date) returns timestamp with time zone
--- posthorn.partition_start(parent text, day date) returns date
 -- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, zero bigint, webhook_id text, revision integer, ordinals integer[], is_left boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)
 -- posthorn.refuse_change() returns trigger
--- posthorn.release_held(at_most integer) returns bigint
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.resource_json(resource resources) returns json
 -- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)

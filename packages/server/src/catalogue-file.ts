@@ -8,7 +8,7 @@ import {
 } from './domain/catalogue.js';
 import { createPayloadValidator } from './domain/payload.js';
 
-/** Returns the built-in catalogue with the types added in a file. Reports every error of the file in one line. */
+/** Returns the built-in catalogue with the types that a file adds. Reports any error in the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
   if (file === undefined) return createCatalogue();
   try {
@@ -19,7 +19,7 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
       const fault = validate(type, sample)[0];
       if (fault)
         throw new CatalogueError(
-          `the sample of ${type} does not fit its schema: ${fault.pointer} ${fault.detail}`,
+          `the sample of ${type} does not match its schema: ${fault.pointer} ${fault.detail}`,
         );
     }
     return catalogue;

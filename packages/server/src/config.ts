@@ -18,7 +18,7 @@ interface Setting<T> {
   description: string;
   /** Keeps the value out of every message. */
   secret?: boolean;
-  /** Whether an empty value differs from a variable that is not set. */
+  /** Whether an empty value means something else than a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
 }
@@ -38,10 +38,7 @@ function durationWithin(msMin: number, msMax: number): (text: string) => number 
   };
 }
 
-/**
- * Returns an origin as browsers write it, or undefined. It contains nothing that could end a header or a policy
- * directive.
- */
+/** Returns an origin as browsers write it, or undefined. It cannot contain anything that ends a header or directive. */
 function origin(text: string): string | undefined {
   const given = text.trim().replace(/\/$/, '');
   if (!/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(given)) return undefined;
@@ -53,14 +50,14 @@ function origins(text: string): readonly string[] | undefined {
   return read.every((each) => each !== undefined) ? read : undefined;
 }
 
-/** Parses a colour of three or six hexadecimal digits, and returns it with six. */
-function hexColour(text: string): string | undefined {
+/** Parses a color of three or six hexadecimal digits, and returns it with six. */
+function hexColor(text: string): string | undefined {
   if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
   const digits = text.slice(1).toLowerCase();
   return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
 }
 
-/** Every setting. `posthorn serve --help` and the table in the README are printed from here. */
+/** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
   databaseUrl: setting({
     env: 'DATABASE_URL',
@@ -83,7 +80,7 @@ export const settings = {
     env: 'POSTHORN_HOST',
     fallback: '127.0.0.1',
     accepts: 'an IP address or a host name',
-    description: 'Address of the public listener, which serves the API and its reference.',
+    description: 'Address of the public listener, which serves the API, the console and the API reference.',
     parse: host,
   }),
   port: setting({
@@ -123,7 +120,7 @@ export const settings = {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
-      'Encrypts webhook secrets at rest. If you list several keys, the first one encrypts and all of them decrypt.',
+      'Key that encrypts webhook secrets at rest. With several keys, Posthorn encrypts with the first and decrypts with any.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -132,7 +129,7 @@ export const settings = {
     fallback: '5s,5m,1h,12h',
     accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
     description:
-      'How long to wait before attempt 2, 3 and so on of a delivery. The number of attempts is one more than the number of waits.',
+      'Waits before the second, third and later attempts of a delivery. There is one more attempt than there are waits.',
     parse: (text) => {
       const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;
@@ -162,7 +159,7 @@ export const settings = {
     env: 'POSTHORN_ROLES',
     fallback: roles.join(','),
     accepts: `one or more of ${roles.join(', ')}, separated by commas`,
-    description: 'The roles of this node. Split them to run specialised nodes.',
+    description: 'The roles of this node. Split them to run specialized nodes.',
     parse: (text): ReadonlySet<Role> | undefined => {
       const named = text.split(',').map((part) => part.trim());
       return named.every((name) => (roles as readonly string[]).includes(name))
@@ -203,7 +200,7 @@ export const settings = {
     env: 'POSTHORN_WEBHOOKS_PER_ORGANIZATION',
     fallback: '100',
     accepts: 'a whole number from 1 to 1000',
-    description: 'How many webhooks an organization can have.',
+    description: 'Maximum number of webhooks per organization.',
     parse: (text) => {
       const count = wholeNumber(1_000)(text);
       return count === 0 ? undefined : count;
@@ -215,7 +212,7 @@ export const settings = {
     fallbackNote: 'the address of the public listener',
     accepts: 'an http or https URL without a path, such as https://hooks.example.com',
     description:
-      'The URL at which browsers reach the public listener. Links to the console and the portal start with it.',
+      'The URL at which browsers reach the public listener. Posthorn uses it in links to the console and the portal.',
     parse: origin,
   }),
   portalOrigins: setting({
@@ -239,16 +236,16 @@ export const settings = {
     fallback: undefined,
     fallbackNote: 'none',
     accepts: 'a readable SVG or PNG file of at most 64 KiB',
-    description: 'File with the logo of your platform, shown in the portal: SVG or PNG, at most 64 KiB.',
+    description: "File with your platform's logo, shown in the portal: SVG or PNG, at most 64 KiB.",
     parse: (text) => (text.includes('\0') ? undefined : text),
   }),
   portalAccent: setting({
     env: 'POSTHORN_PORTAL_ACCENT',
     fallback: undefined,
     fallbackNote: 'none',
-    accepts: 'a CSS hex colour such as #0a7d55',
-    description: 'The accent colour of the portal.',
-    parse: hexColour,
+    accepts: 'a CSS hex color such as #0a7d55',
+    description: 'The accent color of the portal.',
+    parse: hexColor,
   }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
@@ -307,7 +304,7 @@ export function readConfig(
   return config as Config;
 }
 
-/** Variables that clients use for an address and a token. They are not settings, so they are not reported as typos. */
+/** Variables for clients: an address and a token. They are not settings, but must not be reported as typos. */
 const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
 
 /** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */

@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import { type Config, version } from './config.js';
 import { DeliveryEngine } from './delivery/engine.js';
 import { limits } from './delivery/limits.js';
-import { DeliveryTally } from './delivery/tally.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
 import { SecretBox } from './domain/secret-box.js';
-import type { Courier } from './http/courier.js';
+import type { DeliveryControl } from './http/delivery-control.js';
+import { DeliveryTally } from './jobs/delivery-tally.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
@@ -18,6 +18,7 @@ import { Transport } from './sending/transport.js';
 import type { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import type { LeasedDelivery } from './storage/leased-delivery.js';
+import type { Reachability } from './storage/reachability.js';
 import type { Metrics } from './web/metrics.js';
 import { WebhookChanges } from './webhook-changes.js';
 
@@ -25,10 +26,10 @@ const engineConnections = 4;
 
 export interface DeliveryParts {
   secrets: SecretBox;
-  courier: Courier;
-  /** Starts no further attempts. Called first when the service stops. */
+  control: DeliveryControl;
+  /** Stops starting attempts. Called first when the service stops. */
   pause: () => void;
-  /** Starts to attempt deliveries. Not called without the delivery role. */
+  /** Starts attempting deliveries. Not called on nodes without the delivery role. */
   start: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -37,6 +38,7 @@ export interface DeliveringOptions {
   config: Config;
   database: Database;
   target: DatabaseTarget;
+  reachability: Reachability;
   policy: AddressPolicy;
   logger: Logger;
   metrics: Metrics;
@@ -46,9 +48,9 @@ export interface DeliveringOptions {
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { config, database, target, policy, logger, metrics, recorded, now } = options;
-  // Separate connections, so that requests cannot keep the engine from renewing leases and writing outcomes.
-  const own = new Database(target, engineConnections);
+  const { config, database, target, reachability, policy, logger, metrics, recorded, now } = options;
+  // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
+  const own = new Database(target, engineConnections, reachability);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
@@ -62,7 +64,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ database: own, directory, logger, alone },
     node: () => engine.node,
   });
-  const tally = new DeliveryTally(own, logger, now);
+  const tally = new DeliveryTally({
+    ...{ database: own, logger, now },
+    ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
+  });
   const engine = new DeliveryEngine({
     ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
     random: Math.random,
@@ -71,17 +76,22 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       directory.forget(webhook.id);
       void changes.alignWaiting(webhook);
     },
+    onSettled: (outcomes) => metrics.settlementSize.observe(outcomes),
     onAttempt: (delivery, outcome, verdict, webhook) => {
       tally.note(webhook, outcome, verdict);
       metrics.observeAttempt(outcome, verdict.kind);
-      if (logger.isLevelEnabled('info')) logger.info(attemptLine(delivery, outcome, verdict), 'delivery');
+      if (delivery.attempts === 0)
+        metrics.observeLatency(now() - outcome.durationMs - delivery.delivery_created_at.getTime());
+      const level = levelOf(verdict);
+      if (logger.isLevelEnabled(level)) logger[level](attemptLine(delivery, outcome, verdict), 'delivery');
     },
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  metrics.watchQueue(() => engine.load);
+  watchEngine(metrics, engine);
+  watchConnections(metrics, { requests: database, engine: own });
 
-  const courier: Courier = {
+  const control: DeliveryControl = {
     verify: async (webhook) => {
       const failure = await prober.verify(webhook);
       const { id: webhook_id, organization_id } = webhook;
@@ -104,17 +114,17 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const jobs: { stop: () => Promise<void> }[] = [];
   return {
     secrets,
-    courier,
+    control,
     start: async () => {
       await engine.start();
       jobs.push(
         new Verifications({
           ...{ database, logger, now, everyMs: limits.verifyEveryMs },
-          ...courier,
+          ...control,
         }),
         new Replays(database, logger),
       );
-      // All keys still open their secrets, and the next start tries again.
+      // The secrets can still be decrypted, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
         logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
       );
@@ -131,7 +141,51 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   };
 }
 
-/** Returns the fields of the log line of an attempt. */
+function watchEngine(metrics: Metrics, engine: DeliveryEngine): void {
+  metrics.watch(
+    'posthorn_deliveries_in_memory',
+    'Deliveries leased to this process',
+    () => ({ queued: engine.load.queued, in_flight: engine.load.inFlight }),
+    'state',
+  );
+  metrics.watch(
+    'posthorn_attempts_in_flight',
+    'Requests to receivers in flight, by the condition of the webhook',
+    () => engine.inFlightByCondition,
+    'condition',
+  );
+}
+
+/** Adds the metrics of the connection pools. The engine has its own, so that requests cannot slow it down. */
+function watchConnections(metrics: Metrics, pools: Record<string, Database>): void {
+  const read = (figure: (use: Database['use']) => number) => () =>
+    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, figure(database.use)]));
+  metrics.watch(
+    'posthorn_database_connections_in_use',
+    'Database connections in use',
+    read(({ inUse }) => inUse),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connections_max',
+    'Database connections that a pool can open',
+    read(({ max }) => max),
+    'pool',
+  );
+  metrics.watch(
+    'posthorn_database_connection_waits',
+    'Statements and transactions that wait for a connection',
+    read(({ waiting }) => waiting),
+    'pool',
+  );
+}
+
+/** A receiver misses the event unless someone acts. Everything else the service handles itself. */
+function levelOf({ kind }: Verdict): 'info' | 'warn' {
+  return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
+}
+
+/** Returns the fields of the log line for an attempt. */
 function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict): object {
   return {
     delivery_id: delivery.delivery_id,
@@ -140,8 +194,8 @@ function attemptLine(delivery: LeasedDelivery, outcome: Outcome, verdict: Verdic
     event_id: delivery.event_id,
     type: delivery.type,
     attempt: delivery.attempts + 1,
-    http_status: outcome.kind === 'answered' ? outcome.httpStatus : null,
-    error: outcome.kind === 'answered' ? null : outcome.error,
+    http_status: outcome.kind === 'response' ? outcome.httpStatus : null,
+    error: outcome.kind === 'response' ? null : outcome.error,
     duration_ms: outcome.durationMs,
     verdict: verdict.kind,
   };

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Returns a secret of the data directory. Generates it on first use, readable only by its owner. */
+/** Returns a secret from the data directory. Generates it on first use, readable only by its owner. */
 export async function keptSecret(dataDir: string, name: string, make: () => string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   const file = join(dataDir, name);
-  // 'wx' fails if the file exists, so of two processes that start at once, one value wins.
+  // 'wx' fails if the file exists, so if two processes start at the same time, they use the same value.
   await writeFile(file, `${make()}\n`, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });

@@ -5,7 +5,7 @@ import type { PortalLogo } from './http/console.js';
 const bytesMax = 64 * 1024;
 const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** Reads the logo of the portal. Reports a fault in one line. */
+/** Reads the logo of the portal. Reports an error in one line. */
 export async function loadPortalLogo(file: string | undefined): Promise<PortalLogo | undefined> {
   if (file === undefined) return undefined;
   try {

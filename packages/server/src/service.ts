@@ -10,30 +10,34 @@ import { createPayloadValidator } from './domain/payload.js';
 import { createPublicApi } from './http/app.js';
 import { TokenDirectory } from './http/auth.js';
 import { consoleBuild, findConsoleFiles } from './http/console-files.js';
+import { AuditWatch } from './jobs/audit-watch.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
 import { platformToken } from './keys.js';
-import { createPlatformListener } from './platform/listener.js';
+import { createPlatformApi } from './platform/app.js';
 import { Recorder } from './platform/recorder.js';
 import { loadPortalLogo } from './portal-logo.js';
 import { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import { Database, type DatabaseTarget, isUnreachable } from './storage/database.js';
-import { readLongestWaitSeconds } from './storage/deliveries.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
-import { readHorizonMs } from './storage/events.js';
 import { isMigrated, migrate } from './storage/migrate.js';
+import { Reachability } from './storage/reachability.js';
 import type { RecordedBatch } from './storage/recording.js';
+import { watchStore } from './store-metrics.js';
 import { Metrics } from './web/metrics.js';
+import { createMonitoringListener } from './web/monitoring.js';
 
 export interface Service {
-  /** The addresses of the listeners with their actual ports; undefined without the role. */
+  /** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
   publicUrl: string | undefined;
   platformUrl: string | undefined;
+  /** The address of health checks and metrics on a node without the role `platform`. */
+  monitoringUrl: string | undefined;
   /** Returns the link to the console, which signs in with this token if one is given. */
   consoleLink: ((token?: string) => string) | undefined;
   database: Database;
-  /** Drains and stops everything, in reverse order of the start. Safe to call twice. */
+  /** Drains and stops everything, in the reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
 
@@ -49,7 +53,7 @@ const listenFaults: Record<string, string> = {
 const tokenFlushMs = 10_000;
 const migrateAgainMs = 1_000;
 
-/** Starts everything that runs in a node, in order, and stops it in reverse. */
+/** Starts everything that runs in a node, in order, and stops it in reverse order. */
 export async function startService(
   config: Config,
   logger: Logger,
@@ -66,7 +70,8 @@ export async function startService(
   };
 
   try {
-    const { database, target } = await openDatabase(config, closers);
+    const reachability = new Reachability(logger);
+    const { database, target } = await openDatabase(config, reachability, closers);
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
     watchStore(metrics, database);
@@ -75,16 +80,29 @@ export async function startService(
     const policy = createAddressPolicy(config.egressAllow);
 
     if (config.roles.has('maintenance')) {
+      const audit = new AuditWatch(database, logger);
+      watchAudit(metrics, audit);
       for (const job of [
         new Maintenance(database, logger, now, config.eventRetentionMs),
         new EventCounting(database, logger),
+        audit,
       ]) {
         await readiness.whenReady(() => job.start());
         closers.push(() => job.stop());
       }
     }
 
-    const delivery = await openDelivery({ config, database, target, policy, logger, metrics, recorded, now });
+    const delivery = await openDelivery({
+      config,
+      database,
+      target,
+      reachability,
+      policy,
+      logger,
+      metrics,
+      recorded,
+      now,
+    });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
@@ -99,7 +117,7 @@ export async function startService(
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
         ...{ retentionMs: config.eventRetentionMs, webhooksMax: config.webhooksMax },
         secrets: delivery.secrets,
-        courier: delivery.courier,
+        control: delivery.control,
         console: {
           ...{ version, logo, files: findConsoleFiles(consoleBuild()) },
           ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
@@ -115,9 +133,9 @@ export async function startService(
 
     let platformUrl: string | undefined;
     if (config.roles.has('platform')) {
-      const { room } = delivery.courier;
+      const { room } = delivery.control;
       const onRecorded = handOver(delivery, metrics);
-      const app = await createPlatformListener({
+      const app = await createPlatformApi({
         ...{ logger, metrics, version },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
@@ -129,25 +147,34 @@ export async function startService(
       listeners.push(app);
       platformUrl = await listen(app, 'platform listener', config.platformHost, config.platformPort);
     }
+    let monitoringUrl: string | undefined;
+    if (!config.roles.has('platform')) {
+      const app = await createMonitoringListener({
+        ...{ logger, metrics, isReady: readiness.isReady },
+        token: await monitoringToken(config),
+      });
+      listeners.push(app);
+      monitoringUrl = await listenToMonitor(app, config, logger);
+    }
     closers.push(async () => {
       delivery.pause();
       stopping.abort();
     });
     const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
-    return { publicUrl, platformUrl, consoleLink, database, stop };
+    return { publicUrl, platformUrl, monitoringUrl, consoleLink, database, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Puts the token in the fragment, which browsers do not send, so it appears in no log of a server or a proxy. */
+/** Puts the token in the fragment, which browsers do not send, so it does not appear in server or proxy logs. */
 function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
   const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
   return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }
 
-/** Returns a URL that a browser can open. A listener on all addresses can also be reached on loopback. */
+/** Returns a URL that a browser can open. A listener on all addresses is shown with its loopback address. */
 function urlOf(host: string, port: number): string {
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -164,6 +191,7 @@ function requireSecretKey(config: Config): void {
 
 async function openDatabase(
   config: Config,
+  reachability: Reachability,
   closers: Closers,
 ): Promise<{ database: Database; target: DatabaseTarget }> {
   let target: DatabaseTarget;
@@ -173,7 +201,7 @@ async function openDatabase(
     closers.push(() => embedded.close());
     target = embedded.connection;
   }
-  const database = new Database(target);
+  const database = new Database(target, undefined, reachability);
   closers.push(() => database.close());
   return { database, target };
 }
@@ -188,31 +216,30 @@ function openTokens(database: Database, logger: Logger, now: () => number, close
   return tokens;
 }
 
-/** Adds the metrics that operators set alerts on: deliveries that no node takes, and a stream that does not advance. */
-function watchStore(metrics: Metrics, database: Database): void {
-  metrics.watchAge(
-    'posthorn_oldest_due_delivery_age_seconds',
-    'How long the oldest due delivery has waited for a node to claim it',
-    () => readLongestWaitSeconds(database),
+function watchAudit(metrics: Metrics, audit: AuditWatch): void {
+  metrics.watch(
+    'posthorn_audit_chains_broken',
+    'Organizations whose audit log was changed, as last verified by this process',
+    () => audit.figures.broken,
   );
-  metrics.watchAge(
-    'posthorn_event_horizon_age_seconds',
-    'How far readers in ascending order are behind, held back by the oldest recording transaction',
-    async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
+  metrics.watch(
+    'posthorn_audit_chains_verified',
+    'Audit logs that this process has verified since it started, one organization per minute',
+    () => audit.figures.verified,
   );
 }
 
 /** Hands the deliveries of a recording straight to the engine, and counts its events. */
 function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
   return (batch) => {
-    delivery.courier.accept(batch);
+    delivery.control.accept(batch);
     metrics.eventsRecorded.inc(batch.events.length);
   };
 }
 
 /**
- * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until it is
- * back, as orchestrators expect. Any other failure stops the start.
+ * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
+ * database is back, as orchestrators expect. Any other failure stops the start.
  */
 async function startMigrating(database: Database, logger: Logger, closers: Closers) {
   let migrated = false;
@@ -229,7 +256,6 @@ async function startMigrating(database: Database, logger: Logger, closers: Close
     await attempt();
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    logger.warn({ reason: (error as Error).message }, 'the database is unreachable; retrying every second');
     const again = new Repeating(migrateAgainMs, attempt, logger);
     closers.push(() => again.stop());
   }
@@ -261,6 +287,37 @@ async function listen(app: FastifyInstance, name: string, host: string, port: nu
   }
   const { address, port: real } = app.server.address() as AddressInfo;
   return urlOf(address, real);
+}
+
+/**
+ * Returns the token that metrics require on a node without the role `platform`. If the node has no token, it generates
+ * none: with an external database, a node may have no directory to write to.
+ */
+async function monitoringToken({
+  platformToken: given,
+  databaseUrl,
+  dataDir,
+}: Config): Promise<string | undefined> {
+  if (given !== undefined || databaseUrl !== undefined) return given;
+  return platformToken(dataDir);
+}
+
+/**
+ * Listens for health checks and metrics, if the address is free. Several nodes on one machine may have the same
+ * settings, and a node can work without being monitored.
+ */
+async function listenToMonitor(
+  app: FastifyInstance,
+  config: Config,
+  logger: Logger,
+): Promise<string | undefined> {
+  try {
+    return await listen(app, 'monitoring', config.platformHost, config.platformPort);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    logger.warn(`this node serves no health checks and no metrics: ${error.message}`);
+    return undefined;
+  }
 }
 
 async function closeAll(closers: Closers): Promise<void> {

@@ -17,7 +17,7 @@ export interface WebhookChangesOptions {
   node: () => number | undefined;
 }
 
-/** Makes a change to a webhook take effect: on every node, and for its waiting deliveries. */
+/** Makes a change to a webhook take effect on every node and for its waiting deliveries. */
 export class WebhookChanges {
   readonly #options: WebhookChangesOptions;
   #stopped = false;
@@ -26,13 +26,13 @@ export class WebhookChanges {
     this.#options = options;
   }
 
-  /** Resolves when no node will send anything more to the webhook as it was before its last change. */
+  /** Resolves when no node will send anything more to the webhook with its old configuration. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
     const { database, directory, alone, node } = this.#options;
     directory.forget(webhook.id);
     const isAlone = alone || (await countOtherNodes(database, node() ?? 0)) === 0;
     if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
-    // Nothing waiting is sent any more, so a large number may end a little later.
+    // Waiting deliveries are no longer sent, so a large number of them may end a little later.
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
   }
 
@@ -49,7 +49,7 @@ export class WebhookChanges {
     }
   }
 
-  /** Stops aligning. Deliveries that are left end when they are due. */
+  /** Stops aligning. The remaining deliveries end when they are due. */
   stop(): void {
     this.#stopped = true;
   }

@@ -42,13 +42,13 @@ describe('pages generated from the source', () => {
 
 describe('a lifecycle has the same states in the diagram, in SQL and in TypeScript', () => {
   test.each(['docs/architecture.md', 'docs/manage-webhooks.md'])('of a webhook, in %s', (page) => {
-    const states = statesDrawn(page, '## The life of a webhook');
+    const states = statesDrawn(page, '## Webhook states');
     expect(states).toEqual([...webhookStatuses].sort());
     expect(states).toEqual(statesOfTable('webhooks'));
   });
 
   test('of a delivery', () => {
-    const states = statesDrawn('docs/architecture.md', '## The life of a delivery');
+    const states = statesDrawn('docs/architecture.md', '## Delivery states');
     expect(states).toEqual(statesOfTable('deliveries'));
     expect(states).toEqual(statesOfType('storage/settlements.ts'));
   });

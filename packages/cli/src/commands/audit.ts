@@ -7,10 +7,10 @@ import type { Column } from '../table.js';
 
 export const auditList: Command = {
   name: 'audit list',
-  summary: 'List the audit log, newest first: who changed what.',
+  summary: 'List who changed what, newest first.',
   options: {
-    organization: { value: 'ORG-x', description: 'Only entries of this organization.' },
-    workspace: { value: 'WS-x', description: 'Only entries of this workspace.' },
+    organization: { value: 'ORG-x', description: 'Only entries for this organization.' },
+    workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },
     actor: { value: 'id', description: 'Only entries by this actor.' },
     action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
     target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },

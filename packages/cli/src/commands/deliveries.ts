@@ -9,7 +9,7 @@ import type { Column } from '../table.js';
 
 const argument = {
   name: 'id',
-  description: 'The id of the delivery, WDLV-…, or its unique ending.',
+  description: 'Delivery ID, WDLV-…, or its unique ending.',
 } as const;
 
 export const deliveriesList: Command = {

@@ -15,7 +15,7 @@ const organization = {
 } as const;
 const filters = {
   organization,
-  workspace: { value: 'WS-x', description: 'Only events of this workspace.' },
+  workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
   type: { value: 'type', description: 'Only events of this type.' },
   'subject-type': { value: 'type', description: 'Only events about subjects of this type.' },
   subject: { value: 'id', description: 'Only events about this subject.' },
@@ -59,7 +59,7 @@ export const eventsList: Command = {
 export const eventsGet: Command = {
   name: 'events get',
   summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'The id of the event, EVT-…, or its unique ending.' },
+  argument: { name: 'id', description: 'Event ID, EVT-…, or its unique ending.' },
   options: { organization, json: jsonLines, ...connectionOptions },
   readsDatabase,
   run: async (context) => {

@@ -24,7 +24,7 @@ export const listen: Command = {
       value: 'a,b',
       description: 'Only these event types or domains (invoice.*), separated by commas.',
     },
-    workspace: { value: 'WS-x', description: 'Only events of this workspace.' },
+    workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
     secret: {
       value: 'secret',
       description:
@@ -102,7 +102,7 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
   if (from === 'now') return undefined;
   if (/^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(from)) return from;
   throw new UsageError(
-    `--from: '${from}' is not valid. Expected now or an event id such as EVT-01JAB3C4D5E6F7G8H9J0K1M2N3.`,
+    `--from: '${from}' is not valid. Expected now or an event ID such as EVT-01JAB3C4D5E6F7G8H9J0K1M2N3.`,
   );
 }
 

@@ -15,7 +15,7 @@ export const trigger: Command = {
     'Send a sample event to a URL, signed on this machine, or to a webhook through its test. Also sends a recorded event again to a URL.',
   argument: {
     name: 'type',
-    description: 'An event type such as invoice.paid, or the id of a recorded event.',
+    description: 'An event type such as invoice.paid, or the ID of a recorded event.',
   },
   options: {
     to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },

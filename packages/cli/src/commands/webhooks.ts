@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.js';
 /** The argument of every command that is about one webhook. */
 export const webhookArgument = {
   name: 'id',
-  description: 'The id of the webhook, WHK-…, or its unique ending.',
+  description: 'Webhook ID, WHK-…, or its unique ending.',
 } as const;
 
 export const webhooksList: Command = {

@@ -8,18 +8,27 @@ interface ApiDocument {
 
 /**
  * Returns the TypeScript source of the types that the operations of a document use: a type for each component, and one
- * for the query of each operation. Bodies that only wrap `data` are left out, because the client unwraps them.
+ * for the query of each operation. Bodies that only wrap `data` are left out, because the client unwraps them. Types
+ * that `api.ts` has as well are imported from there.
  */
-export function apiTypes(document: ApiDocument, isWanted: (operationId: string) => boolean): string {
+export function apiTypes(
+  document: ApiDocument,
+  isWanted: (operationId: string) => boolean,
+  inApi: ApiDocument['components']['schemas'] = {},
+): string {
   const operations = Object.values(document.paths)
     .flatMap((item) => Object.values(item))
     .filter(({ operationId }) => isWanted(operationId));
   const { schemas } = document.components;
   const names = reachable(operations, schemas).filter((name) => !isWrapper(name, schemas[name]));
-  const types = names.sort().map((name) => declaration(name, schemas[name]));
+  const isShared = (name: string) => JSON.stringify(schemas[name]) === JSON.stringify(inApi[name]);
+  const own = names.sort().filter((name) => !isShared(name));
+  const types = own.map((name) => declaration(name, schemas[name]));
   const queries = operations.flatMap(queryOf);
+  const imported = names.filter((name) => isShared(name) && new RegExp(`: ${name}\\b`).test(types.join('')));
   return [
     `// Printed from the OpenAPI document of the service: change it there, then run\n// UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts\n`,
+    ...(imported.length > 0 ? [`import type { ${imported.join(', ')} } from './api.js';\n`] : []),
     ...types,
     ...queries,
   ].join('\n');

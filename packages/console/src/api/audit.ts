@@ -1,22 +1,22 @@
-import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
-import { get, pathWith } from './request';
-import type { AuditEntry, Page } from './types';
+import type { ListAuditLogsQuery } from '@posthorn/client';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { posthorn } from './client';
+import { pagesOf } from './paging';
 
-export interface AuditFilter {
-  workspace_id?: string | undefined;
-  actor_id?: string | undefined;
-  action?: string | undefined;
-  target_id?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-}
+export type AuditFilter = Pick<
+  ListAuditLogsQuery,
+  'workspace_id' | 'actor_id' | 'action' | 'target_id' | 'from' | 'to'
+>;
 
 export const auditPagesQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ['audit', filter],
-    queryFn: ({ pageParam, signal }) =>
-      get<Page<AuditEntry>>(pathWith('/v1/audit-logs', { ...filter, limit: 50, cursor: pageParam }), signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ meta }) => (meta.has_more ? (meta.cursor ?? undefined) : undefined),
-    placeholderData: keepPreviousData,
+    ...pagesOf((cursor, signal) => posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal })),
   });
+
+/** Whether the newest entries are unaltered. */
+export const auditChainQuery = queryOptions({
+  queryKey: ['audit-chain'],
+  queryFn: ({ signal }) => posthorn.auditLogs.chain({ signal }),
+  staleTime: 30_000,
+});

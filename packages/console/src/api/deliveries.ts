@@ -1,29 +1,28 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { type Delivery, type ListAllDeliveriesQuery, PosthornError } from '@posthorn/client';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { idTimeMs } from '../identifier';
-import { ApiProblem } from './problem';
-import { get, pathWith, type Query, write } from './request';
-import type { Delivery, DeliveryDetail, Page } from './types';
+import { posthorn } from './client';
+import { pagesOf } from './paging';
 
 /** The states that people speak of. The API has `status` and `final` for them. */
 export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-export interface DeliveryFilter {
-  webhook_id?: string | undefined;
-  workspace_id?: string | undefined;
+type PlainFilter = Pick<
+  ListAllDeliveriesQuery,
+  'webhook_id' | 'workspace_id' | 'event_type' | 'event_id' | 'from' | 'to'
+>;
+
+export interface DeliveryFilter extends PlainFilter {
   state?: DeliveryState | undefined;
-  event_type?: string | undefined;
-  event_id?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
 }
 
-function queryOf({ state, ...rest }: DeliveryFilter): Query {
+function queryOf({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery {
   switch (state) {
     case 'retrying':
-      return { ...rest, status: 'failed', final: false };
+      return { ...rest, status: 'failed', final: 'false' };
     case 'given_up':
-      return { ...rest, status: 'failed', final: true };
+      return { ...rest, status: 'failed', final: 'true' };
     case 'delivered':
       return { ...rest, status: 'success' };
     case undefined:
@@ -34,32 +33,22 @@ function queryOf({ state, ...rest }: DeliveryFilter): Query {
 export const deliveryPagesQuery = (filter: DeliveryFilter, limit = 25) =>
   infiniteQueryOptions({
     queryKey: ['deliveries', 'pages', filter, limit],
-    queryFn: ({ pageParam, signal }) =>
-      get<Page<Delivery>>(
-        pathWith('/v1/deliveries', { ...queryOf(filter), limit, cursor: pageParam }),
-        signal,
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ meta }) => (meta.has_more ? (meta.cursor ?? undefined) : undefined),
-    placeholderData: keepPreviousData,
+    ...pagesOf((cursor, signal) =>
+      posthorn.deliveries.list({ ...queryOf(filter), limit, cursor }, { signal }),
+    ),
   });
 
-/** One page of deliveries, at most `limit` of them: enough to say "100 or more" without counting. */
+/** One page of deliveries, at most `limit` of them. */
 export const deliveryPageQuery = (filter: DeliveryFilter, limit: number) =>
   queryOptions({
     queryKey: ['deliveries', 'page', filter, limit],
-    queryFn: ({ signal }) =>
-      get<Page<Delivery>>(pathWith('/v1/deliveries', { ...queryOf(filter), limit }), signal),
+    queryFn: ({ signal }) => posthorn.deliveries.list({ ...queryOf(filter), limit }, { signal }).first(),
   });
-
-const pathOf = (webhookId: string, id: string) =>
-  `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries/${encodeURIComponent(id)}`;
 
 export const deliveryQuery = (webhookId: string, id: string) =>
   queryOptions({
     queryKey: ['deliveries', 'one', webhookId, id],
-    queryFn: ({ signal }) =>
-      get<{ data: DeliveryDetail }>(pathOf(webhookId, id), signal).then(({ data }) => data),
+    queryFn: ({ signal }) => posthorn.deliveries.get(webhookId, id, { signal }),
   });
 
 /** The webhook's latest delivery that did not succeed, with its attempts. */
@@ -67,39 +56,24 @@ export const latestFailureQuery = (webhookId: string) =>
   queryOptions({
     queryKey: ['deliveries', 'latest-failure', webhookId],
     queryFn: async ({ signal }) => {
-      const path = pathWith('/v1/deliveries', { webhook_id: webhookId, status: 'failed', limit: 1 });
-      const [latest] = (await get<Page<Delivery>>(path, signal)).data;
-      if (!latest) return null;
-      return (await get<{ data: DeliveryDetail }>(pathOf(webhookId, latest.id), signal)).data;
+      const failed = { webhook_id: webhookId, status: 'failed', limit: 1 } as const;
+      const [latest] = await posthorn.deliveries.list(failed, { signal }).all(1);
+      return latest ? posthorn.deliveries.get(webhookId, latest.id, { signal }) : null;
     },
     staleTime: 15_000,
   });
 
-export const redeliver = (webhookId: string, id: string, key: string) =>
-  write<{ data: Delivery }>('POST', `${pathOf(webhookId, id)}/redeliver`, undefined, key).then(
-    ({ data }) => data,
-  );
-
-const pagesMax = 10;
+const searchedMax = 1_000;
 
 /** Finds the webhook of a delivery. A delivery's ID contains its time, so this reads that millisecond only. */
 export async function findDelivery(id: string, signal?: AbortSignal): Promise<Delivery> {
   const atMs = idTimeMs(id);
   if (atMs !== undefined) {
     const at = new Date(atMs).toISOString();
-    let cursor: string | null = null;
-    for (let pages = 0; pages < pagesMax; pages += 1) {
-      const path = pathWith('/v1/deliveries', { from: at, to: at, limit: 100, cursor });
-      const page: Page<Delivery> = await get(path, signal);
-      const found = page.data.find((delivery) => delivery.id === id);
-      if (found) return found;
-      if (!page.meta.has_more) break;
-      cursor = page.meta.cursor;
-    }
+    const sameTime = posthorn.deliveries.list({ from: at, to: at, limit: 100 }, { signal });
+    const found = (await sameTime.all(searchedMax)).find((delivery) => delivery.id === id);
+    if (found) return found;
   }
-  throw new ApiProblem(
-    404,
-    { code: 'not_found', title: 'Not found', detail: 'The delivery does not exist, or has no attempt yet.' },
-    undefined,
-  );
+  const detail = 'The delivery does not exist, or has no attempt yet.';
+  throw new PosthornError({ status: 404, code: 'not_found', title: 'Not found', detail });
 }

@@ -1,64 +1,34 @@
-/** One fault in a request: in a query parameter, or in the body. */
-export interface Fault {
-  parameter?: string;
-  pointer?: string;
-  code: string;
-  detail: string;
+import { PosthornError } from '@posthorn/client';
+
+/** Returns whether the service could not be reached, or said that it is not ready. */
+export function isAway(error: unknown): boolean {
+  if (!(error instanceof PosthornError)) return false;
+  return error.code === 'unreachable' || (error.status >= 502 && error.status <= 504);
 }
 
-/** An error response of the API, in the API's own words. */
-export class ApiProblem extends Error {
-  override name = 'ApiProblem';
-  readonly status: number;
-  readonly code: string;
-  readonly title: string;
-  readonly faults: readonly Fault[];
-  readonly requestId: string | undefined;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(
-    status: number,
-    body: Partial<{ code: string; title: string; detail: string; errors: Fault[]; request_id: string }>,
-    retryAfterMs: number | undefined,
-  ) {
-    super(body.detail ?? body.title ?? `The service responded ${status}.`);
-    this.status = status;
-    this.code = body.code ?? 'unknown';
-    this.title = body.title ?? 'Something went wrong';
-    this.faults = body.errors ?? [];
-    this.requestId = body.request_id;
-    this.retryAfterMs = retryAfterMs;
-  }
-
-  /** Returns what the API says about one field of the body, such as `url`. */
-  faultOf(field: string): string | undefined {
-    const fault = this.faults.find(
-      ({ pointer = '' }) => pointer === `/${field}` || pointer.startsWith(`/${field}/`),
-    );
-    return fault?.detail;
-  }
+/** Returns the error if it says something about the request, and not about the connection. */
+export function problemIn(error: unknown): PosthornError | undefined {
+  return error instanceof PosthornError && !isAway(error) ? error : undefined;
 }
 
-/** The service cannot be reached, or says that it is not ready. */
-export class ServiceAway extends Error {
-  override name = 'ServiceAway';
-  readonly retryAfterMs: number;
-
-  constructor(retryAfterMs = 1_000) {
-    super('The service cannot be reached.');
-    this.retryAfterMs = retryAfterMs;
-  }
+/** Returns what the API says about one field of the body, such as `url`. */
+export function faultOf(problem: PosthornError | undefined, field: string): string | undefined {
+  const fault = problem?.errors.find(
+    ({ pointer = '' }) => pointer === `/${field}` || pointer.startsWith(`/${field}/`),
+  );
+  return fault?.detail;
 }
 
 /** Says what to do about a problem. */
 export function remedyOf(error: unknown): string | undefined {
-  if (error instanceof ServiceAway) return 'The console tries again by itself.';
-  if (!(error instanceof ApiProblem)) return 'Reload the page. If it happens again, report it.';
-  switch (error.code) {
+  if (isAway(error)) return 'The console tries again by itself.';
+  const problem = problemIn(error);
+  if (!problem) return 'Reload the page. If it happens again, report it.';
+  switch (problem.code) {
     case 'insufficient_scope':
       return 'Ask for a token that has this scope.';
     case 'not_found':
-      return 'It may have been deleted, be older than the retention, or belong to another organization.';
+      return 'Check the ID, and that it belongs to your organization.';
     case 'invalid_cursor':
     case 'invalid_parameter':
       return 'Clear the filters and start again.';

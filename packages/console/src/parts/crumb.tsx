@@ -7,7 +7,7 @@ export function Crumb({ children }: { children: ReactNode }) {
       {Children.toArray(children).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a breadcrumb keep their places
         <span key={index} className="cut">
-          {index > 0 && '/ '}
+          {index > 0 && <span aria-hidden>/&nbsp;</span>}
           {part}
         </span>
       ))}

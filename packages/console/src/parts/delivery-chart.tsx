@@ -1,6 +1,6 @@
+import type { Stats } from '@posthorn/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
-import type { Stats } from '../api/types';
 import { formatCount } from '../format';
 import { barsOf, stepName } from '../stats-bars';
 

@@ -1,4 +1,4 @@
-import type { Delivery } from '../api/types';
+import type { Delivery } from '@posthorn/client';
 
 export function DeliveryTag({ delivery }: { delivery: Pick<Delivery, 'status' | 'final' | 'attempts'> }) {
   if (delivery.status === 'success') return <span className="tag ok">Delivered</span>;

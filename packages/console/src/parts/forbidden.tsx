@@ -1,4 +1,4 @@
-import type { Scope } from '../api/types';
+import type { Scope } from '../permission';
 import { Empty } from './empty';
 
 /** Says which scope a view needs that the token does not have. */

@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ServiceAway } from '../api/problem';
+import { isAway } from '../api/problem';
 import { Bones } from './bones';
 import { ProblemNote } from './problem-note';
 
@@ -18,11 +18,10 @@ export function Loaded<T>({
   children: (data: T) => ReactNode;
 }) {
   const { data, error, isPlaceholderData, refetch } = query;
-  if (data !== undefined && !(error && !(error instanceof ServiceAway))) {
+  if (data !== undefined && !(error && !isAway(error))) {
     return <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>;
   }
   // While the service is away, a banner says so, and everything is loaded again on its return.
-  if (!error || error instanceof ServiceAway)
-    return bones ?? <Bones {...(lines !== undefined && { lines })} />;
+  if (!error || isAway(error)) return bones ?? <Bones {...(lines !== undefined && { lines })} />;
   return <ProblemNote error={error} onRetry={() => void refetch()} />;
 }

@@ -1,21 +1,19 @@
 import { Link, useLocation } from '@tanstack/react-router';
-import { ApiProblem, remedyOf, ServiceAway } from '../api/problem';
+import { isAway, problemIn, remedyOf } from '../api/problem';
 import { CopyButton } from './copy-button';
 
 /** An error in the API's own words, with what to do and the request ID. */
 export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
-  const problem = error instanceof ApiProblem ? error : undefined;
-  const isAway = error instanceof ServiceAway;
-  const remedy = remedyOf(error);
+  const problem = problemIn(error);
   return (
-    <div className={`why ${isAway ? 'warn' : ''}`} role="alert">
-      <b>{problem?.title ?? (isAway ? 'The service is away' : 'Something went wrong')}</b>
+    <div className={isAway(error) ? 'why warn' : 'why'} role="alert">
+      <b>{isAway(error) ? 'The service is away' : (problem?.title ?? 'Something went wrong')}</b>
       <p>
-        {error instanceof Error ? error.message : String(error)} {remedy}
+        {error instanceof Error ? error.message : String(error)} {remedyOf(error)}
       </p>
-      {problem && problem.faults.length > 1 && (
+      {problem && problem.errors.length > 1 && (
         <ul>
-          {problem.faults.map((fault) => (
+          {problem.errors.map((fault) => (
             <li key={`${fault.pointer ?? fault.parameter} ${fault.code} ${fault.detail}`}>
               <code>{fault.pointer ?? fault.parameter}</code> {fault.detail}
             </li>

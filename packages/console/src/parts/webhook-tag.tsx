@@ -1,4 +1,4 @@
-import type { Webhook } from '../api/types';
+import type { Webhook } from '@posthorn/client';
 
 export type WebhookCondition = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
 

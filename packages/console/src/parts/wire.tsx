@@ -1,8 +1,8 @@
-import type { SentRequest } from '../api/types';
+import type { ResponseHeaders, SentRequest } from '@posthorn/client';
 import { CodeBlock } from './code-block';
 import { JsonText } from './json-text';
 
-function headerLines(headers: Record<string, string | null>): [string, string][] {
+function headerLines(headers: SentRequest['headers'] | ResponseHeaders): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name, value ?? '(not shown)']);
 }
 
@@ -47,7 +47,9 @@ export function RequestBox({
         {request.body === null ? (
           <>
             <Message headers={headers} body="" isRaw={isRaw} />
-            <span className="soft">The body needs the scope events:read.</span>
+            <span className="soft">
+              The body is not available: the token lacks events:read, or the event no longer exists.
+            </span>
           </>
         ) : (
           <Message headers={headers} body={request.body} isRaw={isRaw} />
@@ -68,8 +70,8 @@ export function ResponseBox({
 }: {
   title: string;
   aside: string;
-  headers: Record<string, string> | null | undefined;
-  body: string | null | undefined;
+  headers: ResponseHeaders | undefined;
+  body: string | null;
   nothing: string;
   isRaw: boolean;
 }) {

@@ -1,5 +1,5 @@
+import type { Token } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
-import type { TokenInfo } from '../api/types';
 import { webhooksQuery } from '../api/webhooks';
 import { useLive } from '../live';
 import { needsAttention } from '../parts/webhook-tag';
@@ -8,7 +8,7 @@ import { permissionOf } from '../permission';
 const slowMs = 60_000;
 
 /** Returns how many webhooks need attention, for the navigation. */
-export function useAttention(token: TokenInfo | undefined): number {
+export function useAttention(token: Token | undefined): number {
   const { refetchInterval } = useLive();
   const { data } = useQuery({
     ...webhooksQuery,

@@ -1,12 +1,12 @@
+import type { Token } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
-import type { TokenInfo } from '../api/types';
 import { Icon } from '../parts/icon';
 import { useAttention } from './attention';
 import { overlay } from './overlay-store';
 import { isWithin, viewsOf } from './views';
 
 /** The navigation of a phone. */
-export function BottomBar({ token }: { token: TokenInfo }) {
+export function BottomBar({ token }: { token: Token }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const attention = useAttention(token);
   const all = viewsOf(token);

@@ -1,13 +1,13 @@
 import { Dialog } from '@base-ui/react/dialog';
+import type { Token } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import type { TokenInfo } from '../api/types';
 import { zone } from '../preferences';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
 import { viewsOf } from './views';
 
 /** What has no place in the bottom bar of a phone. */
-export function MoreViews({ token }: { token: TokenInfo }) {
+export function MoreViews({ token }: { token: Token }) {
   const shownZone = useStore(zone);
   const close = () => overlay.set(undefined);
   return (

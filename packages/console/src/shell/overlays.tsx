@@ -1,5 +1,5 @@
+import type { Token } from '@posthorn/client';
 import { lazy, Suspense } from 'react';
-import type { TokenInfo } from '../api/types';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
 import { useShortcuts } from './shortcuts';
@@ -11,7 +11,7 @@ const ShortcutHelp = lazy(() =>
 );
 
 /** What opens above a view: the palette, and the list of shortcuts. */
-export function Overlays({ token }: { token: TokenInfo }) {
+export function Overlays({ token }: { token: Token }) {
   useShortcuts(token);
   const open = useStore(overlay);
   return (

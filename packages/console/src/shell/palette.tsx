@@ -1,9 +1,9 @@
 import { Dialog } from '@base-ui/react/dialog';
+import type { EventType, Token, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
-import type { EventType, TokenInfo, Webhook } from '../api/types';
 import { webhooksQuery } from '../api/webhooks';
 import { webhookName } from '../parts/webhook-tag';
 import { permissionOf } from '../permission';
@@ -22,7 +22,7 @@ type Navigate = ReturnType<typeof useNavigate>;
 const shownMax = 12;
 
 /** Goes anywhere: to a view, a webhook, an event type, or whatever an identifier stands for. */
-export function Palette({ token }: { token: TokenInfo }) {
+export function Palette({ token }: { token: Token }) {
   const may = permissionOf(token.scopes);
   const navigate = useNavigate();
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
@@ -99,7 +99,7 @@ export function Palette({ token }: { token: TokenInfo }) {
 
 function targetsFor(
   text: string,
-  token: TokenInfo,
+  token: Token,
   navigate: Navigate,
   webhooks: readonly Webhook[],
   types: readonly EventType[],
@@ -137,7 +137,7 @@ function targetsFor(
   return [...identified, ...matching].slice(0, shownMax);
 }
 
-function targetsOfId(id: string, token: TokenInfo, navigate: Navigate): Target[] {
+function targetsOfId(id: string, token: Token, navigate: Navigate): Target[] {
   const may = permissionOf(token.scopes);
   const targets: Target[] = [];
   if (id.startsWith('EVT-') && may.readEvents) {

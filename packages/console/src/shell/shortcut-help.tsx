@@ -1,10 +1,10 @@
 import { Dialog } from '@base-ui/react/dialog';
-import type { TokenInfo } from '../api/types';
+import type { Token } from '@posthorn/client';
 import { overlay } from './overlay-store';
 import { isMac } from './top-bar';
 import { viewsOf } from './views';
 
-export function ShortcutHelp({ token }: { token: TokenInfo }) {
+export function ShortcutHelp({ token }: { token: Token }) {
   const shortcuts: [keys: string[], what: string][] = [
     [[isMac ? '⌘K' : 'Ctrl K'], 'Go anywhere: a view, a webhook, any identifier'],
     [['/'], 'Filter the list'],

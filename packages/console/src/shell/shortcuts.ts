@@ -1,6 +1,6 @@
+import type { Token } from '@posthorn/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { TokenInfo } from '../api/types';
 import { useLive } from '../live';
 import { zone } from '../preferences';
 import { overlay } from './overlay-store';
@@ -25,7 +25,7 @@ function moveInList(step: 1 | -1): void {
 }
 
 /** The keyboard shortcuts of every view. `r` presses the button that a view marks with `data-key`. */
-export function useShortcuts(token: TokenInfo): void {
+export function useShortcuts(token: Token): void {
   const navigate = useNavigate();
   const { toggle } = useLive();
   useEffect(() => {

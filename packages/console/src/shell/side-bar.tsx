@@ -1,11 +1,11 @@
+import type { Token } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
-import type { TokenInfo } from '../api/types';
 import { Countdown } from '../parts/time';
 import { useAttention } from './attention';
 import { Brand } from './brand';
 import { isWithin, viewsOf } from './views';
 
-export function SideBar({ token }: { token: TokenInfo | undefined }) {
+export function SideBar({ token }: { token: Token | undefined }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const attention = useAttention(token);
   return (

@@ -1,11 +1,13 @@
 import { useState } from 'react';
+import { CodeBlock } from '../parts/code-block';
 import { openSession, session } from '../session';
 import { productName, useSettings } from '../settings';
 import { useStore } from '../store';
 import { Brand } from './brand';
 
-const command =
-  'npx posthorn token create --organization ORG-demo --scopes events:read,webhooks:read,webhooks:write,audit:read';
+const command = `npx posthorn token create \\
+  --organization ORG-demo \\
+  --scopes events:read,webhooks:read,webhooks:write,audit:read`;
 
 /** Asks for a token, and says why the last one no longer works. */
 export function SignIn() {
@@ -59,9 +61,7 @@ export function SignIn() {
               No token yet? <code>npm start</code> prints a link that signs you in. On the machine of the
               service, this creates a token:
             </p>
-            <p>
-              <code>{command}</code>
-            </p>
+            <CodeBlock title="Create a token" text={command} what="the command" />
           </>
         )}
       </div>

@@ -1,4 +1,4 @@
-import type { TokenInfo } from '../api/types';
+import type { Token } from '@posthorn/client';
 import { useLive } from '../live';
 import { zone } from '../preferences';
 import { useStore } from '../store';
@@ -7,7 +7,7 @@ import { WorkspaceField } from './workspace-field';
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-export function TopBar({ token }: { token: TokenInfo | undefined }) {
+export function TopBar({ token }: { token: Token | undefined }) {
   const { isLive, toggle } = useLive();
   const shownZone = useStore(zone);
   return (

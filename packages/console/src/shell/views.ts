@@ -1,4 +1,4 @@
-import type { TokenInfo } from '../api/types';
+import type { Token } from '@posthorn/client';
 import type { IconName } from '../parts/icon';
 import { type Permission, permissionOf } from '../permission';
 
@@ -33,7 +33,7 @@ const views = [
 export type View = (typeof views)[number];
 
 /** Returns the views that the token may see. */
-export function viewsOf(token: TokenInfo | undefined): View[] {
+export function viewsOf(token: Token | undefined): View[] {
   if (!token) return [];
   const permission = permissionOf(token.scopes);
   return views.filter(({ may }) => may(permission));

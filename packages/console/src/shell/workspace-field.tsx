@@ -1,12 +1,12 @@
+import type { Event, Page, Token } from '@posthorn/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useState } from 'react';
-import type { Page, StreamEvent, TokenInfo } from '../api/types';
 import { webhooksQuery } from '../api/webhooks';
 import { permissionOf } from '../permission';
 import { useWorkspace } from '../workspace';
 
 /** Narrows every view to one workspace. Offers those that were seen, and takes any other. */
-export function WorkspaceField({ token }: { token: TokenInfo }) {
+export function WorkspaceField({ token }: { token: Token }) {
   const { workspaceId = '', choose } = useWorkspace();
   const [text, setText] = useState(workspaceId);
   const [known, setKnown] = useState<string[]>([]);
@@ -56,7 +56,7 @@ export function WorkspaceField({ token }: { token: TokenInfo }) {
 }
 
 /** Returns a function that lists the workspaces of the webhooks and of the events that were loaded. */
-function useSeenWorkspaces(token: TokenInfo): () => string[] {
+function useSeenWorkspaces(token: Token): () => string[] {
   const client = useQueryClient();
   const { data: webhooks = [] } = useQuery({
     ...webhooksQuery,
@@ -64,7 +64,7 @@ function useSeenWorkspaces(token: TokenInfo): () => string[] {
   });
   return () => {
     const events = client
-      .getQueriesData<{ pages: Page<StreamEvent>[] }>({ queryKey: ['events'] })
+      .getQueriesData<{ pages: Page<Event>[] }>({ queryKey: ['events'] })
       .flatMap(([, data]) => data?.pages.flatMap((page) => page.data) ?? []);
     const names = [...webhooks, ...events].flatMap(({ workspace_id }) => workspace_id ?? []);
     return [...new Set(names)].sort();

@@ -1,13 +1,11 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** Returns what axe finds that is serious or worse in a part of the page, as one line each. */
-export async function seriousFaults(
-  page: Page,
-  { rules, within = 'html' }: { rules?: readonly string[]; within?: string } = {},
-): Promise<string[]> {
+async function seriousFaults(page: Page, within = 'html'): Promise<string[]> {
   if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe.source);
-  const options = { resultTypes: ['violations'], preload: false, ...(rules && { runOnly: rules }) };
+  const options = { resultTypes: ['violations'], preload: false };
   const found = (await page.evaluate(
     `axe.run(${JSON.stringify(within)}, ${JSON.stringify(options)})`,
   )) as axe.AxeResults;
@@ -16,4 +14,12 @@ export async function seriousFaults(
     .flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')} ${failureSummary}`),
     );
+}
+
+/** Looks at a part of the page with all rules, in light and then in dark colours. */
+export async function expectAccessible(page: Page, what: string, within = 'html'): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await seriousFaults(page, within), `${what} in ${colorScheme} colours`).toEqual([]);
+  }
 }

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { buildConsole } from '../../build.js';
 
 export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 export const hasChromium = existsSync(chromiumPath);
@@ -37,4 +39,21 @@ export async function watchedPage(
 /** Returns the complaints that a test did not bring about on purpose. */
 export function unexpected(faults: readonly string[], expected: RegExp): string[] {
   return faults.filter((fault) => !expected.test(fault));
+}
+
+/** Opens a page of a browser that the tests of a file share. */
+type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<Watched>;
+
+/** Describes what the built console does in a browser; without a browser, the title says why it is skipped. */
+export function describeInBrowser(title: string, define: (open: OpenPage) => Promise<void>): void {
+  const name = hasChromium ? title : `${title} (skipped: no ${chromiumPath})`;
+  describe.runIf(hasChromium)(name, { timeout: 60_000 }, async () => {
+    await buildConsole();
+    let browser: Browser;
+    beforeAll(async () => {
+      browser = await launch();
+    });
+    afterAll(() => browser?.close());
+    await define((origin, options) => watchedPage(browser, origin, options));
+  });
 }

@@ -8,11 +8,19 @@ create table posthorn.webhooks (
   disabled_reason       text check (disabled_reason in ('gone', 'failing', 'manual')),
   event_types           text[] not null check (cardinality(event_types) between 1 and 100),
   created_at            timestamptz(3) not null,
+  description           text check (length(description) <= 256),
+  -- Deliveries per second on each node.
+  rate_limit            int check (rate_limit between 1 and 1000),
+  -- Its own headers for every request: their names, and all of them encrypted as one JSON object.
+  header_names          text[] not null default '{}' check (cardinality(header_names) <= 10),
+  headers               bytea,
+  -- When the URL or the header names last changed. Earlier attempts may have sent other requests.
+  addressed_at          timestamptz(3),
   -- Encrypted. The previous secret also signs until its grace period ends.
   secret                bytea not null,
   previous_secret       bytea,
   previous_secret_until timestamptz(3),
-  -- Increases with every change, so that a node can tell whether its cached copy is current.
+  -- Increases with every change, so that a node knows whether its cached copy is current.
   revision              int not null default 1,
   -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response}.
   verification_failure  jsonb,
@@ -23,7 +31,8 @@ create table posthorn.webhooks (
   tests_since           timestamptz(3),
   tests                 int not null default 0,
   primary key (organization_id, id),
-  check ((status = 'disabled') = (disabled_reason is not null))
+  check ((status = 'disabled') = (disabled_reason is not null)),
+  check ((headers is null) = (header_names = '{}'))
 );
 
 -- Finds the webhooks of an event's workspace and the organization-wide ones.

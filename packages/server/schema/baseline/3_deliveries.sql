@@ -29,6 +29,8 @@ create table posthorn.deliveries (
   error            text,
   duration_ms      int,
   response         text,
+  -- If it failed: the URL, some response headers and what TLS reported (see domain/evidence.ts).
+  evidence         jsonb,
   -- The attempts before the latest, oldest first.
   earlier_attempts jsonb,
   -- The size of the event's payload, for the bound on what a claim returns.
@@ -44,6 +46,8 @@ create index deliveries_leased on posthorn.deliveries (leased_by, organization_i
   where status = 'pending' and leased_by is not null;
 create index deliveries_failed on posthorn.deliveries (organization_id, webhook_id, created_at, id)
   where status = 'failed';
+create index deliveries_retrying on posthorn.deliveries (organization_id, webhook_id, created_at, id)
+  where status = 'pending' and attempts > 0;
 -- The first delivery of an event has the event's time and is found by it. This index finds redeliveries.
 create index deliveries_again on posthorn.deliveries (organization_id, event_id)
   where created_at <> event_created_at;

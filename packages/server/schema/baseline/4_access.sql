@@ -11,11 +11,14 @@ create table posthorn.tokens (
   expires_at      timestamptz(3) not null,
   revoked_at      timestamptz(3),
   last_used_at    timestamptz(3),
+  -- A portal session: a token for a link to the console. Maintenance deletes it after it expires.
+  portal          boolean not null default false,
   primary key (organization_id, id)
 );
 
 create unique index tokens_by_hash on posthorn.tokens (hash);
 create unique index tokens_by_id on posthorn.tokens (id);
+create index tokens_of_portal on posthorn.tokens (expires_at) where portal;
 
 -- Responses to public POST requests with an Idempotency-Key, for 24 hours.
 create table posthorn.request_keys (

@@ -1,10 +1,11 @@
--- Creates the partition for `day` if it is missing. Attaching a table does not block readers and writers of other
+-- Creates the partition for `day` if it is missing: a month of the audit log, a week of other tables. Attaching a table does not block readers and writers of other
 -- partitions; `create table … partition of` would block them all.
 create or replace function posthorn.ensure_partition(parent text, day date) returns void
 language plpgsql
 as $$
 declare
-  start     date := posthorn.partition_start(parent, day);
+  length    text := case parent when 'audit_log' then 'month' else 'week' end;
+  start     date := date_trunc(length, day::timestamp)::date;
   partition text := format('%s_%s', parent, to_char(start, 'YYYYMMDD'));
   index     regclass;
 begin
@@ -26,7 +27,7 @@ begin
   end if;
   execute format(
     'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
-    parent, partition, start::timestamp at time zone 'UTC', posthorn.partition_end(parent, start));
+    parent, partition, start::timestamp at time zone 'UTC', (start + ('1 ' || length)::interval) at time zone 'UTC');
   if parent = 'audit_log' then
     execute format(
       'create trigger audit_log_stays_whole before truncate on posthorn.%I

@@ -7,10 +7,26 @@ returns table (ordinal bigint, id text, created_at timestamptz)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  fault record;
+  batch record;
 begin
-  select e.ordinal - 1 as index,
-         case
+  select array_agg(e.type order by e.ordinal) as types,
+         array_agg(e.organization_id order by e.ordinal) as organization_ids,
+         array_agg(e.workspace_id order by e.ordinal) as workspace_ids,
+         array_agg(e.actor ->> 'type' order by e.ordinal) as actor_types,
+         array_agg(e.actor ->> 'id' order by e.ordinal) as actor_ids,
+         array_agg(e.subject ->> 'type' order by e.ordinal) as subject_types,
+         array_agg(e.subject ->> 'id' order by e.ordinal) as subject_ids,
+         array_agg(e.idempotency_key order by e.ordinal) as keys,
+         array_agg(e.payload order by e.ordinal) as payloads,
+         array_agg(f.fault order by e.ordinal) as faults,
+         min(e.ordinal) filter (where f.fault is not null) as faulty
+    into batch
+    from rows from (json_to_recordset(events) as (
+           type text, organization_id text, workspace_id text, actor json, subject json, payload json, idempotency_key text
+         )) with ordinality as e (
+           type, organization_id, workspace_id, actor, subject, payload, idempotency_key, ordinal)
+   cross join lateral (
+         select case
            when e.type is null or e.type !~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}$'
              then format('type %L is not of the form domain.action', e.type)
            when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
@@ -22,51 +38,23 @@ begin
            when coalesce(e.subject ->> 'type', '') !~ '^[a-z][a-z0-9_]{0,63}$' or coalesce(e.subject ->> 'id', '') !~ '^[!-~]{1,128}$'
              then 'subject is not {"type": …, "id": …}'
            when coalesce(json_typeof(e.payload), '') <> 'object' then 'payload is not a JSON object'
-         end as reason
-    into fault
-    from rows from (json_to_recordset(events) as (
-           type text, organization_id text, workspace_id text, actor json, subject json, payload json
-         )) with ordinality as e (type, organization_id, workspace_id, actor, subject, payload, ordinal)
-   order by 2 nulls last
-   limit 1;
-  if fault.reason is not null then
-    raise exception 'posthorn: event %: %', fault.index, fault.reason using errcode = 'invalid_parameter_value';
+         end) as f (fault);
+  if batch.faulty is not null then
+    raise exception 'posthorn: event %: %', batch.faulty - 1, batch.faults[batch.faulty]
+      using errcode = 'invalid_parameter_value';
   end if;
   return query
-  with batch as materialized (
-    select e.*
-      from rows from (json_to_recordset(events) as (
-             type text, organization_id text, workspace_id text, actor json, subject json, payload json,
-             idempotency_key text
-           )) with ordinality as e (
-             type, organization_id, workspace_id, actor, subject, payload, idempotency_key, ordinal
-           )
-  ), columns as materialized (
-    select array_agg(e.type order by e.ordinal) as types,
-           array_agg(e.organization_id order by e.ordinal) as organization_ids,
-           array_agg(e.workspace_id order by e.ordinal) as workspace_ids,
-           array_agg(e.actor ->> 'type' order by e.ordinal) as actor_types,
-           array_agg(e.actor ->> 'id' order by e.ordinal) as actor_ids,
-           array_agg(e.subject ->> 'type' order by e.ordinal) as subject_types,
-           array_agg(e.subject ->> 'id' order by e.ordinal) as subject_ids,
-           array_agg(e.idempotency_key order by e.ordinal) as keys,
-           array_agg(e.payload order by e.ordinal) as payloads
-      from batch e
-    having count(*) > 0
-  ), recorded as materialized (
+  with recorded as materialized (
     select r.ordinal, r.id, r.created_at, r.zero
-      from columns c
-     cross join posthorn.record(
-             c.types, c.organization_ids, c.workspace_ids, c.actor_types, c.actor_ids, c.subject_types,
-             c.subject_ids, c.keys, null, c.payloads, null, null, null, null, null) r
-  ), head as materialized (
-    select a.id, a.created_at, a.zero from recorded a where a.ordinal = 0
+      from posthorn.record(
+             batch.types, batch.organization_ids, batch.workspace_ids, batch.actor_types, batch.actor_ids,
+             batch.subject_types, batch.subject_ids, batch.keys, null, batch.payloads, null, null, null, null, null) r
+     where batch.types is not null
   )
-  select e.ordinal,
-         coalesce(k.id, posthorn.numbered('EVT-', h.id, h.zero + e.ordinal)),
+  select e.ordinal, coalesce(k.id, posthorn.numbered('EVT-', h.id, h.zero + e.ordinal)),
          coalesce(k.created_at, h.created_at)
-    from batch e
-   cross join head h
+    from unnest(batch.types) with ordinality as e (type, ordinal)
+   cross join (select r.id, r.created_at, r.zero from recorded r where r.ordinal = 0) h
     left join recorded k on k.ordinal = e.ordinal
    order by e.ordinal;
 end

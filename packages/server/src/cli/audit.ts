@@ -21,7 +21,7 @@ import type { OperatorCommand } from './operator.js';
 import { rangeOf } from './range-option.js';
 import { withDatabase } from './with-database.js';
 
-const organization = { value: 'ORG-x', description: 'Only entries of this organization.' };
+const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
 const organizationsAtOnce = 100;
 
 export const auditListCommand: OperatorCommand = {
@@ -108,7 +108,7 @@ const columns: readonly Column<StoredAuditEntry>[] = [
   { title: 'id', of: ({ id }) => id, spare: 4 },
 ];
 
-/** Joins the lines of an entry: its changes may contain line breaks between JSON tokens. */
+/** Returns an entry as one line. Its changes may contain line breaks between JSON tokens. */
 function oneLine(entry: StoredAuditEntry): string {
   return auditEntryJson(entry).replace(/[\r\n]+/g, ' ');
 }
@@ -146,7 +146,7 @@ function showReports(reports: readonly ChainReport[], terminal: Terminal): void 
   }
 }
 
-/** Has neither entries nor a chain that retention shortened: most likely a typo. */
+/** An organization without entries and without a chain is most likely a typo. */
 function isUnknown({ position, fault }: ChainReport): boolean {
   return position === 0 && !fault;
 }

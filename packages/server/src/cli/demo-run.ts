@@ -22,6 +22,7 @@ import { startService } from '../service.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
+import { shellWord } from './shell-word.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
@@ -109,8 +110,8 @@ function requireSettings({ roles, egressAllow }: Config): void {
 }
 
 /**
- * Stops the demo gracefully on the first signal and immediately on a later one. A signal right after the first is the
- * same Ctrl-C, forwarded by npm.
+ * Stops the demo gracefully on the first signal and immediately on a later one. A signal right after the first one is
+ * the same Ctrl-C, forwarded by npm.
  */
 class Stop {
   readonly #controller = new AbortController();
@@ -197,15 +198,10 @@ function farewell({ databaseUrl, dataDir }: Config): string[] {
   const place = isEmbedded ? dataDir : 'the database';
   const same = isEmbedded ? '' : ' with the same DATABASE_URL';
   const variable =
-    isEmbedded && dataDir !== settings.dataDir.fallback ? `POSTHORN_DATA_DIR=${quoted(dataDir)} ` : '';
+    isEmbedded && dataDir !== settings.dataDir.fallback ? `POSTHORN_DATA_DIR=${shellWord(dataDir)} ` : '';
   return [
     `All data stays in ${place}. The demo webhooks are disabled.`,
     `To list the events, run this${same}:`,
     `  ${variable}npx posthorn events list --organization ORG-demo`,
   ];
-}
-
-/** Quotes a text for the shell if it needs quotes. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

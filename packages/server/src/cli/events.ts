@@ -64,7 +64,8 @@ export const eventsGetCommand: OperatorCommand = {
           );
     if (!event)
       throw new CommandFailure(
-        `No event ${id} in ${organization_id}. Check both ids; events are kept for ${durationText(config.eventRetentionMs)}.`,
+        `No event ${id} in ${organization_id}. Check both IDs. Events are kept for ` +
+          `${durationText(config.eventRetentionMs)}.`,
       );
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },

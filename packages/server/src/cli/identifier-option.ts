@@ -1,7 +1,7 @@
 import { type Options, UsageError } from 'posthorn';
 import { identifierPattern } from '../domain/identifier.js';
 
-/** Returns the organization from the options. An id that cannot exist is a usage error, not an empty list. */
+/** Returns the organization from the options. A malformed ID is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {
   return organization === undefined
     ? undefined

@@ -1,6 +1,5 @@
 import { type Column, json, shortTime, type Terminal } from 'posthorn';
 import { durationText } from '../domain/duration.js';
-import { readLongestWaitSeconds } from '../storage/deliveries.js';
 import {
   type FailingWebhook,
   type Overview,
@@ -8,6 +7,7 @@ import {
   readFailingWebhooks,
   readOverview,
 } from '../storage/overview.js';
+import { readStoreFigures } from '../storage/store-figures.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
@@ -22,7 +22,7 @@ export const status: OperatorCommand = {
   run: async ({ options, config, terminal }) => {
     const { overview, oldestDueSeconds, failing } = await withDatabase(config, async (database) => ({
       overview: await readOverview(database),
-      oldestDueSeconds: await readLongestWaitSeconds(database),
+      oldestDueSeconds: (await readStoreFigures(database)).oldestDueSeconds,
       failing: await readFailingWebhooks(database, failingMax),
     }));
     if (options.json) {

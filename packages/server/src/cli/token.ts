@@ -23,15 +23,19 @@ export const tokenCreate: OperatorCommand = {
   name: 'token create',
   summary: 'Create an access token and print it once.',
   options: {
-    organization: { value: 'ORG-x', description: 'The organization of the token.', required: true },
+    organization: {
+      value: 'ORG-x',
+      description: 'The organization that the token belongs to.',
+      required: true,
+    },
     workspace: { value: 'WS-x', description: 'Restrict the token to this workspace.' },
     scopes: {
       value: 'a,b',
       description: `Comma-separated scopes: ${scopes.join(', ')}.`,
       fallback: defaultScopes.join(','),
     },
-    'actor-type': { value: 'user', description: 'Type of the actor for the audit log. Requires --actor-id.' },
-    'actor-id': { value: 'USR-x', description: 'Id of the actor for the audit log. Requires --actor-type.' },
+    'actor-type': { value: 'user', description: 'Actor type for the audit log. Requires --actor-id.' },
+    'actor-id': { value: 'USR-x', description: 'Actor ID for the audit log. Requires --actor-type.' },
     expires: { value: '90d', description: 'Lifetime of the token.', fallback: '365d' },
     json,
   },
@@ -97,14 +101,14 @@ const columns: readonly Column<Token>[] = [
 export const tokenRevoke: OperatorCommand = {
   name: 'token revoke',
   summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
-  argument: { name: 'id', description: 'The id of the token, TOK-…, as token list prints it.' },
+  argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
     const withdrawn = await withDatabase(config, (database) =>
       withdrawToken(database, argument, new Date(), operatorOrigin()),
     );
     if (!withdrawn)
-      throw new CommandFailure(`No token has the id ${argument}. Run posthorn token list to see the ids.`);
+      throw new CommandFailure(`No token has the ID ${argument}. Run posthorn token list to see the IDs.`);
     const { token } = withdrawn;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },

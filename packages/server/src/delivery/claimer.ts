@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { levelFor } from '../signals/reported.js';
 import { claim } from '../storage/claims.js';
 import type { Database } from '../storage/database.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
@@ -50,7 +51,8 @@ export class Claimer {
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     this.#claiming = this.#claim()
       .catch((error) => {
-        this.#options.logger.warn({ reason: (error as Error).message }, 'deliveries could not be claimed');
+        const fields = { reason: (error as Error).message };
+        this.#options.logger[levelFor(error)](fields, 'deliveries could not be claimed');
         return limits.pollMs;
       })
       .then((againMs) => {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { isDelivered, judge, type Outcome, type Verdict, type Withheld } from '../domain/delivery.js';
-import { envelopeText } from '../domain/envelope.js';
-import { deliveryFailed } from '../domain/own-event.js';
+import { deliveryFailed } from '../domain/service-event.js';
 import { attempt, type Sender } from '../sending/attempt.js';
-import type { Standing, WebhookDirectory } from '../sending/directory.js';
+import type { WebhookDirectory, WebhookState } from '../sending/directory.js';
+import { messageOf } from '../sending/message.js';
 import type { Target } from '../sending/target.js';
 import { Repeating } from '../signals/repeating.js';
 import { within } from '../signals/within.js';
@@ -16,9 +16,9 @@ import { attempted, givenUp, setAside } from '../storage/settlements.js';
 import type { WebhookKey } from '../storage/webhooks.js';
 import { Claimer } from './claimer.js';
 import { Lanes, type Turn } from './lanes.js';
-import { NodeLease } from './lease.js';
+import { type LeaseChange, NodeLease } from './lease.js';
 import { limits } from './limits.js';
-import type { Ended } from './policy.js';
+import type { Condition, Ended } from './policy.js';
 import { type Entry, Settler, type Written } from './settler.js';
 
 export interface EngineOptions {
@@ -37,6 +37,8 @@ export interface EngineOptions {
   onRecorded: (batch: RecordedBatch) => void;
   /** Called when a webhook was disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
+  /** Called when outcomes have been written in one commit. */
+  onSettled: (outcomes: number) => void;
   onAttempt: (delivery: LeasedDelivery, outcome: Outcome, verdict: Verdict, webhook: Target) => void;
 }
 
@@ -47,7 +49,7 @@ export interface EngineOptions {
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
-  readonly #lanes = new Lanes();
+  readonly #lanes = new Lanes((ms, work) => this.#later(ms, work));
   readonly #lease: NodeLease;
   readonly #settler: Settler;
   readonly #claimer: Claimer;
@@ -87,7 +89,12 @@ export class DeliveryEngine {
   }
 
   get load(): { queued: number; inFlight: number } {
-    return { queued: this.#lanes.queued, inFlight: this.#lanes.underWay };
+    return { queued: this.#lanes.queued, inFlight: this.#lanes.inFlight };
+  }
+
+  /** Returns the requests in flight by the condition of their webhook. */
+  get inFlightByCondition(): Record<Condition, number> {
+    return this.#lanes.inFlightByCondition();
   }
 
   /** Returns the room for deliveries that a recording can hand to this node. */
@@ -116,48 +123,53 @@ export class DeliveryEngine {
       if (!turn) break;
       void this.#deliver(turn);
     }
-    for (const { lane, waitMs } of this.#lanes.takePauses()) {
-      const resume = () => {
-        this.#lanes.resume(lane);
-        this.#pump();
-      };
-      setTimeout(resume, waitMs).unref();
-    }
+  }
+
+  #later(ms: number, work: () => void): void {
+    const run = () => {
+      work();
+      this.#pump();
+    };
+    setTimeout(run, ms).unref();
   }
 
   async #deliver(turn: Turn): Promise<void> {
     const result = await this.#run(turn).catch((error: Error) => this.#failed(turn.delivery, error));
-    const { restMs, surplus, wantsMore } = this.#lanes.ended(turn, result);
+    const { surplus, wantsMore } = this.#lanes.ended(turn, result);
     this.#giveBack(surplus);
     if (wantsMore) this.#claimer.wake(limits.wakeMs);
     this.#pump();
-    if (this.#lanes.underWay === 0) this.#whenIdle?.();
-    if (restMs === 0) return;
-    const rested = () => {
-      this.#lanes.rested(turn);
-      this.#pump();
-    };
-    setTimeout(rested, restMs).unref();
+    if (this.#lanes.inFlight === 0) this.#whenIdle?.();
   }
 
   /** Attempts one delivery, judges the outcome and passes it to the settler. */
   async #run(turn: Turn): Promise<Ended> {
     const { delivery } = turn;
+    const { directory, sender, timeoutMs } = this.#options;
     const node = this.#lease.id;
-    if (node === undefined) return { kind: 'not attempted' };
-    const { directory } = this.#options;
-    const standing = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
-    const target = this.#targetOf(standing, delivery, node);
-    if (target === undefined || delivery.payload === null) return { kind: 'not attempted' };
-    this.#lanes.limit(turn, target.rateLimit);
-    const attemptedAt = new Date(this.#options.sender.now());
-    const startedMs = performance.now();
-    const outcome = await this.#attempt(delivery, delivery.payload, target);
-    const tookMs = performance.now() - startedMs;
-    if (outcome.kind === 'withheld') {
-      this.#setAside(delivery, node, this.#waitAfter(outcome));
-      return { kind: 'not attempted' };
+    if (node === undefined) return notAttempted;
+    const webhook = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
+    if (webhook?.kind !== 'active' || !this.#lease.coversAttempt)
+      return this.#wait(delivery, node, webhook?.kind ?? 'active');
+    const message = messageOf(delivery);
+    if (message === undefined) {
+      this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
+      return notAttempted;
     }
+    const { target } = webhook;
+    this.#lanes.limit(turn, target.rateLimit);
+    const attemptedAt = new Date(sender.now());
+    const startedMs = performance.now();
+    // The webhook may be deleted, disabled or changed while the connection opens.
+    const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
+    const outcome = await attempt(sender, target, message, timeoutMs, mayStart);
+    const tookMs = performance.now() - startedMs;
+    if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);
+    this.#judge(delivery, node, outcome, attemptedAt, target);
+    return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
+  }
+
+  #judge(delivery: LeasedDelivery, node: number, outcome: Outcome, attemptedAt: Date, target: Target): void {
     const { retryScheduleMs, random, onAttempt } = this.#options;
     const verdict = judge(outcome, delivery.attempts + 1, retryScheduleMs, random());
     this.#settler.health.note(delivery, outcome, attemptedAt);
@@ -169,59 +181,45 @@ export class DeliveryEngine {
     if (verdict.kind === 'retry' && verdict.waitMs < limits.pollMs)
       this.#claimer.wake(verdict.waitMs + limits.retryStepMs);
     onAttempt(delivery, outcome, verdict, target);
-    return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
   }
 
   /**
    * Reads the webhook of a turn. Its lane starts nothing else meanwhile, because the rate limit may have changed: a
    * whole window used to start before a new limit was known.
    */
-  async #read(turn: Turn): Promise<Standing | undefined> {
+  async #read(turn: Turn): Promise<WebhookState | undefined> {
     const { organization_id, webhook_id } = turn.delivery;
-    this.#lanes.hold(turn);
-    const standing = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
-    if (standing) this.#lanes.limit(turn, standing.target?.rateLimit);
-    this.#lanes.resume(turn.lane);
+    this.#lanes.hold(turn.lane);
+    const webhook = await this.#options.directory.get(organization_id, webhook_id).catch(() => undefined);
+    if (webhook) this.#lanes.limit(turn, webhook.target?.rateLimit);
+    this.#lanes.release(turn.lane);
     this.#pump();
-    return standing;
+    return webhook;
   }
 
-  /** Returns where to send. If the delivery cannot be attempted now, settles it and returns undefined. */
-  #targetOf(standing: Standing | undefined, delivery: LeasedDelivery, node: number): Target | undefined {
-    if (standing === undefined || !this.#lease.coversAttempt) this.#setAside(delivery, node, 0);
-    else if (standing.kind === 'sealed') this.#setAside(delivery, node, limits.sealedWaitMs);
-    // Settling holds or ends the delivery, unless the webhook is active again by then.
-    else if (standing.kind === 'idle') this.#setAside(delivery, node, limits.trustMs);
-    else if (delivery.payload === null)
-      this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
-    else return standing.target;
-    return undefined;
-  }
-
-  #attempt(delivery: LeasedDelivery, payload: string, target: Target): Promise<Outcome | Withheld> {
-    const { directory, sender, timeoutMs } = this.#options;
-    const { event_id: id, event_created_at: created_at, type, organization_id, workspace_id } = delivery;
-    const message = {
-      id,
-      body: Buffer.from(envelopeText({ id, type, created_at, organization_id, workspace_id }, payload)),
-      subject: delivery.subject,
-      actor: delivery.actor,
-      delivery: { id: delivery.delivery_id, attempt: delivery.attempts + 1 },
+  /** Settles a delivery that cannot be attempted now, so that it waits in the database. */
+  #wait(delivery: LeasedDelivery, node: number, reason: WebhookState['kind'] | Withheld['reason']): Ended {
+    if (reason === 'out_of_resources') this.#warnOfResources();
+    const waitMs = {
+      ...{
+        active: 0,
+        recalled: 0,
+        sealed: limits.sealedWaitMs,
+        out_of_resources: limits.outOfResourcesWaitMs,
+      },
+      // Settling holds or ends the delivery, unless the webhook is active again by then.
+      idle: limits.trustMs,
     };
-    // The webhook may be deleted, disabled or changed while the connection opens.
-    const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
-    return attempt(sender, target, message, timeoutMs, mayStart);
+    this.#setAside(delivery, node, waitMs[reason]);
+    return notAttempted;
   }
 
-  #waitAfter({ reason }: Withheld): number {
-    if (reason !== 'out_of_resources') return 0;
-    if (performance.now() - this.#outOfResourcesAtMs > limits.outOfResourcesWaitMs) {
-      this.#outOfResourcesAtMs = performance.now();
-      this.#options.logger.error(
-        'cannot open another connection: raise the limit of open files (ulimit -n); deliveries wait',
-      );
-    }
-    return limits.outOfResourcesWaitMs;
+  #warnOfResources(): void {
+    if (performance.now() - this.#outOfResourcesAtMs <= limits.outOfResourcesWaitMs) return;
+    this.#outOfResourcesAtMs = performance.now();
+    this.#options.logger.error(
+      'cannot open another connection: raise the limit of open files (ulimit -n); deliveries wait',
+    );
   }
 
   /** Handles a bug in the attempt of one delivery: it is attempted again, and all others continue. */
@@ -232,7 +230,7 @@ export class DeliveryEngine {
     );
     const { id } = this.#lease;
     if (id !== undefined) this.#setAside(delivery, id, limits.trustMs);
-    return { kind: 'not attempted' };
+    return notAttempted;
   }
 
   /** Settles a delivery without an attempt: it waits in the database for any node. */
@@ -245,7 +243,8 @@ export class DeliveryEngine {
     if (id !== undefined) for (const delivery of deliveries) this.#setAside(delivery, id, 0);
   }
 
-  #written({ disabled, recorded }: Written): void {
+  #written({ outcomes, disabled, recorded }: Written): void {
+    if (outcomes > 0) this.#options.onSettled(outcomes);
     for (const webhook of disabled) this.#options.onDisabled(webhook);
     if (recorded) {
       this.accept(recorded);
@@ -255,7 +254,7 @@ export class DeliveryEngine {
     this.#pump();
   }
 
-  #leaseChanged(change: 'renewed' | 'released' | 'lost'): void {
+  #leaseChanged(change: LeaseChange): void {
     if (change === 'renewed') this.#pump();
     else if (change === 'released') this.#claimer.wake();
     else this.#lanes.clear();
@@ -290,14 +289,14 @@ export class DeliveryEngine {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
 
-  /** Gives queued deliveries back, lets attempts under way finish, and settles them. */
+  /** Gives queued deliveries back, lets attempts in flight finish, and settles them. */
   async stop(): Promise<void> {
     this.pause();
     const deadlineMs = this.#drainUntilMs ?? 0;
     await this.#listener.stop();
     await this.#claimer.stop();
     this.#giveBack(this.#lanes.clear());
-    if (this.#lanes.underWay > 0) {
+    if (this.#lanes.inFlight > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#whenIdle = resolve;
       });
@@ -308,3 +307,5 @@ export class DeliveryEngine {
     await this.#lease.stop().catch(() => undefined);
   }
 }
+
+const notAttempted: Ended = { kind: 'not attempted' };

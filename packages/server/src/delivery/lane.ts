@@ -43,7 +43,7 @@ export class Lane {
   }
 
   get isIdle(): boolean {
-    return this.queued === 0 && this.track.underWay === 0 && this.#waiting === 'none';
+    return this.queued === 0 && this.track.inFlight === 0 && this.#waiting === 'none';
   }
 
   push(delivery: LeasedDelivery): void {

@@ -11,10 +11,10 @@ import {
   conditionOf,
   type Ended,
   ended,
+  inFlightOf,
   isProven,
   type Load,
   started,
-  underWayOf,
 } from './policy.js';
 
 /** The next delivery to attempt. */
@@ -24,34 +24,35 @@ export interface Turn {
   isUnproven: boolean;
 }
 
-export interface AfterEnd {
-  /** How long the request keeps its place in the window after a failure. */
-  restMs: number;
-  /** Deliveries that no longer fit, because the webhook's condition may have changed. */
-  surplus: readonly LeasedDelivery[];
-  /** Whether deliveries for the webhook wait in the database and there is room for them. */
-  wantsMore: boolean;
-}
-
 /** The deliveries in a node's memory, by webhook. Organizations take turns, and so do the webhooks of each. */
 export class Lanes {
+  readonly #later: (ms: number, work: () => void) => void;
+  readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  /** Lanes that start nothing for now, and those of them that used up their rate limit and have no timer yet. */
-  readonly #paused = new Set<Lane>();
-  #newlyPaused: Lane[] = [];
+  /** Lanes that start nothing for now, because they used up their rate limit or their webhook is being read. */
+  readonly #held = new Set<Lane>();
   readonly #load: Load = {
-    ...{ underWay: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+    ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
   };
-  readonly #now: () => number;
 
-  constructor(now: () => number = () => performance.now()) {
+  /** `later` runs some work after a while, and then starts what may start. */
+  constructor(later: (ms: number, work: () => void) => void, now = () => performance.now()) {
+    this.#later = later;
     this.#now = now;
   }
 
-  get underWay(): number {
-    return this.#load.underWay;
+  get inFlight(): number {
+    return this.#load.inFlight;
+  }
+
+  /** Returns the requests in flight by the condition of their webhook. Looks at every lane, so it is for monitoring. */
+  inFlightByCondition(): Record<Condition, number> {
+    const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
+    const nowMs = this.#now();
+    for (const { track } of this.#lanes.values()) counts[conditionOf(track, nowMs)] += track.inFlight;
+    return counts;
   }
 
   get queued(): number {
@@ -60,10 +61,10 @@ export class Lanes {
     return queued;
   }
 
-  /** Returns the webhooks with deliveries in memory, queued or under way. */
+  /** Returns the webhooks with deliveries in memory, queued or in flight. */
   *inUse(): Iterable<{ organization_id: string; id: string }> {
     for (const { queued, track, organizationId, webhookId } of this.#lanes.values()) {
-      if (queued > 0 || track.underWay > 0) yield { organization_id: organizationId, id: webhookId };
+      if (queued > 0 || track.inFlight > 0) yield { organization_id: organizationId, id: webhookId };
     }
   }
 
@@ -168,14 +169,16 @@ export class Lanes {
     this.#load.stalled = this.#stalled(nowMs);
     for (const [organizationId, lanes] of this.#ready) {
       for (const lane of lanes) {
-        if (this.#pause(lane, nowMs)) {
-          lanes.delete(lane);
+        const waitMs = lane.pace.waitMs(nowMs);
+        if (waitMs > 0) {
+          this.hold(lane);
+          this.#later(waitMs, () => this.release(lane));
           continue;
         }
         const condition = conditionOf(lane.track, nowMs);
-        if (underWayOf(condition, lane.track.window, this.#load) <= lane.track.underWay) {
+        if (inFlightOf(condition, lane.track.window, this.#load) <= lane.track.inFlight) {
           // A full window: the lane is offered again when one of its requests ends.
-          if (lane.track.underWay >= lane.track.window) lanes.delete(lane);
+          if (lane.track.inFlight >= lane.track.window) lanes.delete(lane);
           continue;
         }
         const turn = this.#start(lane, condition, nowMs);
@@ -196,21 +199,11 @@ export class Lanes {
     const delivery = this.#change(lane, () => lane.shift());
     if (!delivery) return undefined;
     const isUnproven = condition !== 'healthy';
-    this.#load.underWay += 1;
+    this.#load.inFlight += 1;
     if (isUnproven) this.#load.unproven += 1;
     lane.track = started(lane.track, nowMs);
     lane.pace.begin(nowMs);
     return { lane, delivery, isUnproven };
-  }
-
-  /** Sets a lane aside if its rate limit allows no request now. Returns whether it did. */
-  #pause(lane: Lane, nowMs: number): boolean {
-    if (lane.pace.waitMs(nowMs) === 0) return false;
-    if (!this.#paused.has(lane)) {
-      this.#paused.add(lane);
-      this.#newlyPaused.push(lane);
-    }
-    return true;
   }
 
   /** Notes how many requests per second the webhook of a turn may get. */
@@ -218,54 +211,48 @@ export class Lanes {
     lane.pace.set(perSecond, this.#now());
   }
 
-  /** Sets the lane of a turn aside, until it is resumed. */
-  hold({ lane }: Turn): void {
+  /** Starts nothing in a lane until it is released. */
+  hold(lane: Lane): void {
     this.#ready.get(lane.organizationId)?.delete(lane);
-    this.#paused.add(lane);
+    this.#held.add(lane);
   }
 
-  /** Returns the lanes that were paused since the last call, and how long to wait before each is resumed. */
-  takePauses(): readonly { lane: Lane; waitMs: number }[] {
-    if (this.#newlyPaused.length === 0) return [];
-    const nowMs = this.#now();
-    const pauses = this.#newlyPaused.map((lane) => ({ lane, waitMs: lane.pace.waitMs(nowMs) }));
-    this.#newlyPaused = [];
-    return pauses;
+  release(lane: Lane): void {
+    if (this.#held.delete(lane)) this.#offer(lane);
   }
 
-  /** Resumes a paused lane. */
-  resume(lane: Lane): void {
-    if (this.#paused.delete(lane)) this.#offer(lane);
-  }
-
-  /** Notes how an attempt ended, and returns what to do next. */
-  ended({ lane, isUnproven }: Turn, attempt: Ended): AfterEnd {
-    this.#load.underWay -= 1;
+  /**
+   * Notes how an attempt ended. Returns the deliveries that no longer fit, because the webhook's condition may have
+   * changed, and whether to claim more.
+   */
+  ended({ lane, isUnproven }: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
+    this.#load.inFlight -= 1;
     if (isUnproven) this.#load.unproven -= 1;
     const nowMs = this.#now();
     this.#change(lane, () => {
       lane.track = ended(lane.track, attempt, lane.queued > 0, nowMs);
     });
-    const isFailing = conditionOf(lane.track, nowMs) === 'failing';
-    const restMs = isFailing ? this.#allow(lane, nowMs).restMs : 0;
-    // The request has ended, but keeps its place in the window for a while.
-    if (restMs > 0) lane.track = { ...lane.track, underWay: lane.track.underWay + 1 };
+    const { restMs } = this.#allow(lane, nowMs);
+    if (restMs > 0) this.#rest(lane, restMs);
     else this.#offer(lane);
     const surplus = this.#takeExcess(lane);
     if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
-    return { restMs, surplus, wantsMore: this.#wantsMore(lane) };
+    return { surplus, wantsMore: this.#wantsMore(lane) };
   }
 
-  /** Frees the place in the window of a request that failed. */
-  rested({ lane }: Turn): void {
-    lane.track = { ...lane.track, underWay: lane.track.underWay - 1 };
-    this.#offer(lane);
+  /** Keeps the place in the window of a request that failed for a while. */
+  #rest(lane: Lane, restMs: number): void {
+    lane.track = { ...lane.track, inFlight: lane.track.inFlight + 1 };
+    this.#later(restMs, () => {
+      lane.track = { ...lane.track, inFlight: lane.track.inFlight - 1 };
+      this.#offer(lane);
+    });
   }
 
-  /** Empties the queues and returns their deliveries. Requests under way continue. */
+  /** Empties the queues and returns their deliveries. Requests in flight continue. */
   clear(): LeasedDelivery[] {
     this.#ready.clear();
-    this.#paused.clear();
+    this.#held.clear();
     return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeBehind(0)));
   }
 
@@ -276,10 +263,10 @@ export class Lanes {
 
   /** Counts the requests of stalled webhooks, but only when all slots are taken: it scans every lane. */
   #stalled(nowMs: number): number {
-    if (this.#load.underWay < limits.slots) return 0;
+    if (this.#load.inFlight < limits.slots) return 0;
     let stalled = 0;
     for (const { track } of this.#lanes.values())
-      if (conditionOf(track, nowMs) === 'stalled') stalled += track.underWay;
+      if (conditionOf(track, nowMs) === 'stalled') stalled += track.inFlight;
     return stalled;
   }
 
@@ -292,7 +279,7 @@ export class Lanes {
   }
 
   #offer(lane: Lane): void {
-    if (lane.queued === 0 || this.#paused.has(lane)) return;
+    if (lane.queued === 0 || this.#held.has(lane)) return;
     const lanes = this.#ready.get(lane.organizationId);
     if (lanes) lanes.add(lane);
     else this.#ready.set(lane.organizationId, new Set([lane]));

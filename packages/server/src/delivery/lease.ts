@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import { registerNode, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
+import { buryNodes, registerNode, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
 import { limits } from './limits.js';
 
 /**
@@ -49,7 +49,7 @@ export class NodeLease {
   }
 
   /**
-   * Gives up all leases of this node and continues with a new id. Attempts under way can still be settled: the old id
+   * Gives up all leases of this node and continues with a new id. attempts in flight can still be settled: the old id
    * expires only after they end.
    */
   abandon(): void {
@@ -77,7 +77,12 @@ export class NodeLease {
     this.#id ??= await registerNode(database, leaseMs);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
-    const released = await releaseLeases(database, limits.releaseDeliveries);
+    const { released, overdue } = await buryNodes(database, limits.releaseDeliveries);
+    if (overdue.length > 0)
+      logger.warn(
+        { nodes: overdue, deliveries: released },
+        'a node died; other nodes attempt its deliveries',
+      );
     if (released > 0) this.#onChange('released');
   }
 

@@ -2,7 +2,7 @@ const MiB = 1024 * 1024;
 
 /** Every limit of the engine: value, unit, reason. `test/delivery/limits.test.ts` asserts their relations. */
 export const limitTable = {
-  // Requests under way
+  // Requests in flight
   slots: [1_024, 'requests', 'For all webhooks of a node: more sockets add no throughput.'],
   spareSlots: [512, 'requests', 'In addition, one for each slot that a stalled webhook holds.'],
   unprovenSlots: [512, 'requests', 'For all webhooks that are not healthy: the healthy keep half.'],

@@ -5,7 +5,7 @@ import { limits } from './limits.js';
  * - `new`: has not responded with success yet
  * - `healthy`: responds
  * - `slow`: responds, but takes more than a second
- * - `stalled`: nothing under way has ended for a second
+ * - `stalled`: nothing in flight has ended for a second
  * - `failing`: its last attempts all failed
  */
 export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as const;
@@ -21,9 +21,9 @@ export interface Track {
   /** The moving average of the time an attempt takes, and its lowest value, in microseconds. */
   readonly responseUs: number;
   readonly bestUs: number;
-  /** How many requests the webhook may have under way. */
+  /** How many requests the webhook may have in flight. */
   readonly window: number;
-  readonly underWay: number;
+  readonly inFlight: number;
   /** Since when no request has ended. */
   readonly silentSinceMs: number;
 }
@@ -34,16 +34,16 @@ export const newTrack: Track = {
   responseUs: 0,
   bestUs: 1_000_000_000,
   window: limits.windowAtStart,
-  underWay: 0,
+  inFlight: 0,
   silentSinceMs: 0,
 };
 
 /** The current load of a node. */
 export interface Load {
-  /** Requests under way, and how many of them belong to webhooks that were not healthy when they started. */
-  underWay: number;
+  /** Requests in flight, and how many of them belong to webhooks that were not healthy when they started. */
+  inFlight: number;
   unproven: number;
-  /** Requests under way of webhooks that are stalled now. */
+  /** Requests in flight of webhooks that are stalled now. */
   stalled: number;
   /** Deliveries in memory of webhooks that respond, and the size of their payloads and of all others. */
   queued: number;
@@ -55,8 +55,8 @@ export interface Load {
 
 /** What a webhook is allowed at the moment. */
 export interface Allowance {
-  /** Requests under way. */
-  underWay: number;
+  /** Requests in flight. */
+  inFlight: number;
   /** Deliveries in memory. */
   inMemory: number;
   /** How long a failed request keeps its place in the window. */
@@ -67,7 +67,7 @@ export interface Allowance {
 
 export function conditionOf(track: Track, nowMs: number): Condition {
   if (track.failuresInARow >= limits.failuresToFail) return 'failing';
-  if (track.underWay > 0 && nowMs - track.silentSinceMs > limits.slowMs) return 'stalled';
+  if (track.inFlight > 0 && nowMs - track.silentSinceMs > limits.slowMs) return 'stalled';
   if (track.successes === 0) return 'new';
   return track.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
@@ -78,9 +78,9 @@ export function isProven({ successes, failuresInARow }: Track): boolean {
 }
 
 export function started(track: Track, nowMs: number): Track {
-  const { successes, failuresInARow, responseUs, bestUs, window, underWay } = track;
-  const silentSinceMs = underWay === 0 ? Math.floor(nowMs) : track.silentSinceMs;
-  return { successes, failuresInARow, responseUs, bestUs, window, underWay: underWay + 1, silentSinceMs };
+  const { successes, failuresInARow, responseUs, bestUs, window, inFlight } = track;
+  const silentSinceMs = inFlight === 0 ? Math.floor(nowMs) : track.silentSinceMs;
+  return { successes, failuresInARow, responseUs, bestUs, window, inFlight: inFlight + 1, silentSinceMs };
 }
 
 /** The result of an attempt, as far as the policy needs it. */
@@ -107,14 +107,14 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
     failuresInARow += 1;
     if (failuresInARow === limits.failuresToFail) [successes, window] = [0, limits.windowAtStart];
   }
-  const underWay = track.underWay - 1;
+  const inFlight = track.inFlight - 1;
   return {
     successes,
     failuresInARow,
     responseUs,
     bestUs,
     window,
-    underWay,
+    inFlight,
     silentSinceMs: Math.floor(nowMs),
   };
 }
@@ -145,24 +145,24 @@ export function allow(
   const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
-    underWay: underWayOf(condition, track.window, load),
+    inFlight: inFlightOf(condition, track.window, load),
     inMemory,
     restMs: condition === 'failing' ? restMsOf(track, load) : 0,
     ask: room >= inMemory * limits.askShare ? Math.max(0, room) : 0,
   };
 }
 
-export function underWayOf(
+export function inFlightOf(
   condition: Condition,
   window: number,
-  load: Pick<Load, 'underWay' | 'unproven' | 'stalled'>,
+  load: Pick<Load, 'inFlight' | 'unproven' | 'stalled'>,
 ): number {
-  if (load.underWay - Math.min(load.stalled, limits.spareSlots) >= limits.slots) return 0;
-  const isSpare = load.underWay >= limits.slots;
+  if (load.inFlight - Math.min(load.stalled, limits.spareSlots) >= limits.slots) return 0;
+  const isSpare = load.inFlight >= limits.slots;
   switch (condition) {
     case 'healthy':
       if (isSpare) return Math.min(window, limits.windowAtStart);
-      return load.underWay < limits.elasticSlots ? window : Math.min(window, limits.windowUsual);
+      return load.inFlight < limits.elasticSlots ? window : Math.min(window, limits.windowUsual);
     case 'new':
     case 'slow':
     case 'stalled':

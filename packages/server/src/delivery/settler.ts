@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
-import { type OwnEvent, webhookDisabled } from '../domain/own-event.js';
-import { failingMsMax, isGivenUp } from '../domain/webhook.js';
+import { HealthBook } from '../domain/health-book.js';
+import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
+import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
+import { levelFor } from '../signals/reported.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
-import { HealthBook } from './health.js';
 import { limits } from './limits.js';
 
 /** One outcome to write, and what to record in the same transaction. */
@@ -15,7 +16,7 @@ export interface Entry {
   /** The node that held the lease of the attempt. */
   node: number;
   settlement: Settlement;
-  event?: OwnEvent;
+  event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey;
   /** How often the database refused it as part of a batch. */
@@ -24,6 +25,8 @@ export interface Entry {
 
 /** The effects of written outcomes. */
 export interface Written {
+  /** How many outcomes were written. */
+  outcomes: number;
   disabled: readonly WebhookKey[];
   /** The events that the service itself recorded. */
   recorded: RecordedBatch | undefined;
@@ -40,7 +43,7 @@ export interface SettlerOptions {
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly health = new HealthBook();
+  readonly health = new HealthBook(limits);
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
@@ -111,7 +114,8 @@ export class Settler {
       },
       (error: Error) => {
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
-        this.#options.logger.warn({ reason: error.message }, 'outcomes could not be written; retrying');
+        const fields = { reason: error.message };
+        this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
         this.#putBack(batch, isUnreachable(error));
         this.#flushed(limits.settleAgainMs);
@@ -153,31 +157,30 @@ export class Settler {
   async #write(batch: readonly Entry[], reports: readonly HealthReport[]): Promise<void> {
     const { database, onWritten } = this.#options;
     const settlements = batch.map(({ settlement }) => settlement);
-    const failingSinceMs = this.#options.now() - failingMsMax;
-    const write = (client: Queryable, listed: boolean) =>
-      settle(client, batch[0]?.node ?? this.#node, settlements, reports, { listed, failingSinceMs });
     const hasEvents = batch.some(({ event, gone }) => event || gone);
-    const { failing, ...written } = hasEvents
-      ? await database.transaction((client) =>
-          this.#writeWithEvents(client, batch, () => write(client, true)),
-        )
-      : { ...(await write(database, false)), disabled: [], recorded: undefined };
+    const write = (client: Queryable) => this.#settle(client, batch, settlements, reports, hasEvents);
+    const { failing, ...written } = await (hasEvents ? database.transaction(write) : write(database));
     countSettled(settlements);
     onWritten(written);
     for (const webhook of failing) await this.#giveUp(webhook);
   }
 
-  async #writeWithEvents(
+  /** Writes outcomes and health, disables webhooks that are gone, and records the events about both. */
+  async #settle(
     client: Queryable,
     batch: readonly Entry[],
-    write: () => ReturnType<typeof settle>,
+    settlements: readonly Settlement[],
+    reports: readonly HealthReport[],
+    listed: boolean,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
     // Lock before writing health: every transaction locks webhooks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
-    const { written, failing } = await write();
+    const failingSinceMs = this.#options.now() - failingMsMax;
+    const node = batch[0]?.node ?? this.#node;
+    const { written, failing } = await settle(client, node, settlements, reports, { listed, failingSinceMs });
     const disabled: WebhookKey[] = [];
-    const events: OwnEvent[] = [];
+    const events: ServiceEvent[] = [];
     for (const { settlement, event, gone } of batch) {
       if (!written.has(settlement.delivery.delivery_id)) continue;
       if (event) events.push(event);
@@ -188,19 +191,19 @@ export class Settler {
     }
     const recorded =
       events.length > 0 ? await recordBatch(client, batchOf(events), this.#options.room()) : undefined;
-    return { disabled, recorded, failing };
+    return { outcomes: batch.length, disabled, recorded, failing };
   }
 
   /** Disables a webhook that has only failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
-    if (!isGivenUp(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
+    if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
-      if (recorded) onWritten({ disabled: [webhook], recorded });
+      if (recorded) onWritten({ outcomes: 0, disabled: [webhook], recorded });
     } catch (error) {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }

@@ -18,7 +18,7 @@ export type ParsedCidrs = { ok: true; value: Cidr[] } | { ok: false; detail: str
 
 const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
 
-// The blocks of IANA's two special-purpose registries, and a few others that cannot be receivers. Blocks that the
+// The blocks in IANA's two special-purpose registries, and a few others that cannot be receivers. Blocks that the
 // registries call globally reachable (AS112, AMT, the anycast services in 192.0.0.0/24 and 2001::/23) are included:
 // they are protocol infrastructure. The first match gives the name, so narrow blocks come before wide ones.
 const SPECIAL: Record<string, Cidr[]> = {
@@ -59,9 +59,9 @@ const SPECIAL: Record<string, Cidr[]> = {
 const GLOBAL_UNICAST: Cidr = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Parses an address as a socket does: dotted decimal or IPv6, nothing else. ipaddr.js alone would also accept 0x7f.1
- * and 0177.0.0.1, and would read ::127.0.0.1 as ::ffff:127.0.0.1; the URL parser's hexadecimal form avoids that.
- * Addresses with a zone id are refused: they only exist on local links.
+ * Parses an address as a socket does: only dotted decimal or IPv6. ipaddr.js alone would also accept 0x7f.1 and
+ * 0177.0.0.1, and would read ::127.0.0.1 as ::ffff:127.0.0.1; the URL parser's hexadecimal form avoids that. Addresses
+ * with a zone ID are refused, because they exist only on local links.
  */
 function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return ipaddr.IPv4.parse(text);
@@ -89,14 +89,14 @@ function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
     case 'NAT64':
       return [ipv4At(12)];
     case 'local NAT64':
-      // The operator of the translator chooses where the IPv4 address is, so it counts as 0.0.0.0.
+      // The operator of the translator chooses where the IPv4 address is, so treat it as 0.0.0.0.
       return [ipaddr.IPv4.parse('0.0.0.0')];
     case '6to4':
       return [ipv4At(2)];
     case 'Teredo':
       return [ipv4At(4), ipv4At(12, 0xff)];
     default: {
-      // ISATAP has no prefix; it marks its interface identifiers.
+      // ISATAP has no prefix. It is recognized by its interface identifiers.
       const marker = address.parts[5] === 0x5efe && (address.parts[4]! & ~0x0200) === 0;
       return marker ? [ipv4At(12)] : [];
     }
@@ -110,8 +110,8 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   function judgeAddress(address: Address): Verdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
-      // The operating system connects to the IPv4 address in a mapped address, so listing that is enough. Tunnels and
-      // translators must be listed as IPv6, and even then must not lead to a blocked IPv4 address.
+      // The operating system connects to the IPv4 address in a mapped address, so it is enough if that is on the list.
+      // Tunnels and translators must be listed as IPv6, and even then must not lead to a blocked IPv4 address.
       if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
       if (embedded.includes('blocked')) return 'blocked';
     }
@@ -133,11 +133,11 @@ export function judgeUrlHost(hostname: string, policy: AddressPolicy): Verdict |
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIPv4(literal) || isIPv6(literal)) return policy.judge(literal);
   if (!/(^|\.)localhost\.?$/.test(hostname)) return 'unknown';
-  // `localhost` may resolve to either one. The connection is refused if that one is not listed.
+  // `localhost` may resolve to either address. The connection is refused if that address is not on the list.
   return ['127.0.0.1', '::1'].some((ip) => policy.judge(ip) === 'allowed') ? 'allowed' : 'blocked';
 }
 
-/** Returns why an address is blocked, in words: `loopback`, `private`, … */
+/** Returns why an address is blocked, as text: `loopback`, `private`, … */
 export function describeAddress(ip: string): string {
   const address = readAddress(ip);
   if (address === undefined) return 'not a plain IP address';
@@ -163,11 +163,11 @@ function parseCidr(entry: string): Cidr | string {
   if (address === undefined || bits > bitsMax) {
     return `"${entry}" is not an address block; expected comma-separated CIDRs such as 127.0.0.0/8,::1/128`;
   }
-  // 10.0.0.5/8 would allow far more than its author probably meant, so refuse it and suggest a fix.
+  // 10.0.0.5/8 would allow far more than its author probably intended, so refuse it and suggest a fix.
   const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
   const network = family.networkAddressFromCIDR(`${address}/${bits}`).toString();
   if (network !== address.toString()) {
-    return `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for the one address`;
+    return `"${entry}" has bits set beyond its prefix; write ${network}/${bits}, or ${address} for this address only`;
   }
   if (bits >= 96 && specialName(address) === 'IPv4-mapped') {
     const inner = new ipaddr.IPv4(address.toByteArray().slice(12));

@@ -40,8 +40,8 @@ export interface StoredAuditEntry {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the fields that differ. Leave out `before` for a creation and `after` for a deletion. A missing field
- * counts as null.
+ * Returns the fields that differ. Omit `before` for a creation and `after` for a deletion. A missing field counts as
+ * null.
  */
 export function changesBetween(before: Fields | undefined, after: Fields | undefined): Changes {
   const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
@@ -63,7 +63,7 @@ export function oldestAuditMs(nowMs: number): number {
   return date.getTime();
 }
 
-/** Returns the entry as the JSON of the API. */
+/** Returns the entry as the API shows it, as JSON text. */
 export function auditEntryJson(entry: StoredAuditEntry): string {
   const head = JSON.stringify({
     id: entry.id,

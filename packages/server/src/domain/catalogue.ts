@@ -7,7 +7,7 @@ export interface EventType {
   readonly description: string;
   /** The version that introduced the type, or `local` if this installation added it. */
   readonly since: string;
-  /** The usual kinds of actor. Other kinds are accepted, too. */
+  /** The usual kinds of actor. Other kinds are also accepted. */
   readonly actors: readonly string[];
   /** The kind of resource the event is about. */
   readonly subject: string;
@@ -26,8 +26,8 @@ function entry<Schema extends TSchema>(fields: Entry<Schema>): Entry<Schema> {
 }
 
 /**
- * Describes a payload whose fields are not fixed: producers record what they know. No field is required, but a field
- * that is present must have the type given here.
+ * Describes a payload whose fields are all optional, because producers record what they know. A field that is present
+ * must have the type given here.
  */
 function open<Fields extends TProperties>(fields: Fields) {
   return Type.Partial(Type.Object(fields));
@@ -64,8 +64,8 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The body of a webhook request contains the payload, but neither subject nor actor. So the payloads that we designed
- * start with the `id` of the subject, as in `incident.opened`.
+ * The body of a webhook request contains the payload, but not the subject or the actor. The payloads that we designed
+ * therefore start with the `id` of the subject, as in `incident.opened`.
  */
 const table = {
   'service_line.activated': entry({
@@ -76,7 +76,7 @@ const table = {
     schema: Type.Object({
       previous_status: previousStatus,
       new_status: newStatus,
-      execution_model: text('How the work is carried out, such as `managed`.'),
+      execution_model: text('How the work is done, such as `managed`.'),
       product_line: text('Product line of the service.'),
     }),
     sample: {
@@ -107,7 +107,7 @@ const table = {
     },
   }),
   'service_line.closed': entry({
-    description: 'A service line was closed for good.',
+    description: 'A service line was permanently closed.',
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'service_line',
@@ -122,13 +122,13 @@ const table = {
       id: line,
       previous_status: 'active',
       new_status: 'closed',
-      reason: 'Contract ran out.',
+      reason: 'The contract ended.',
       final_invoice_id: invoice,
     },
   }),
   'service_line.status_changed': entry({
     description:
-      'The status of a service line changed in a way that has no event type of its own. For example, work resumed.',
+      'The status of a service line changed in a way that has no specific event type. For example, work resumed.',
     since: '0.1.0',
     actors: ['user', 'agent', 'system'],
     subject: 'service_line',
@@ -207,7 +207,7 @@ const table = {
       currency,
       payment_method: text('Payment method.'),
       failure_code: text("The payment provider's error code."),
-      failure_reason: text('Reason, for people.'),
+      failure_reason: text('Human-readable reason.'),
       attempt: count('Number of the payment attempt, starting at 1.'),
       next_attempt_at: nullableTime('Time of the next attempt. Null if there is none.'),
     }),
@@ -362,7 +362,7 @@ const table = {
       tokens_used: count('Number of tokens used.'),
       error_code: text('Error code.'),
       error_message: text('Error message.'),
-      retryable: flag('Whether it makes sense to try again.'),
+      retryable: flag('Whether a retry can succeed.'),
     }),
     sample: {
       id: run,
@@ -406,7 +406,7 @@ const table = {
     schema: open({
       id: text('User ID (`USR-*`).'),
       email: text('Email address that the invitation was sent to.'),
-      role: text('Role of the user.'),
+      role: text("The user's role."),
       invited_by: text('ID of the user who sent the invitation (`USR-*`).'),
       expires_at: nullableTime('Time when the invitation expires. Null if it does not.'),
     }),
@@ -419,7 +419,7 @@ const table = {
     },
   }),
   'user.role_changed': entry({
-    description: 'The role of a user changed.',
+    description: "A user's role changed.",
     since: '0.1.0',
     actors: ['user', 'system'],
     subject: 'user',
@@ -478,7 +478,7 @@ const table = {
     },
   }),
   'integration.sync_failed': entry({
-    description: 'Synchronisation with an external system failed.',
+    description: 'Synchronization with an external system failed.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'integration',
@@ -487,8 +487,10 @@ const table = {
       provider: text('External system.'),
       error_code: text('Error code.'),
       error_message: text('Error message.'),
-      records_synced: count('Number of records that were synchronised before the failure.'),
-      last_success_at: nullableTime('End of the latest complete synchronisation. Null before the first.'),
+      records_synced: count('Number of records that were synchronized before the failure.'),
+      last_success_at: nullableTime(
+        'Time when the latest complete synchronization ended. Null before the first one.',
+      ),
       next_attempt_at: nullableTime('Time of the next attempt. Null if there is none.'),
     }),
     sample: {
@@ -533,7 +535,7 @@ const table = {
       task_id: nullableText('Task ID. Null if there is none.'),
       previous_status: previousStatus,
       new_status: newStatus,
-      reason: text('What has to happen first.'),
+      reason: text('What has to happen before work can resume.'),
     }),
     sample: {
       id: execution,
@@ -570,16 +572,18 @@ const table = {
   }),
 
   'capacity.utilisation_warning': entry({
-    description: 'Utilisation crossed a threshold.',
+    description: 'Utilization crossed a threshold.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'capacity',
     schema: open({
       id: text('Capacity ID.'),
       service_line_id: serviceLineId,
-      utilisation: amount('Share of the capacity in use. 1 means full use, and more than 1 means overload.'),
+      utilisation: amount(
+        'Fraction of the capacity in use. 1 means fully used, and more than 1 means overloaded.',
+      ),
       threshold: amount('Threshold that was crossed.'),
-      window_ms: count('Period of the measurement in milliseconds.'),
+      window_ms: count('Length of the measurement period in milliseconds.'),
     }),
     sample: {
       id: capacity,
@@ -590,7 +594,7 @@ const table = {
     },
   }),
   'capacity.gap_detected': entry({
-    description: 'More work is planned than there is capacity for.',
+    description: 'The planned work exceeds the capacity.',
     since: '0.1.0',
     actors: ['system', 'agent'],
     subject: 'capacity',
@@ -622,7 +626,7 @@ const table = {
     schema: open({
       id: text('Task ID.'),
       title: text('Title.'),
-      status: text('First status.'),
+      status: text('Initial status.'),
       priority: text('Priority, such as `high`.'),
       service_line_id: serviceLineId,
       assignee_id: nullableText('ID of the assignee (`USR-*` or `AGT-*`). Null if there is none.'),
@@ -690,8 +694,8 @@ const table = {
       event_id: text('ID of the event that was not delivered (`EVT-*`).'),
       event_type: text('Type of that event.'),
       attempts: count('Number of attempts.'),
-      http_status: nullableCount('Status of the last attempt. Null if there was none.'),
-      error: nullableText('Why there was no status, such as `timeout`. Null if there was one.'),
+      http_status: nullableCount('HTTP status of the last attempt. Null if no response arrived.'),
+      error: nullableText('Why no response arrived, such as `timeout`. Null if one did.'),
       last_attempt_at: time('Time of the last attempt.'),
     }),
     sample: {
@@ -706,14 +710,14 @@ const table = {
     },
   }),
   'webhook.verification_failed': entry({
-    description: 'A receiver did not return 200 to the verification request in time.',
+    description: 'A receiver did not respond to the verification request with 200 in time.',
     since: '0.1.0',
     actors: ['system'],
     subject: 'webhook',
     schema: Type.Object({
       webhook_id: text('Webhook ID (`WHK-*`).'),
       reason: text('Reason, such as `timeout`.'),
-      http_status: nullableCount('Status that the receiver returned. Null if there was none.'),
+      http_status: nullableCount('HTTP status that the receiver returned. Null if no response arrived.'),
       duration_ms: nullableCount('Duration in milliseconds. Null if no request could be sent.'),
     }),
     sample: {
@@ -790,7 +794,7 @@ export class CatalogueError extends Error {
 
 const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 
-/** Throws a `CatalogueError` if an added type has an invalid name or one that is already taken. */
+/** Throws a `CatalogueError` if an added type has an invalid name or a name that is already taken. */
 export function createCatalogue(further: readonly FurtherEventType[] = []): Catalogue {
   const types = new Map<string, EventType>(
     Object.entries(table).map(([type, fields]) => [type, { type, ...fields }]),
@@ -837,7 +841,7 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
  * names are cheap.
  */
 function nearestOf(types: Iterable<string>, name: string): string | undefined {
-  // A longer name is not a misspelling, and the cost of the distance grows with the length.
+  // A longer name is not a misspelling, and computing the distance takes longer for long names.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;

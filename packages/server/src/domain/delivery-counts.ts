@@ -1,7 +1,7 @@
 import { isDelivered, type Outcome, type Verdict } from './delivery.js';
 import { addDuration, addHistogram, type Histogram } from './latency.js';
 
-/** The results of the attempts in a period. */
+/** Counts the results of the attempts in a period. */
 export interface DeliveryCounts {
   delivered: number;
   /** Failed attempts, including the last attempt of a delivery that was given up. */

@@ -13,7 +13,7 @@ export type AttemptError = (typeof attemptErrors)[number];
 /** The outcome of one attempt. */
 export type Outcome =
   | {
-      kind: 'answered';
+      kind: 'response';
       httpStatus: number;
       durationMs: number;
       /** The beginning of the response body, as text. */
@@ -21,7 +21,7 @@ export type Outcome =
       headers: RawHeaders;
       retryAfterMs: number | undefined;
     }
-  | { kind: 'unanswered'; error: AttemptError; durationMs: number; detail?: FailureDetail | undefined };
+  | { kind: 'no_response'; error: AttemptError; durationMs: number; detail?: FailureDetail | undefined };
 
 /** Response headers as undici returns them. */
 export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -54,7 +54,7 @@ export interface Withheld {
   reason: 'recalled' | 'out_of_resources';
 }
 
-/** What follows from an attempt. */
+/** What happens after an attempt. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'retry'; waitMs: number }
@@ -65,8 +65,8 @@ const jitterMax = 0.2;
 const retryAfterMsMax = 4 * 3_600_000;
 
 /**
- * Decides what follows from the outcome of an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait
- * after each one except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
+ * Decides what happens after an attempt. Attempts are numbered from 1, and `scheduleMs` has the wait after each one
+ * except the last. `random` in [0, 1) spreads the retries of many deliveries that failed together.
  */
 export function judge(
   outcome: Outcome,
@@ -75,18 +75,18 @@ export function judge(
   random: number,
 ): Verdict {
   if (isDelivered(outcome)) return { kind: 'delivered' };
-  if (outcome.kind === 'answered' && outcome.httpStatus === 410) return { kind: 'gone' };
+  if (outcome.kind === 'response' && outcome.httpStatus === 410) return { kind: 'gone' };
   const baseMs = scheduleMs[attempt - 1];
   if (baseMs === undefined) return { kind: 'given_up' };
   const waitMs = baseMs + baseMs * jitterMax * random;
   const asked =
-    outcome.kind === 'answered' && asksToWait(outcome.httpStatus) ? (outcome.retryAfterMs ?? 0) : 0;
+    outcome.kind === 'response' && asksToWait(outcome.httpStatus) ? (outcome.retryAfterMs ?? 0) : 0;
   const askedMax = Math.max(retryAfterMsMax, ...scheduleMs);
   return { kind: 'retry', waitMs: Math.round(Math.max(waitMs, Math.min(asked, askedMax))) };
 }
 
 export function isDelivered(outcome: Outcome): boolean {
-  return outcome.kind === 'answered' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299;
+  return outcome.kind === 'response' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299;
 }
 
 const asksToWait = (httpStatus: number) => httpStatus === 429 || httpStatus === 503;

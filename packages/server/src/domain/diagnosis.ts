@@ -1,14 +1,15 @@
 import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
+import { wordsOf } from './response-words.js';
 import { explainTls } from './tls-diagnosis.js';
 
-/** Why an attempt failed and what to do about it, in one or two sentences each. */
+/** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
   error_detail: string;
   remedy: string;
 }
 
-/** What follows an attempt of a delivery: another attempt at this time, or none. */
+/** What follows a delivery attempt: another attempt at this time, or none. */
 export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'none' };
 
 /** Tests and verifications are single attempts. */
@@ -52,7 +53,7 @@ export function diagnose(attempt: FailedAttempt): Diagnosis {
 
 const say = (error_detail: string, remedy: string): Diagnosis => ({ error_detail, remedy });
 
-/** What a receiver has to respond with: a verification counts only with exactly 200. */
+/** Returns what the receiver has to respond with. A verification requires exactly 200. */
 const successOf = ({ purpose }: FailedAttempt) => (purpose === 'verification' ? '200' : '2xx');
 
 function ofError(attempt: FailedAttempt): Diagnosis {
@@ -62,7 +63,7 @@ function ofError(attempt: FailedAttempt): Diagnosis {
     case 'dns':
       return say(
         `${host} does not resolve.`,
-        'Check the host name. A new domain can take some minutes to appear.',
+        'Check the host name. A new domain can take a few minutes to appear.',
       );
     case 'connect':
       return ofConnection(evidence?.code, place);
@@ -237,7 +238,7 @@ function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
   );
 }
 
-/** Adds when the next attempt is, if it is earlier than the receiver asked for: waits are limited. */
+/** Adds the time of the next attempt if it is earlier than the receiver asked for, because waits are limited. */
 function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string {
   if (attempt.purpose !== 'delivery' || attempt.next.kind === 'none' || untilMs === undefined) return '';
   const { kind, at } = attempt.next;
@@ -274,13 +275,12 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
   return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
 }
 
-/** Quotes the response, or the title if the response is an HTML page. */
+/** Quotes what the response says to people. Text with quotation marks of its own gets no others around it. */
 function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
-  const text = printable(response ?? '');
-  const isPage = text.startsWith('<');
-  const quoted = isPage ? printable(/<title[^>]*>([^<]+)/i.exec(text)?.[1] ?? '') : text;
-  const words = cut(quoted.replace(/[.\s]+$/, ''), quoteLengthMax);
-  return words === '' ? '' : `; its response ${verb} "${words}"`;
+  const { text, isPart } = wordsOf(response);
+  if (text === '') return '';
+  const words = cut(text, quoteLengthMax);
+  return `; its response ${isPart ? 'says' : verb} ${words.includes('"') ? words : `"${words}"`}`;
 }
 
 function knownAs({ deliveryId }: FailedAttempt): string {
@@ -296,7 +296,9 @@ function secondsText(ms: number): string {
   return ms < 950 ? `${Math.round(ms / 100) * 100} ms` : `${Math.round(ms / 1_000)} s`;
 }
 
-/** Formats a time as `16 Nov 2026 21:04:07 UTC`, with the date and the zone, because readers can be anywhere. */
+/**
+ * Formats a time as `16 Nov 2026 21:04:07 UTC`. The date and the zone are included because readers can be anywhere.
+ */
 function timeText(at: Date): string {
   const [, day, month, year, time] = at.toUTCString().split(' ');
   return `${Number(day)} ${month} ${year} ${time} UTC`;

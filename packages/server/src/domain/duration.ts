@@ -23,7 +23,7 @@ const names = [
   ['millisecond', unitMs.ms],
 ] as const;
 
-/** Returns a duration in words, in the largest unit that divides it: `90 minutes`, `1 day`. */
+/** Returns a duration as text, in the largest unit that divides it: `90 minutes`, `1 day`. */
 export function durationText(ms: number): string {
   const [name, unit] = names.find(([, each]) => ms >= each && ms % each === 0) ?? ['millisecond', 1];
   const count = ms / unit;

@@ -14,7 +14,7 @@ export interface EnvelopeHead {
  * `payload` is JSON text and stays unchanged.
  */
 export function envelopeText(head: EnvelopeHead, payload: string, test = false): string {
-  // Event ids and types need no escaping. Users choose the other values.
+  // Event IDs and types need no escaping. The other values come from users.
   return (
     `{"id":"${head.id}","type":"${head.type}","created_at":"${isoText(head.created_at)}",` +
     `"organization_id":${JSON.stringify(head.organization_id)},` +
@@ -23,9 +23,9 @@ export function envelopeText(head: EnvelopeHead, payload: string, test = false):
 }
 
 /**
- * Returns the body of a verification: the same envelope, written as no serializer writes it. The first letter of the
- * challenge is escaped, and there are spaces in unusual places. A receiver that parses the body and verifies a
- * re-serialized copy therefore fails here, before it gets an event.
+ * Returns the body of a verification: the same envelope, formatted in a way that no serializer produces. The first
+ * letter of the challenge is escaped, and there are spaces in unusual places. A receiver that parses the body and
+ * verifies a re-serialized copy therefore fails here, before it gets an event.
  */
 export function verificationText(
   head: EnvelopeHead,

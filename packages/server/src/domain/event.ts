@@ -5,7 +5,7 @@ export interface Reference {
   id: string;
 }
 
-/** An event as a producer records it. The service adds the id and the time. */
+/** An event as a producer records it. The service adds the ID and the time. */
 export interface NewEvent {
   type: string;
   organization_id: string;
@@ -35,7 +35,9 @@ export function oldestReadableMs(nowMs: number, retentionMs: number): number {
   return nowMs - retentionMs;
 }
 
-/** Returns the event as the JSON of the API. Built by hand so that the payload text stays unchanged. */
+/**
+ * Returns the event as the API shows it, as JSON text. The text is concatenated so that the payload stays unchanged.
+ */
 export function eventJson(event: StoredEvent): string {
   const head = JSON.stringify({
     id: event.id,
@@ -51,7 +53,9 @@ export function eventJson(event: StoredEvent): string {
 const idStart = '{"id":"'.length;
 const timeLength = '2026-11-15T09:30:00.000Z'.length;
 
-/** Returns an event's position in the stream from its JSON, which starts with the id and ends with the time. */
+/**
+ * Returns an event's position in the stream. Reads it from the JSON, which starts with the ID and ends with the time.
+ */
 export function eventJsonPosition(json: string): Position {
   const timeEnd = json.length - '"}'.length;
   return {

@@ -1,16 +1,16 @@
 import type { AttemptError, FailureDetail, Outcome, RawHeaders } from './delivery.js';
 
-/** The response headers that are kept for a failed attempt, because they help to explain it. */
+/** The response headers that are stored for a failed attempt, because they help to explain it. */
 const keptNames = ['content-type', 'location', 'retry-after', 'server'] as const;
 type KeptName = (typeof keptNames)[number];
 export type ResponseHeaders = Readonly<Partial<Record<KeptName, string>>>;
 
 /**
- * What is kept about a failed attempt besides its status, error and response. Network messages are left out, because
- * they can contain internal addresses.
+ * What is stored about a failed attempt in addition to its status, error and response. Network messages are left out,
+ * because they can contain internal addresses.
  */
 export interface Evidence {
-  /** The URL that the request was sent to, without the query. The webhook may have another URL by now. */
+  /** The URL that the request was sent to, without the query. The webhook's URL may have changed since then. */
   url: string;
   headers?: ResponseHeaders;
   /** The same as in `FailureDetail`. */
@@ -26,20 +26,20 @@ const urlLengthMax = 300;
 const valueLengthMax = 512;
 const detailLengthMax = 200;
 
-/** Returns what is kept about a failed attempt. */
+/** Returns what is stored about a failed attempt. */
 export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   const evidence: Evidence = { url: evidenceUrl(url.origin + url.pathname) };
-  if (outcome.kind === 'answered') {
+  if (outcome.kind === 'response') {
     const headers = keptHeaders(outcome.headers);
     if (Object.keys(headers).length > 0) evidence.headers = headers;
   } else if (outcome.detail) Object.assign(evidence, keptDetail(outcome.error, outcome.detail));
   return evidence;
 }
 
-/** Returns a URL without a query as it is kept. */
+/** Returns a URL as it is stored, without its query. */
 export const evidenceUrl = (url: string) => cut(url, urlLengthMax);
 
-/** Returns the headers that are kept, each shortened and without control characters. */
+/** Returns the headers that are stored, each shortened and without control characters. */
 export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   const kept: Partial<Record<KeptName, string>> = {};
   for (const name of keptNames) {
@@ -50,7 +50,7 @@ export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   return kept;
 }
 
-/** Keeps only messages about TLS and HTTP. Network messages can contain addresses. */
+/** Returns the message only if it is about TLS or HTTP. Network messages can contain addresses. */
 function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidence> {
   const kept: Partial<Evidence> = {};
   const { code, message, altNames, validTo, address } = detail;
@@ -64,12 +64,12 @@ function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidenc
 
 const short = (text: string) => cut(printable(text), detailLengthMax);
 
-/** Returns a text on one line: control characters and characters that are not text become spaces. */
+/** Returns a text as one line: control characters and other non-text characters become spaces. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]+/gu, ' ').trim();
 }
 
-/** Returns at most `max` characters, never half of one. */
+/** Returns at most `max` characters, without cutting a surrogate pair in half. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;

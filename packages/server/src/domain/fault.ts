@@ -37,7 +37,7 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
   );
   const seen = new Set<string>();
   return faults.filter(({ pointer, code, detail }) => {
-    // The fault for the choice already lists the accepted values, so a second fault for the type adds nothing.
+    // The fault for the enum already lists the accepted values, so a second fault for the type adds nothing.
     if (code === 'wrong_type' && outOfChoice.has(pointer)) return false;
     const key = JSON.stringify([pointer, code, detail]);
     return !seen.has(key) && seen.add(key);
@@ -45,8 +45,7 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
 }
 
 /**
- * Groups errors by branch: Ajv reports the errors of the branches right before the error of `anyOf`, inner ones
- * first.
+ * Groups errors by branch. Ajv reports the errors of the branches right before the error of `anyOf`, inner ones first.
  */
 function nest(errors: readonly KeywordError[]): Finding[] {
   const findings: Finding[] = [];

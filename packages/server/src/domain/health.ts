@@ -1,6 +1,6 @@
 import { isDelivered, type Outcome } from './delivery.js';
 
-/** The results of a run of attempts for one webhook. */
+/** The results of several attempts for one webhook. */
 export interface HealthReport {
   organization_id: string;
   webhook_id: string;
@@ -21,7 +21,7 @@ export function reportWith(
 ): HealthReport {
   const { organization_id, webhook_id } = webhook;
   const isFine = isDelivered(outcome);
-  // An attempt that hung may end after later attempts.
+  // An attempt that hangs may end after later attempts.
   const isLatest = !report || at >= report.last_at;
   return {
     organization_id,

@@ -6,7 +6,7 @@ const opaque = '[!-~]{1,120}';
 export const identifierPattern = {
   organization: `^ORG-${opaque}$`,
   workspace: `^WS-${opaque}$`,
-  /** Actors and subjects can be of any kind, so their ids have no fixed prefix. */
+  /** Actors and subjects can be of any kind, so their IDs have no fixed prefix. */
   resource: '^[!-~]{1,128}$',
 } as const;
 
@@ -17,7 +17,7 @@ const crockfordUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export type Prefix = 'EVT' | 'WHK' | 'WDLV' | 'TOK' | 'AUD' | 'RPL' | 'REQ';
 
-/** Returns a new identifier: a ULID. Its first ten characters are the time, so ids sort by age. */
+/** Returns a new ID: a prefix and a ULID. The first ten characters of a ULID are the time, so IDs sort by age. */
 export function newId(prefix: Prefix, nowMs: number, random: Uint8Array = randomBytes(16)): string {
   let time = '';
   for (let rest = nowMs, digit = 0; digit < 10; digit += 1, rest = Math.floor(rest / 32)) {
@@ -26,7 +26,7 @@ export function newId(prefix: Prefix, nowMs: number, random: Uint8Array = random
   return `${prefix}-${time}${Array.from(random, (byte) => alphabet.charAt(byte & 31)).join('')}`;
 }
 
-/** Returns the time from one of our own identifiers, or undefined for any other. */
+/** Returns the time in an ID that Posthorn created, or undefined for any other ID. */
 export function idTimeMs(prefix: Prefix, id: string): number | undefined {
   if (!id.startsWith(`${prefix}-`)) return undefined;
   const body = id.slice(prefix.length + 1);

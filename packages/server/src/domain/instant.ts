@@ -4,13 +4,13 @@ const dateOnly = /^(\d{4})-(\d{2})-(\d{2})$/;
 const dateTime =
   /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** What a date or a time looks like, for the API document. */
+/** The form of a date or a time, for the API document. */
 export const instantPattern = `${dateOnly.source}|${dateTime.source}`;
 
 /**
  * Parses an RFC 3339 date or date-time into epoch milliseconds, or returns undefined. A date is a day in UTC: its
- * first millisecond if it starts a range, its last if it ends one. A time without `Z` or an offset is ambiguous and
- * refused.
+ * first millisecond if it starts a range, its last if it ends one. A time without `Z` or an offset is ambiguous, so it
+ * is refused.
  */
 export function parseInstantMs(text: string, edge: 'start' | 'end'): number | undefined {
   const day = dateOnly.exec(text);

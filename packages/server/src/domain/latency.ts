@@ -35,7 +35,7 @@ export function addHistogram(histogram: Histogram, other: Histogram): void {
   for (const [bucket, count] of other.entries()) histogram[bucket]! += count;
 }
 
-/** Returns the duration that the given share of all durations does not exceed, or null if there are none. */
+/** Returns the duration that the given fraction of all durations does not exceed, or null if there are none. */
 export function percentile(histogram: Histogram, share: number): number | null {
   const total = histogram.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

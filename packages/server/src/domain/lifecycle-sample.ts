@@ -6,8 +6,8 @@ import {
   attributesOf,
   attributesSetBy,
   counterOf,
-  type Happening,
   payloadOf,
+  type ResourceChange,
   resourceBody,
   type StoredResource,
 } from './resource.js';
@@ -41,14 +41,15 @@ export function creationSample(lifecycle: Lifecycle): LifecycleSample {
 
 /** Returns the sample of a move, starting from the first status that allows it. */
 export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample {
-  const { takes, event } = lifecycle.moves[name]!;
+  const { transitions, event } = lifecycle.moves[name]!;
   let { after } = created(lifecycle);
-  for (const move of wayTo(lifecycle, Object.keys(takes)[0]!)) after = moved(lifecycle, move, after).after;
+  for (const move of shortestPathTo(lifecycle, Object.keys(transitions)[0]!))
+    after = moved(lifecycle, move, after).after;
   return sampleOf(lifecycle, name, event, moved(lifecycle, name, after));
 }
 
 /** Returns the shortest sequence of moves from the creation to a status. */
-export function wayTo(lifecycle: Lifecycle, status: string): readonly string[] {
+export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
   // A Map also iterates over entries that are added meanwhile, so this is a breadth-first search.
   for (const [reached, way] of ways) {
@@ -76,7 +77,7 @@ function moved(lifecycle: Lifecycle, name: string, before: StoredResource): Step
   const move = lifecycle.moves[name]!;
   const request = exampleOf(moveSchema(lifecycle, move));
   const counter = counterOf(lifecycle, move);
-  const status = move.takes[before.status]!;
+  const status = move.transitions[before.status]!;
   const updated_ms = before.updated_ms + hourMs;
   const attributes = {
     ...before.attributes,
@@ -95,8 +96,8 @@ function sampleOf(
 ): LifecycleSample {
   const data = resourceBody(lifecycle, after);
   if (event === undefined) return { request, response: { data } };
-  const happening: Happening = { event, request, before, after };
-  const payload = payloadOf(lifecycle, move === undefined ? undefined : lifecycle.moves[move], happening);
+  const change: ResourceChange = { event, request, before, after };
+  const payload = payloadOf(lifecycle, move === undefined ? undefined : lifecycle.moves[move], change);
   const json = eventJson({
     ...{ id: `EVT-${sampleUlid}`, type: event, created_at: new Date(after.updated_ms) },
     ...{ organization_id: after.organization_id, workspace_id: after.workspace_id },

@@ -15,7 +15,7 @@ export interface Lifecycle {
 
 export type Attribute = AttributeOrigin & {
   readonly required?: true;
-  /** The value if a creation leaves it out. Without a fallback it is null. */
+  /** The value if a creation leaves it out. Without a fallback, the value is null. */
   readonly fallback?: Fallback;
   /** Read-only: each move whose event has this field increments it. */
   readonly counts?: string;
@@ -28,12 +28,12 @@ export interface Move {
   /** For the API reference, if the name of the move does not explain itself. */
   readonly summary?: string;
   /** The new status for each status that allows the move. */
-  readonly takes: Readonly<Record<string, string>>;
+  readonly transitions: Readonly<Record<string, string>>;
   readonly event: EventTypeName;
   /** Fields that a request must have. */
   readonly needs?: readonly string[];
-  /** Fields that only go into the event, although the resource has attributes with the same names. */
-  readonly tells?: readonly string[];
+  /** Fields that go only into the event, although the resource has attributes with the same names. */
+  readonly eventOnly?: readonly string[];
   /** Fields of the payload that are filled in if the request leaves them out. */
   readonly fills?: Readonly<Record<string, Fill>>;
 }
@@ -41,7 +41,7 @@ export interface Move {
 /** A fixed value, or the id of the actor if it is of that kind. */
 type Fallback = { readonly value: string | number } | { readonly actor: string };
 
-/** In addition: the time of the move, or the milliseconds that the resource spent in its previous status. */
+/** Also allowed: the time of the move, or the milliseconds that the resource spent in its previous status. */
 type Fill = Fallback | 'now' | 'elapsed';
 
 export function fallbackFor(fallback: Fallback, actor: Reference): string | number | undefined {
@@ -72,8 +72,8 @@ export function transitionsOf({ creation, moves }: Lifecycle): readonly Transiti
   const { to, event } = creation;
   return [
     { move: 'create', from: null, to, event },
-    ...Object.entries(moves).flatMap(([move, { takes, event: moved }]) =>
-      Object.entries(takes).map(([from, target]) => ({ move, from, to: target, event: moved })),
+    ...Object.entries(moves).flatMap(([move, { transitions, event: moved }]) =>
+      Object.entries(transitions).map(([from, target]) => ({ move, from, to: target, event: moved })),
     ),
   ];
 }
@@ -85,7 +85,7 @@ export function statusesOf(lifecycle: Lifecycle): readonly string[] {
 
 /** Returns the moves that a status allows. */
 export function possibleMoves({ moves }: Lifecycle, status: string): readonly string[] {
-  return Object.keys(moves).filter((move) => Object.hasOwn(moves[move]!.takes, status));
+  return Object.keys(moves).filter((move) => Object.hasOwn(moves[move]!.transitions, status));
 }
 
 /** Explains why a move was refused and what is allowed instead. */

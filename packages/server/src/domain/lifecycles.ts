@@ -20,10 +20,10 @@ export const lifecycles = {
     },
     creation: { to: 'draft' },
     moves: {
-      activate: { takes: { draft: 'active' }, event: 'service_line.activated' },
-      pause: { takes: { active: 'paused' }, event: 'service_line.paused' },
-      resume: { takes: { paused: 'active' }, event: 'service_line.status_changed' },
-      close: { takes: { active: 'closed', paused: 'closed' }, event: 'service_line.closed' },
+      activate: { transitions: { draft: 'active' }, event: 'service_line.activated' },
+      pause: { transitions: { active: 'paused' }, event: 'service_line.paused' },
+      resume: { transitions: { paused: 'active' }, event: 'service_line.status_changed' },
+      close: { transitions: { active: 'closed', paused: 'closed' }, event: 'service_line.closed' },
     },
   },
   invoices: {
@@ -43,20 +43,24 @@ export const lifecycles = {
     },
     creation: { to: 'draft' },
     moves: {
-      finalize: { takes: { draft: 'open' }, event: 'invoice.finalized' },
+      finalize: { transitions: { draft: 'open' }, event: 'invoice.finalized' },
       pay: {
-        takes: { open: 'paid' },
+        transitions: { open: 'paid' },
         event: 'invoice.paid',
-        tells: ['amount_minor', 'currency'],
+        eventOnly: ['amount_minor', 'currency'],
         fills: { paid_at: 'now' },
       },
       'fail-payment': {
         summary: 'Record a failed payment',
-        takes: { open: 'open' },
+        transitions: { open: 'open' },
         event: 'invoice.payment_failed',
-        tells: ['amount_minor', 'currency'],
+        eventOnly: ['amount_minor', 'currency'],
       },
-      void: { takes: { open: 'voided' }, event: 'invoice.voided', tells: ['amount_minor', 'currency'] },
+      void: {
+        transitions: { open: 'voided' },
+        event: 'invoice.voided',
+        eventOnly: ['amount_minor', 'currency'],
+      },
     },
   },
   incidents: {
@@ -71,11 +75,15 @@ export const lifecycles = {
     moves: {
       'change-severity': {
         summary: 'Change the severity of an incident',
-        takes: { open: 'open' },
+        transitions: { open: 'open' },
         event: 'incident.severity_changed',
         needs: ['severity'],
       },
-      resolve: { takes: { open: 'resolved' }, event: 'incident.resolved', fills: { duration_ms: 'elapsed' } },
+      resolve: {
+        transitions: { open: 'resolved' },
+        event: 'incident.resolved',
+        fills: { duration_ms: 'elapsed' },
+      },
     },
   },
   agents: {
@@ -86,7 +94,7 @@ export const lifecycles = {
     moves: {
       'report-violation': {
         summary: 'Report a policy violation',
-        takes: { active: 'active' },
+        transitions: { active: 'active' },
         event: 'agent.policy_violated',
       },
     },
@@ -103,11 +111,15 @@ export const lifecycles = {
     creation: { to: 'running', event: 'agent.run.started' },
     moves: {
       complete: {
-        takes: { running: 'completed' },
+        transitions: { running: 'completed' },
         event: 'agent.run.completed',
         fills: { duration_ms: 'elapsed', tokens_used: { value: 0 }, outcome: { value: 'success' } },
       },
-      fail: { takes: { running: 'failed' }, event: 'agent.run.failed', fills: { duration_ms: 'elapsed' } },
+      fail: {
+        transitions: { running: 'failed' },
+        event: 'agent.run.failed',
+        fills: { duration_ms: 'elapsed' },
+      },
     },
   },
   users: {
@@ -123,14 +135,14 @@ export const lifecycles = {
     creation: { to: 'invited', event: 'user.invited' },
     moves: {
       'change-role': {
-        summary: 'Change the role of a user',
-        takes: { invited: 'invited' },
+        summary: "Change a user's role",
+        transitions: { invited: 'invited' },
         event: 'user.role_changed',
         needs: ['role'],
         fills: { changed_by: { actor: 'user' } },
       },
       deactivate: {
-        takes: { invited: 'deactivated' },
+        transitions: { invited: 'deactivated' },
         event: 'user.deactivated',
         fills: { deactivated_by: { actor: 'user' } },
       },
@@ -147,11 +159,11 @@ export const lifecycles = {
     moves: {
       'fail-sync': {
         summary: 'Record a failed sync',
-        takes: { connected: 'connected' },
+        transitions: { connected: 'connected' },
         event: 'integration.sync_failed',
       },
-      disconnect: { takes: { connected: 'disconnected' }, event: 'integration.disconnected' },
-      reconnect: { takes: { disconnected: 'connected' }, event: 'integration.connected' },
+      disconnect: { transitions: { connected: 'disconnected' }, event: 'integration.disconnected' },
+      reconnect: { transitions: { disconnected: 'connected' }, event: 'integration.connected' },
     },
   },
   executions: {
@@ -163,8 +175,12 @@ export const lifecycles = {
     },
     creation: { to: 'running' },
     moves: {
-      block: { takes: { running: 'blocked' }, event: 'execution.blocked' },
-      resume: { takes: { blocked: 'running' }, event: 'execution.resumed', fills: { blocked_ms: 'elapsed' } },
+      block: { transitions: { running: 'blocked' }, event: 'execution.blocked' },
+      resume: {
+        transitions: { blocked: 'running' },
+        event: 'execution.resumed',
+        fills: { blocked_ms: 'elapsed' },
+      },
     },
   },
   capacities: {
@@ -178,13 +194,13 @@ export const lifecycles = {
     creation: { to: 'normal' },
     moves: {
       warn: {
-        summary: 'Warn about utilisation',
-        takes: { normal: 'strained', strained: 'strained', short: 'strained' },
+        summary: 'Warn about utilization',
+        transitions: { normal: 'strained', strained: 'strained', short: 'strained' },
         event: 'capacity.utilisation_warning',
       },
       'detect-gap': {
         summary: 'Record a capacity gap',
-        takes: { normal: 'short', strained: 'short', short: 'short' },
+        transitions: { normal: 'short', strained: 'short', short: 'short' },
         event: 'capacity.gap_detected',
       },
     },
@@ -202,13 +218,13 @@ export const lifecycles = {
     creation: { to: 'open', event: 'task.created' },
     moves: {
       assign: {
-        takes: { open: 'open', in_progress: 'in_progress' },
+        transitions: { open: 'open', in_progress: 'in_progress' },
         event: 'task.assigned',
         needs: ['assignee_id'],
       },
-      start: { takes: { open: 'in_progress' }, event: 'task.status_changed' },
-      complete: { takes: { in_progress: 'done' }, event: 'task.status_changed' },
-      cancel: { takes: { open: 'cancelled', in_progress: 'cancelled' }, event: 'task.status_changed' },
+      start: { transitions: { open: 'in_progress' }, event: 'task.status_changed' },
+      complete: { transitions: { in_progress: 'done' }, event: 'task.status_changed' },
+      cancel: { transitions: { open: 'cancelled', in_progress: 'cancelled' }, event: 'task.status_changed' },
     },
   },
 } as const satisfies Record<string, Lifecycle>;

@@ -1,8 +1,8 @@
 import type { Reference } from './event.js';
 
-/** What the headers of a request to a receiver contain besides the signatures. */
+/** What the headers of a request to a receiver contain, apart from the signatures. */
 export interface Message {
-  /** The event id, the same on every attempt. */
+  /** The event ID. It is the same on every attempt. */
   id: string;
   subject: Reference;
   actor: Reference;
@@ -27,7 +27,7 @@ export function addAboutHeaders(headers: string[], { subject, actor, delivery }:
 
 const visible = /^[!-~]+$/;
 
-/** Returns `<type>/<id>`. Every interface accepts visible ASCII only; any other character is percent-encoded. */
+/** Returns `<type>/<id>`. Every interface accepts only visible ASCII; any other character is percent-encoded. */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;
   return visible.test(text) ? text : encodeURI(text);
@@ -35,7 +35,7 @@ function referenceText({ type, id }: Reference): string {
 
 /** A request as the API shows it: without signatures, and with null for the values of the webhook's own headers. */
 export interface ShownRequest {
-  /** Null if the webhook has changed since, and nothing stored says where the request went. */
+  /** Null if the webhook has changed since then and the URL of the request was not stored. */
   url: string | null;
   headers: Record<string, string | null>;
   body: string | null;

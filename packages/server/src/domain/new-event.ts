@@ -32,12 +32,12 @@ export const NewEventSchema = Type.Object(
     }),
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
-        description: 'Workspace ID. Leave it out, or use null, if it concerns the whole organization.',
+        description: 'Workspace ID. Omit it or use null if the event concerns the whole organization.',
         examples: ['WS-berlin'],
       }),
     ),
-    actor: ReferenceInput('Who did it.', { type: 'user', id: 'USR-ada' }),
-    subject: ReferenceInput('What it happened to.', { type: 'invoice', id: 'INV-2041' }),
+    actor: ReferenceInput('Who caused the event.', { type: 'user', id: 'USR-ada' }),
+    subject: ReferenceInput('What the event is about.', { type: 'invoice', id: 'INV-2041' }),
     payload: Type.Object(
       {},
       {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 export type Order = 'asc' | 'desc';
 
-/** A position between two rows: after (descending: before) every row up to this time and id. */
+/** A position between two rows: after (descending: before) every row up to this time and ID. */
 export interface Position {
   atMs: number;
   id: string;
@@ -12,8 +12,8 @@ const version = 1;
 const digestLength = 9;
 
 /**
- * Encodes a position, with a digest of the position and the query of the list. A cursor is neither secret nor grants
- * access, so it is not signed and never expires. The digest detects a cursor that is damaged, invented or from
+ * Encodes a position, with a digest of the position and the query of the list. A cursor is not secret and does not
+ * grant access, so it is not signed and never expires. The digest detects a cursor that is damaged, made up or from
  * another query.
  */
 export function encodeCursor(position: Position, binding: string): string {
@@ -32,7 +32,7 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
   const id = body.subarray(7).toString('latin1');
-  // Anyone can compute the digest, so the result must be safe for the database, which rejects NUL, for example.
+  // Anyone can compute the digest, so the result must be safe for the database. For example, it rejects NUL.
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 

@@ -22,7 +22,7 @@ const words: Readonly<Record<string, string>> = {
   '^p\\d$': 'one of p0 to p9',
 };
 
-/** Returns what a pattern accepts, in words, or undefined if there is no description. */
+/** Returns what a pattern accepts, as text, or undefined if there is no description. */
 export function patternInWords(pattern: string): string | undefined {
   const prefix = /^\^([A-Z]+-)\.?$/.exec(pattern)?.[1];
   if (prefix !== undefined) return `an ID that starts with ${prefix}`;

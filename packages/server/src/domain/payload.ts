@@ -10,15 +10,15 @@ export type PayloadValidator = (type: string, payload: unknown) => readonly Faul
 const schemaCheck = new Ajv2020();
 
 /**
- * Compiles each schema once, when it is first needed. Compiling throws if the schema of an added type is not valid,
- * so validate the samples of added types at startup.
+ * Compiles each schema when it is first needed. Compiling throws if the schema of an added type is not valid, so
+ * validate the samples of added types at startup.
  */
 export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
   const ajv = new Ajv2020({
     allErrors: true,
-    // Refuse unknown keywords and formats: they are typos that would check nothing. The other strict rules reject
-    // valid schemas that people write for their own types.
+    // Refuse unknown keywords and formats, because they are typos that would check nothing. The other strict rules
+    // would reject valid schemas that people write for their own types.
     strict: true,
     strictTypes: false,
     strictTuples: false,

@@ -7,8 +7,8 @@ export const problems = {
     status: 400,
     title: 'Invalid JSON',
     advice:
-      'The body is not valid JSON, or not UTF-8. The detail gives the position of the error; for NDJSON, ' +
-      'the line. If you send no body, leave out `Content-Type: application/json`.',
+      'The body is not valid JSON or not UTF-8. The detail contains the position of the error, or the line for ' +
+      'NDJSON. If you send no body, omit `Content-Type: application/json`.',
   },
   malformed_request: {
     status: 400,
@@ -22,22 +22,22 @@ export const problems = {
     status: 400,
     title: 'Invalid parameter or header',
     advice:
-      'A query parameter is not valid, or a header that acts as one (`Last-Event-ID`, `Idempotency-Key`). ' +
-      'Unknown and repeated parameters are errors too. See `errors`.',
+      'A query parameter or a header (`Last-Event-ID`, `Idempotency-Key`) is not valid. Unknown and repeated ' +
+      'parameters are errors, too. See `errors`.',
   },
   invalid_cursor: {
     status: 400,
     title: 'Invalid cursor',
     advice:
-      'The cursor does not come from this service, or it comes from a request with other filters or another ' +
+      'The cursor does not come from this service, or it comes from a request with different filters or a different ' +
       'order. Start again without a cursor. Only `limit` may change between pages.',
   },
   unauthenticated: {
     status: 401,
     title: 'Missing or invalid token',
     advice:
-      'The token is missing, malformed, unknown, expired or revoked. The platform listener accepts the ' +
-      'platform token only.',
+      'The token is missing, malformed, unknown, expired or revoked. The platform listener accepts only the ' +
+      'platform token.',
   },
   insufficient_scope: {
     status: 403,
@@ -54,14 +54,14 @@ export const problems = {
   workspace_forbidden: {
     status: 403,
     title: 'Workspace not allowed',
-    advice: 'The token is limited to another workspace.',
+    advice: 'The token is restricted to another workspace.',
   },
   not_found: {
     status: 404,
     title: 'Not found',
     advice:
-      'Nothing exists at this path, the token cannot see the resource, or the event is no longer kept. ' +
-      'The response is the same in each case, so that nobody can guess IDs.',
+      'The path or the resource does not exist, the token cannot access the resource, or the event is no longer ' +
+      'kept. The response is the same in each case, so that IDs cannot be guessed.',
   },
   method_not_allowed: {
     status: 405,
@@ -74,15 +74,15 @@ export const problems = {
     status: 409,
     title: 'Request with this key is in progress',
     advice:
-      'The first request with this `Idempotency-Key` is still running. Wait as long as `Retry-After` says, ' +
-      'then repeat the request.',
+      'The first request with this `Idempotency-Key` is still running. Wait for the number of seconds in ' +
+      '`Retry-After`, then repeat the request.',
   },
   too_many_webhooks: {
     status: 409,
     title: 'Too many webhooks',
     advice:
-      'The organization has reached its maximum number of webhooks, which the detail names. Delete one, or subscribe ' +
-      'an existing one to more event types.',
+      'The organization has reached its maximum number of webhooks. The detail contains the limit. Delete a ' +
+      'webhook, or subscribe an existing one to more event types.',
   },
   webhook_not_active: {
     status: 409,
@@ -109,8 +109,8 @@ export const problems = {
     status: 409,
     title: 'Move not allowed',
     advice:
-      'The status of the resource does not allow this move. The detail names the status, and ' +
-      '`possible_moves` lists the moves that are allowed.',
+      'The status of the resource does not allow this move. The detail contains the status, and `possible_moves` ' +
+      'lists the moves that are allowed.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -141,22 +141,22 @@ export const problems = {
     status: 429,
     title: 'Too many requests',
     advice:
-      'The token made too many requests in a minute, the webhook had too many tests in a minute, or the ' +
-      'token has too many open tails. Wait as long as `Retry-After` says. To slow down in time, read the ' +
-      '`RateLimit` header of every response.',
+      'The token made too many requests in a minute, the webhook had too many tests in a minute, or the token has ' +
+      'too many open tails. Wait for the number of seconds in `Retry-After`. To avoid this error, watch the ' +
+      '`RateLimit` header in every response.',
   },
   internal: {
     status: 500,
     title: 'Internal error',
-    advice: 'Something failed in the service. The log has the details, under the request ID.',
+    advice: 'Something failed in the service. The details are in the log, under the request ID.',
   },
   unavailable: {
     status: 503,
     title: 'Service unavailable',
     advice:
       'The database is unreachable, the node is starting or stopping, or too many events are waiting to be ' +
-      'recorded. Wait as long as `Retry-After` says, then repeat the request. A write may have succeeded: ' +
-      'repeat it with the same idempotency key.',
+      'recorded. Wait for the number of seconds in `Retry-After`, then repeat the request. A write may have ' +
+      'succeeded, so repeat it with the same idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
@@ -208,6 +208,7 @@ export function inputProblem(faults: readonly InputFault[]): Problem | undefined
         : 'invalid_parameter';
   const place = 'parameter' in first ? `'${first.parameter}'` : first.pointer || 'The body';
   const more = faults.length > 1 ? ` See errors for ${faults.length - 1} more.` : '';
+  const link = /^(is|must|contains|does|has) /.test(first.detail) ? ' ' : ': ';
   const stop = /[.?!]$/.test(first.detail) ? '' : '.';
-  return new Problem(code, `${place}: ${first.detail}${stop}${more}`, { faults });
+  return new Problem(code, `${place}${link}${first.detail}${stop}${more}`, { faults });
 }

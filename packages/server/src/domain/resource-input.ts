@@ -10,7 +10,8 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, strictNumbers: true, v
 addFormats.default(ajv);
 
 /**
- * Returns a checker that finds every fault in a request. It compiles the schema on first use, because there are many.
+ * Returns a checker that finds every fault in a request. It compiles its schema on first use, because there are many
+ * schemas.
  */
 export function createInputChecker(schema: TObject): InputChecker {
   let isValid: ValidateFunction | undefined;

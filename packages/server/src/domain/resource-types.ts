@@ -31,8 +31,8 @@ type CountedKey<Name extends ResourceName> = KeyWith<Attributes<Name>, { counts:
 type StatusOf<Name extends ResourceName> =
   | Table[Name]['creation']['to']
   | {
-      [Key in keyof Moves<Name>]: Moves<Name>[Key] extends { takes: infer Takes }
-        ? Takes[keyof Takes]
+      [Key in keyof Moves<Name>]: Moves<Name>[Key] extends { transitions: infer Transitions }
+        ? Transitions[keyof Transitions]
         : never;
     }[keyof Moves<Name>];
 

@@ -44,11 +44,11 @@ export function attributesOf({ attributes }: Lifecycle, request: Request): Recor
 /** Returns the attributes that a move sets. */
 export function attributesSetBy(
   { attributes }: Lifecycle,
-  { tells = [] }: Move,
+  { eventOnly = [] }: Move,
   request: Request,
 ): Record<string, unknown> {
   const given = Object.entries(request).filter(
-    ([name, value]) => Object.hasOwn(attributes, name) && !tells.includes(name) && value !== undefined,
+    ([name, value]) => Object.hasOwn(attributes, name) && !eventOnly.includes(name) && value !== undefined,
   );
   return Object.fromEntries(given);
 }
@@ -59,7 +59,7 @@ export function counterOf({ attributes }: Lifecycle, { event }: Move): string | 
   return Object.keys(attributes).find((name) => Object.hasOwn(fields, attributes[name]!.counts ?? ''));
 }
 
-export interface Happening {
+export interface ResourceChange {
   event: EventTypeName;
   request: Request;
   /** Undefined for a creation. */
@@ -68,10 +68,10 @@ export interface Happening {
 }
 
 /** Returns the payload of the event, with fields in the order of the catalogue. Unknown values are left out. */
-export function payloadOf(lifecycle: Lifecycle, move: Move | undefined, happening: Happening) {
+export function payloadOf(lifecycle: Lifecycle, move: Move | undefined, change: ResourceChange) {
   const payload: Record<string, unknown> = {};
-  for (const [field, schema] of Object.entries(payloadFields(happening.event))) {
-    const value = fieldValue(field, lifecycle, move, happening);
+  for (const [field, schema] of Object.entries(payloadFields(change.event))) {
+    const value = fieldValue(field, lifecycle, move, change);
     if (value !== undefined && (value !== null || isNullable(schema))) payload[field] = value;
   }
   return payload;
@@ -81,10 +81,10 @@ function fieldValue(
   field: string,
   lifecycle: Lifecycle,
   move: Move | undefined,
-  happening: Happening,
+  change: ResourceChange,
 ): unknown {
   const { attributes } = lifecycle;
-  const { request, before, after } = happening;
+  const { request, before, after } = change;
   const [, age, changed] = /^(previous|new)_(.+)$/.exec(field) ?? [];
   if (age === 'previous') return before && current(before, changed!);
   if (age === 'new') return current(after, changed!);

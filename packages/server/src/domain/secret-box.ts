@@ -16,8 +16,8 @@ export class SecretNotOpened extends Error {
 }
 
 /**
- * Encrypts secrets at rest. The first key encrypts and all keys decrypt, so keys can be rotated without downtime. The
- * owner is bound as associated data, so a secret that is copied to another row does not open.
+ * Encrypts secrets at rest. It encrypts with the first key and decrypts with any key, so keys can be rotated without
+ * downtime. The owner is bound as associated data, so a secret that is copied to another row cannot be decrypted.
  */
 export class SecretBox {
   readonly #keys: readonly { id: Buffer; key: Buffer }[];
@@ -30,7 +30,7 @@ export class SecretBox {
     }));
   }
 
-  /** Returns the first bytes of everything that is sealed now: the version and the id of the first key. */
+  /** Returns the first bytes of everything that is encrypted now: the version and the ID of the first key. */
   get mark(): Buffer {
     return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
   }

@@ -46,7 +46,7 @@ export interface Figures {
   p95_ms: number | null;
 }
 
-/** Returns the figures of every interval of a span, empty ones included, and of all of them together. */
+/** Returns the figures of every interval in a span, including empty ones, and the totals. */
 export function figuresOf(
   interval: Interval,
   span: Span,

@@ -1,9 +1,12 @@
 import type { Fault } from './fault.js';
 
-/** PostgreSQL's JSON parser recurses. This is far below what would exhaust its stack and far above real payloads. */
+/**
+ * PostgreSQL's JSON parser is recursive. This limit is far below what would exhaust its stack and far above real
+ * payloads.
+ */
 const depthMax = 100;
 
-/** Finds what PostgreSQL's json cannot store: NUL, unpaired surrogates, and very deep nesting. */
+/** Returns what PostgreSQL's json type cannot store: NUL, unpaired surrogates and very deep nesting. */
 export function unstorableFaults(value: unknown): readonly Fault[] {
   return isStorableValue(value, 0) ? [] : findUnstorable(value, '', 0, []);
 }

@@ -1,6 +1,6 @@
 import type { Evidence } from './evidence.js';
 
-/** What happened, and what to do. */
+/** Describes what happened and what to do. */
 type Sentences = readonly [detail: string, remedy: string];
 
 const say = (...sentences: Sentences): Sentences => sentences;
@@ -40,7 +40,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
     case 'ERR_SSL_HTTP_REQUEST':
       return say(
-        `${place} speaks plain HTTP, not TLS.`,
+        `${place} uses plain HTTP, not TLS.`,
         'Correct the port in the URL, or enable TLS on that port.',
       );
   }

@@ -52,7 +52,7 @@ export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs:
   };
 }
 
-/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognise. */
+/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognize. */
 export function newTokenText(): string {
   return `pht_${randomBytes(32).toString('base64url')}`;
 }

@@ -2,11 +2,11 @@ import type { Fault } from './fault.js';
 import { fixedHeaders } from './message-headers.js';
 import type { SecretBox } from './secret-box.js';
 
-/** A webhook's own headers as a request gives them. Null keeps the stored value. */
+/** A webhook's custom headers as given in a request. Null keeps the stored value. */
 export type GivenHeaders = Readonly<Record<string, string | null>>;
 export type OwnHeaders = Readonly<Record<string, string>>;
 
-/** A webhook's own headers as they are stored: encrypted. Their names are stored in plain text, to show them. */
+/** A webhook's custom headers as they are stored: encrypted. Their names are stored in plain text, to show them. */
 export interface SealedHeaders {
   header_names: readonly string[];
   headers: Buffer | null;
@@ -30,7 +30,7 @@ export const statedHeaders = {
   additionalProperties: { type: ['string', 'null'], pattern: value.source },
 };
 
-/** Returns every fault of headers that a request gives. `canKeep`: null may stand for a stored value. */
+/** Returns every fault in the headers of a request. With `canKeep`, null may stand for a stored value. */
 export function headerFaults(given: object | null, canKeep: boolean): readonly Fault[] {
   const entries = Object.entries(given ?? {});
   if (entries.length > countMax) {
@@ -69,7 +69,7 @@ function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | 
   if (value.test(given)) return undefined;
   return {
     code: 'invalid_header_value',
-    detail: 'must be 1 to 1,024 visible ASCII characters, with spaces only between them',
+    detail: 'must be 1 to 1,024 visible ASCII characters; spaces are allowed only between them',
   };
 }
 
@@ -102,13 +102,13 @@ export function sealHeaders(headers: OwnHeaders, webhookId: string, secrets: Sec
   return { header_names, headers: secrets.seal(JSON.stringify(headers), ownerOf(webhookId)) };
 }
 
-/** Throws if no key fits. */
+/** Throws if no key can decrypt them. */
 export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: SecretBox): OwnHeaders {
   return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as OwnHeaders);
 }
 
 /** Encrypts headers again, with the first key. */
-export function resealHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
+export function reencryptHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
   const owner = ownerOf(webhookId);
   return secrets.seal(secrets.open(sealed, owner), owner);
 }
@@ -116,7 +116,10 @@ export function resealHeaders(sealed: Buffer, webhookId: string, secrets: Secret
 /** Differs from the owner of a secret, so that neither can be passed off as the other. */
 const ownerOf = (webhookId: string) => `${webhookId} headers`;
 
-/** Returns the headers of every request to the webhook: its own, and the fixed ones that they do not replace. */
+/**
+ * Returns the headers of every request to the webhook: the custom headers, and the fixed ones that they do not
+ * replace.
+ */
 export function constantHeaders(own: OwnHeaders): string[] {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   const headers: string[] = [];

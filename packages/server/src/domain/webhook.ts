@@ -8,7 +8,7 @@ export type WebhookStatus = (typeof webhookStatuses)[number];
 
 export type DisabledReason = 'gone' | 'failing' | 'manual';
 
-/** A webhook as it is stored; its secrets and its own headers are encrypted. */
+/** A webhook as it is stored. Its secrets and custom headers are encrypted. */
 export interface Webhook extends SealedHeaders {
   id: string;
   organization_id: string;
@@ -46,22 +46,24 @@ export interface VerificationFailure {
 
 export const testsPerMinuteMax = 10;
 
-/** The waits before automatic verifications that follow a failed one. */
+/** The waits before each automatic verification after a failed one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
-/** A webhook is disabled if it has failed for `failingMsMax` and its failures span at least `failingSpanMsMin`. */
+/**
+ * A webhook is disabled if it has been failing for `failingMsMax` and its failures span at least `failingSpanMsMin`.
+ */
 export const failingMsMax = 5 * 86_400_000;
 const failingSpanMsMin = 12 * 3_600_000;
 
 /** Returns whether a webhook that had only failures between these times must be disabled. */
-export function isGivenUp(sinceMs: number, lastMs: number, nowMs: number): boolean {
+export function mustBeDisabled(sinceMs: number, lastMs: number, nowMs: number): boolean {
   return nowMs - sinceMs >= failingMsMax && lastMs - sinceMs >= failingSpanMsMin;
 }
 
 export type EventTypes = { ok: true; value: string[] } | { ok: false; faults: Fault[] };
 
 /** Returns a subscription in its canonical form: `["*"]`, or distinct known types and whole domains (`invoice.*`). */
-export function normaliseEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
+export function normalizeEventTypes(given: string | readonly string[], catalogue: Catalogue): EventTypes {
   const named = [...new Set(typeof given === 'string' ? [given] : given)];
   if (typeof given === 'string' && given !== '*') {
     return refuse('', 'wrong_type', 'must be an array of event types, or "*" for all types');

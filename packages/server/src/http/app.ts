@@ -13,11 +13,12 @@ import type { Metrics } from '../web/metrics.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
+import { auditChainRoutes } from './audit-chain.js';
 import { auditLogRoutes } from './audit-logs.js';
 import { bearerText, installAuth, type TokenDirectory } from './auth.js';
 import { type ConsoleOptions, consoleRoutes } from './console.js';
-import type { Courier } from './courier.js';
 import { deliveryRoutes } from './deliveries.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { deliveryListRoutes } from './delivery-lists.js';
 import { eventTailRoute } from './event-tail.js';
 import { eventTypeRoutes } from './event-types.js';
@@ -45,10 +46,10 @@ export interface PublicApiOptions {
   catalogue: Catalogue;
   policy: AddressPolicy;
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   console: ConsoleOptions;
   rateLimits: RateLimits;
-  /** The delivery settings that the reference describes. */
+  /** The delivery settings that the API reference describes. */
   deliveryRules: DeliveryRules;
   /** How long events and deliveries can be read. */
   retentionMs: number;
@@ -68,25 +69,28 @@ const bodyLimit = 64 * 1024;
 const publicTags = (kept: string): readonly Tag[] => [
   {
     name: 'Events',
-    description: `Everything significant that happened. Events never change and are kept for ${kept}.`,
+    description:
+      `An event records something that happened on the platform. Events never change and are kept for ` +
+      `${kept}.`,
   },
   {
     name: 'Webhooks',
-    description: 'A webhook sends the events that it subscribes to, as signed requests, to your URL.',
+    description:
+      'A webhook subscribes to event types. Each matching event is sent to your URL as a signed request.',
   },
   {
     name: 'Deliveries',
     description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
   },
   { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
-  { name: 'Token', description: 'The token that you use, and what it may do.' },
+  { name: 'Token', description: 'The access token that you use, and what it may do.' },
   { name: 'Monitoring', description: 'Health checks. No token required.' },
   webhooksSectionTag,
 ];
 
 /** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, courier, database, now, tokens, webhooksMax } = options;
+  const { catalogue, control, database, now, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
@@ -101,7 +105,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     version: options.version,
     description:
       'The platform records every significant action as an immutable event. Use this API to read events, to send ' +
-      'them to your own HTTP endpoints with webhooks, to follow every delivery, and to read the audit log.',
+      'them to your own HTTP endpoints with webhooks, to inspect every delivery, and to read the audit log.',
     guides: publicGuides(catalogue, options.rateLimits, options.deliveryRules),
     securityName: 'accessToken',
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
@@ -119,18 +123,19 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);
   webhookRoutes(app, {
-    ...{ database, catalogue, courier, now, webhooksMax },
+    ...{ database, catalogue, control, now, webhooksMax },
     policy: options.policy,
     secrets: options.secrets,
   });
-  webhookVerifyRoute(app, { database, courier, now });
-  webhookSecretRoute(app, { ...{ database, courier, now }, secrets: options.secrets });
-  webhookTestRoute(app, { database, catalogue, courier, now });
+  webhookVerifyRoute(app, { database, control, now });
+  webhookSecretRoute(app, { ...{ database, control, now }, secrets: options.secrets });
+  webhookTestRoute(app, { database, catalogue, control, now });
   webhookStatsRoute(app, database, now);
   deliveryListRoutes(app, database, oldestMs);
   deliveryRoutes(app, { database, now, oldestMs, userAgent: `Posthorn/${options.version}` });
   replayRoutes(app, { database, catalogue, now, oldestMs });
   auditLogRoutes(app, database, now);
+  auditChainRoutes(app, database, now);
   tokenRoute(app);
   statsRoute(app, database, now);
   referenceRoutes(app);

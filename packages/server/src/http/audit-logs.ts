@@ -15,12 +15,12 @@ const pageSize = 25;
 
 const AuditQuery = Type.Object(
   {
-    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
-    workspace_id: nonEmpty('Return only entries of this workspace.', ['WS-berlin']),
-    actor_id: nonEmpty('Return only what this actor did.', ['USR-ada']),
-    action: nonEmpty('Return only this action.', ['webhook.created']),
+    organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
+    workspace_id: nonEmpty('Return only entries for this workspace.', ['WS-berlin']),
+    actor_id: nonEmpty('Return only actions by this actor.', ['USR-ada']),
+    action: nonEmpty('Return only entries with this action.', ['webhook.created']),
     target_id: nonEmpty(
-      'Return only entries about this target: the history of one webhook, token or resource.',
+      'Return only entries about this target. Use it to get the history of one webhook, token or resource.',
       ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3'],
     ),
     ...timeRange,
@@ -55,19 +55,19 @@ const AuditEntrySchema = Type.Object(
       examples: ['WS-berlin'],
     }),
     actor: ReferenceSchema(
-      'Who did it: a `user`, an `agent` or a `token`, for example. `operator` is the command line.',
+      'Who performed the action, such as a `user`, an `agent` or a `token`. `operator` stands for the command line.',
       { type: 'user', id: 'USR-ada' },
     ),
     action: Type.String({
-      description: 'What was done, such as `webhook.created`.',
+      description: 'The action, such as `webhook.created`.',
       examples: ['webhook.updated'],
     }),
-    target: ReferenceSchema('What it was done to: a `webhook`, a `token` or a `service_line`, for example.', {
+    target: ReferenceSchema('What the action changed, such as a `webhook`, a `token` or a `service_line`.', {
       type: 'webhook',
       id: 'WHK-01JAB3C4D5E6F7G8H9J0K1M2N3',
     }),
     request_id: nullable(Type.String(), {
-      description: 'ID of the request, as in `X-Request-Id`. Null for the command line.',
+      description: 'Request ID, as in `X-Request-Id`. Null for the command line.',
       examples: ['9f1c8f0e-2c53-4f0e-a0a0-8a7e6f1d2c3b'],
     }),
     source_address: nullable(Type.String(), {
@@ -84,7 +84,7 @@ const AuditEntrySchema = Type.Object(
         { title: 'Change' },
       ),
       {
-        description: 'Every field that changed, with its old and its new value. Never contains a secret.',
+        description: 'Every field that changed, with its old and new values. Never contains a secret.',
         examples: [{ event_types: { from: ['*'], to: ['invoice.*'] } }],
       },
     ),
@@ -104,8 +104,8 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
         tags: ['Audit log'],
         summary: 'List audit log entries',
         description:
-          'Returns entries, newest first by `created_at` and `id`. All filters that you give must match. Every write by ' +
-          'an actor has one entry, written in the same transaction.',
+          'Returns entries, newest first by `created_at` and `id`. Entries must match all filters. Every write by ' +
+          'an actor creates one entry, in the same transaction.',
         querystring: AuditQuery,
         response: { 200: Type.Object({ data: Type.Array(AuditEntrySchema), meta: PageMeta }) },
       },
@@ -135,7 +135,7 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
 }
 
 /**
- * Binds a cursor to the filters and to the token's organization and workspace, so that it works for no other tenant.
+ * Binds a cursor to the filters and to the token's organization and workspace, so that other tenants cannot use it.
  */
 function bindingFor(query: AuditQuery, request: FastifyRequest): string {
   const { actor_id, action, target_id } = query;

@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CompressedFile, forGood } from '../web/compressed-file.js';
+import { CompressedFile, immutable } from '../web/compressed-file.js';
 
 /** The files of the console by their path below `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, CompressedFile>;
 
-/** The build puts a hash of the content into the names of the files below this folder. */
+/** The names of the files in this folder contain a hash of their content. */
 export const hashedFolder = 'assets/';
 
 const types: Readonly<Record<string, string>> = {
@@ -32,8 +32,8 @@ export function consoleBuild(): URL | undefined {
 }
 
 /**
- * Finds all files of a build. They are served by name from this list, so no path can lead outside it. Returns undefined
- * if there is no build.
+ * Finds all files of a build. Files are served by name from this list, so no path can lead outside it. Returns
+ * undefined if there is no build.
  */
 export function findConsoleFiles(build: URL | undefined): ConsoleFiles | undefined {
   if (build === undefined) return undefined;
@@ -43,7 +43,10 @@ export function findConsoleFiles(build: URL | undefined): ConsoleFiles | undefin
     const type = types[extname(path)];
     if (type === undefined) continue;
     const location = new URL(pathToFileURL(`/${path}`).pathname.slice(1), build);
-    files.set(path, new CompressedFile(location, type, path.startsWith(hashedFolder) ? forGood : 'no-cache'));
+    files.set(
+      path,
+      new CompressedFile(location, type, path.startsWith(hashedFolder) ? immutable : 'no-cache'),
+    );
   }
   return files.has('index.html') ? files : undefined;
 }

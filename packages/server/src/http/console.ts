@@ -106,7 +106,8 @@ function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
   const image = logo && new FixedText(logo.type, logo.bytes);
   app.get('/console/logo', { config: open }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
-    // An SVG that is opened directly is a page. This policy lets it run and load nothing.
+    // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading
+    // anything.
     reply.header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
     return image.send(request, reply);
   });
@@ -117,7 +118,7 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     guard(reply);
     if (!files) return reply.status(503).type('text/plain; charset=utf-8').send(notBuilt);
     const file = files.get(path);
-    // A missing file, such as one of an older build. The page that requests it must reload itself.
+    // A missing file, such as one from an older build. The page that requests it must reload itself.
     if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
       throw new Problem('not_found', 'Nothing exists at this path.');
     // Every other path is a view of the console, which its script shows.

@@ -49,7 +49,7 @@ export function deliveryRoutes(
         tags: ['Deliveries'],
         summary: 'Get a delivery',
         description:
-          'Returns one delivery with all its attempts and the request as it is sent. A failed attempt shows what happened ' +
+          'Returns one delivery with all its attempts and its request. A failed attempt shows what happened ' +
           '(`error_detail`) and what to do about it (`remedy`).',
         params: deliveryParams,
         response: { 200: Type.Object({ data: DeliveryDetailSchema }) },
@@ -82,8 +82,8 @@ export function deliveryRoutes(
         tags: ['Deliveries'],
         summary: 'Redeliver an event',
         description:
-          'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If it still waits ' +
-          'for an attempt, makes that attempt now and creates no second delivery; the response is that delivery.',
+          'If the delivery has ended, creates a new delivery of the same event, with its own attempts. If the ' +
+          'delivery is still waiting for an attempt, makes that attempt now and returns the same delivery.',
         params: deliveryParams,
         body: NoBody,
         response: { 202: Type.Object({ data: WaitingDeliverySchema }) },
@@ -110,7 +110,7 @@ export function deliveryRoutes(
     },
   );
 
-  /** Makes a delivery that waits for an attempt due now, and returns it. Returns undefined if it has ended. */
+  /** Makes a waiting delivery due now, and returns it. Returns undefined if the delivery has ended. */
   async function attemptNow(
     client: Queryable,
     delivery: StoredDelivery,
@@ -118,7 +118,7 @@ export function deliveryRoutes(
   ): Promise<StoredDelivery | undefined> {
     const brought = await bringForward(client, key);
     if (brought) return brought;
-    // A delivery without a row waits for its first attempt, which is already due.
+    // A delivery without a row is waiting for its first attempt, which is already due.
     const current = delivery.attempts === 0 ? await readDelivery(client, key) : undefined;
     return current?.status === 'pending' ? current : undefined;
   }
@@ -129,7 +129,7 @@ export function deliveryRoutes(
     { event_id, event_type, event_created_at }: StoredDelivery,
   ): Promise<StoredDelivery> {
     const id = newId('WDLV', now());
-    // The id contains the time, which is part of the key of the row.
+    // The ID contains the time, which is part of the row's key.
     const created_at = new Date(idTimeMs('WDLV', id) ?? now());
     const { organization_id, id: webhook_id } = webhook;
     const again = { organization_id, webhook_id, id, created_at, event_id, event_created_at };

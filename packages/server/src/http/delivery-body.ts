@@ -28,12 +28,14 @@ export function deliveryBody(delivery: StoredDelivery) {
   };
 }
 
-/** Returns the status as the API shows it. Between attempts, or cancelled after one, a delivery is `failed`. */
+/**
+ * Returns the status as the API shows it. A delivery that is between attempts, or was canceled after one, is `failed`.
+ */
 function statusOf(status: StoredDelivery['status'], attempted: boolean) {
   return status === 'cancelled' || (status === 'pending' && attempted) ? 'failed' : status;
 }
 
-/** What it takes to explain an attempt, besides what is stored about it. */
+/** What is needed to explain an attempt, in addition to what is stored about it. */
 export interface AttemptContext {
   /** The current URL of the webhook. */
   url: string;
@@ -56,7 +58,7 @@ function attemptsOf(delivery: DeliveryDetail): Attempt[] {
     ...one,
     attempted_at: new Date(one.attempted_at),
   }));
-  // Of one that was given up with its webhook the last attempt is among the earlier ones.
+  // If the delivery ended because its webhook was disabled, the earlier attempts include the last one.
   const isComplete = earlier.length >= attempts || attempted_at === null;
   return isComplete ? earlier : [...earlier, { ...delivery, attempt: attempts, attempted_at }];
 }

@@ -4,9 +4,11 @@ import { idTimeMs } from '../domain/identifier.js';
 import { bindingOf, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { type DeliveryFilter, listDeliveries, type StoredDelivery } from '../storage/delivery-history.js';
+import type { StoredDelivery } from '../storage/delivery-history.js';
+import { type DeliveryFilter, listDeliveries } from '../storage/delivery-list.js';
 import { listEventDeliveries } from '../storage/event-deliveries.js';
 import { readEvent } from '../storage/events.js';
+import { type Page, pageOf } from '../storage/page.js';
 import { deliveryBody } from './delivery-body.js';
 import { DeliverySchema, EventListQuery, ListQuery, WebhookListQuery } from './delivery-schemas.js';
 import { cursorFaults, positionOf } from './paging.js';
@@ -17,6 +19,9 @@ import { findWebhook } from './webhook-lookup.js';
 import { webhookParams } from './webhook-schemas.js';
 
 const pageSize = 25;
+const shortPages =
+  'If few of very many deliveries match the filters, a page can be short or empty although `has_more` is true: ' +
+  'continue with its cursor.';
 const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
 
 /** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
@@ -30,8 +35,9 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         tags: ['Deliveries'],
         summary: 'List deliveries of all webhooks',
         description:
-          'Returns the deliveries of all webhooks that the token can see, newest first. Deliveries without an attempt ' +
-          'and those of deleted webhooks are not included.',
+          'Returns the deliveries to all webhooks that the token can see, newest first. Deliveries without an attempt ' +
+          'and those to deleted webhooks are not included. ' +
+          shortPages,
         querystring: ListQuery,
         response: { 200: DeliveryPage },
       },
@@ -51,8 +57,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         operationId: 'listDeliveries',
         tags: ['Deliveries'],
         summary: 'List deliveries of a webhook',
-        description:
-          'Returns the deliveries of a webhook, newest first. Deliveries without an attempt are not included.',
+        description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
         params: webhookParams,
         querystring: WebhookListQuery,
         response: { 200: DeliveryPage },
@@ -73,9 +78,9 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         tags: ['Deliveries'],
         summary: 'List deliveries of an event',
         description:
-          'Returns the deliveries of one event to all webhooks that the token can see, newest first. Deliveries before ' +
-          'their first attempt are included: they are `pending`, with 0 attempts. So are attempted deliveries of webhooks ' +
-          'that were deleted since; those that were not delivered by then are `failed` and `final`.',
+          'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
+          'includes deliveries without an attempt, which are `pending`, and attempted deliveries to webhooks that ' +
+          'have since been deleted. If such a delivery had not succeeded, it is `failed` and `final`.',
         params: Type.Object({
           event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),
@@ -98,7 +103,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
       const limit = query.limit ?? pageSize;
       const filter = { organization_id: token.organization_id, workspace_id, event };
       const after = positionOf(query.cursor, binding);
-      return pageBody(await listEventDeliveries(database, filter, after, limit + 1), limit, binding);
+      return pageBody(pageOf(await listEventDeliveries(database, filter, after, limit + 1), limit), binding);
     },
   );
 
@@ -120,18 +125,16 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
       toMs,
     };
     const after = positionOf(query.cursor, binding);
-    return pageBody(await listDeliveries(database, filter, after, limit + 1), limit, binding);
+    return pageBody(await listDeliveries(database, filter, after, limit), binding);
   }
 }
 
-function pageBody(rows: readonly StoredDelivery[], limit: number, binding: string) {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const cursor = last ? encodeCursor({ atMs: last.created_at.getTime(), id: last.id }, binding) : null;
-  return { data: shown.map(deliveryBody), meta: { cursor, has_more: rows.length > limit } };
+function pageBody({ rows, hasMore, next }: Page<StoredDelivery>, binding: string) {
+  const cursor = next ? encodeCursor(next, binding) : null;
+  return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore } };
 }
 
-/** An id that is not ours contains no time and matches no event. */
+/** An ID that Posthorn did not create contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }

@@ -21,19 +21,20 @@ const deliveryFields = {
   status: Type.Enum(['success', 'failed', 'pending'], {
     examples: ['success'],
     description:
-      '`pending` before the first attempt. Between attempts it is `failed`, and `next_attempt_at` is set.',
+      '`pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set.',
   }),
   final: Type.Boolean({
-    description: 'Whether the delivery has ended, so that no attempt follows.',
+    description: 'Whether the delivery has ended. If true, there will be no further attempts.',
     examples: [true],
   }),
   http_status: nullable(Type.Integer(), {
-    description: 'Status that the receiver returned to the latest attempt. Null if there was none.',
+    description: 'HTTP status of the latest attempt. Null if no response arrived.',
     examples: [200],
   }),
   error: nullable(Type.String(), {
     description:
-      'Why there was no status: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. `disabled` if the webhook was disabled first.',
+      'Why no response arrived: `dns`, `connect`, `tls`, `timeout`, `reset`, `protocol` or `blocked_address`. ' +
+      '`disabled` if the webhook was disabled before the next attempt.',
     examples: [null],
   }),
   duration_ms: nullable(Type.Integer(), {
@@ -43,12 +44,15 @@ const deliveryFields = {
   attempts: Type.Integer({ description: 'Number of attempts so far.', examples: [1] }),
   created_at: instant('Time when the delivery was created.'),
   delivered_at: Type.Optional(
-    instant('Only for `success`: time when the receiver responded.', [deliveredAt]),
+    instant('Only for `success`: the time when the receiver responded.', [deliveredAt]),
   ),
-  last_attempt_at: Type.Optional(instant('Only without success: time of the latest attempt.')),
+  last_attempt_at: Type.Optional(
+    instant('Only if the status is not `success`: the time of the latest attempt.'),
+  ),
   next_attempt_at: Type.Optional(
     nullable(Type.String({ format: 'date-time' }), {
-      description: 'Only without success: time of the next attempt. Null if there will be none.',
+      description:
+        'Only if the status is not `success`: the time of the next attempt. Null if there will be none.',
     }),
   ),
 };
@@ -64,7 +68,7 @@ export const WaitingDeliverySchema = Type.Object(
       examples: ['pending'],
       description: '`pending` before the first attempt, `failed` between attempts.',
     }),
-    final: Type.Boolean({ description: 'Always false: an attempt follows.', examples: [false] }),
+    final: Type.Boolean({ description: 'Always false, because an attempt will follow.', examples: [false] }),
     http_status: { ...deliveryFields.http_status, ...beforeFirst },
     duration_ms: { ...deliveryFields.duration_ms, ...beforeFirst },
     attempts: { ...deliveryFields.attempts, examples: [0] },
@@ -81,13 +85,13 @@ const responseHeaders = {
 };
 export const ResponseHeadersSchema = Type.Object(responseHeaders, {
   title: 'ResponseHeaders',
-  description: 'These headers of the response, if the receiver sent them.',
+  description: 'The response headers listed here, if the receiver sent them.',
   examples: [{}],
 });
 
 const requestFields = {
   headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-    description: "Headers, without signatures. The values of the webhook's own headers are null.",
+    description: 'Request headers, without signatures. The values of custom headers are null.',
     examples: [
       {
         'Content-Type': 'application/json',
@@ -104,14 +108,15 @@ const requestFields = {
     ],
   }),
   body: nullable(Type.String(), {
-    description: 'Body. Null if the token lacks `events:read`, or if the event no longer exists.',
+    description:
+      'Request body. Null if the token lacks the scope `events:read` or if the event no longer exists.',
     examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
   }),
 };
 const urlExamples = { examples: ['https://example.com/webhooks'] };
 export const RequestSchema = Type.Object(
   { url: Type.String({ description: 'URL.', ...urlExamples }), ...requestFields },
-  { title: 'ReceiptRequest', description: 'The request as it is sent, without signatures.' },
+  { title: 'ReceiptRequest', description: 'The request, without signatures.' },
 );
 
 /** The webhook may have changed since the request was sent. */
@@ -119,8 +124,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        'URL. If the webhook has another URL or other headers by now: where the attempt went, without the query, if it ' +
-        'failed; null if it succeeded.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt, this is the URL of the " +
+        'failed attempt without the query, or null if the attempt succeeded.',
       ...urlExamples,
     }),
     ...requestFields,
@@ -128,8 +133,8 @@ const SentRequestSchema = Type.Object(
   {
     title: 'SentRequest',
     description:
-      'The request of the latest attempt, or of the first one to come, without signatures. If the URL or the names of ' +
-      'the headers of the webhook have changed since the attempt, its own headers are left out.',
+      'The request of the latest attempt, without signatures. Before the first attempt, the request that will be ' +
+      "sent. If the webhook's URL or header names have changed since the attempt, the custom headers are left out.",
   },
 );
 
@@ -138,25 +143,28 @@ const AttemptSchema = Type.Object(
     attempt: Type.Integer({ description: 'Number of the attempt, starting at 1.', examples: [1] }),
     attempted_at: instant('Time of the attempt.'),
     http_status: nullable(Type.Integer(), {
-      description: 'Status that the receiver returned. Null if there was none.',
+      description: 'HTTP status that the receiver returned. Null if no response arrived.',
       examples: [200],
     }),
-    error: nullable(Type.String(), { description: 'Why there was no status.', examples: [null] }),
+    error: nullable(Type.String(), {
+      description: 'Why no response arrived. Null if one did.',
+      examples: [null],
+    }),
     duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
     response: nullable(Type.String(), {
       description: 'First 1 KiB of the response body, as text.',
       examples: ['ok'],
     }),
     error_detail: Type.Optional(
-      Type.String({ description: 'Only for failed attempts: what happened, in a sentence.' }),
+      Type.String({ description: 'Only for failed attempts: what happened, in one sentence.' }),
     ),
     remedy: Type.Optional(
-      Type.String({ description: 'Only for failed attempts: what to do about it, in a sentence.' }),
+      Type.String({ description: 'Only for failed attempts: what to do about it, in one sentence.' }),
     ),
     response_headers: Type.Optional(
       Type.Object(responseHeaders, {
         title: 'ResponseHeaders',
-        description: 'Only for failed attempts: these headers of the response, if the receiver sent them.',
+        description: 'Only for failed attempts: the response headers listed here, if the receiver sent them.',
       }),
     ),
   },
@@ -197,9 +205,9 @@ const filters = {
 export const WebhookListQuery = Type.Object(filters, { additionalProperties: false });
 export const ListQuery = Type.Object(
   {
-    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
-    workspace_id: nonEmpty('Return only deliveries of webhooks of this workspace.', ['WS-berlin']),
-    webhook_id: nonEmpty('Return only deliveries of this webhook.', ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3']),
+    organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
+    workspace_id: nonEmpty('Return only deliveries to webhooks in this workspace.', ['WS-berlin']),
+    webhook_id: nonEmpty('Return only deliveries to this webhook.', ['WHK-01JAB3C4D5E6F7G8H9J0K1M2N3']),
     ...filters,
   },
   { additionalProperties: false },

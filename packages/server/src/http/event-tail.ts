@@ -28,7 +28,7 @@ export interface TailOptions {
   /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
   recorded: Notifier;
-  /** Returns whether the token of the request is still valid; called once a second. */
+  /** Returns whether the request's token is still valid. Called once per second. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
 }
@@ -57,10 +57,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         tags: ['Events'],
         summary: 'Stream events',
         description:
-          'Sends events as they are recorded, as Server-Sent Events. The stream starts now or, with `Last-Event-ID`, ' +
-          'after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
-          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` alone. Send ' +
-          'it as `Last-Event-ID` if the connection breaks before the first event.',
+          'Sends new events as Server-Sent Events. The stream starts now or, with `Last-Event-ID`, after that ' +
+          'event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
+          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` alone. ' +
+          'Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
@@ -119,7 +119,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
     let spokeAtMs = options.now();
-    // With an id before the first event, a client that loses the connection continues from here.
+    // With an ID before the first event, a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted && (await options.isStillAllowed(request))) {
       const filter = {
@@ -149,7 +149,7 @@ function lastSeen(request: FastifyRequest): Position | undefined {
   return atMs === undefined ? undefined : { atMs, id };
 }
 
-/** Returns an id with which a reader continues from this position: the last one that its millisecond can have. */
+/** Returns an ID with which a reader continues from this position: the last possible ID in its millisecond. */
 function lastIdOf({ atMs, id }: Position): string {
   return idTimeMs('EVT', id) === undefined ? newId('EVT', atMs, new Uint8Array(16).fill(31)) : id;
 }

@@ -44,7 +44,7 @@ export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: 
         tags: ['Events'],
         summary: 'List events',
         description:
-          'Returns events, newest first by `created_at` and `id`. All filters that you give must match.\n\n' +
+          'Returns events, newest first by `created_at` and `id`. Events must match all filters.\n\n' +
           'Use this to browse events and to debug. To react to events, use a webhook instead of polling.',
         querystring: EventQuery,
         response: { 200: Type.Object({ data: Type.Array(EventSchema), meta: PageMeta }) },

@@ -34,7 +34,7 @@ const authentication: Tag = {
 Authorization: Bearer <token>
 \`\`\`
 
-The operator of the service creates tokens. A token belongs to one organization and can be limited to one of its workspaces. It expires, and it has scopes:
+The operator of the service creates tokens. A token belongs to one organization and can be restricted to one of its workspaces. It has an expiry date and these scopes:
 
 ${table(
   ['Scope', 'Allows you to'],

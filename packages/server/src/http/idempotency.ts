@@ -25,8 +25,8 @@ const keyPattern = /^[!-~]{1,255}$/;
 const abandonedMs = 60_000;
 
 /**
- * Repeats the first response if a POST is retried with its `Idempotency-Key` within 24 h. Stores only successful
- * responses, without secrets.
+ * Returns the first response again if a POST is repeated with the same `Idempotency-Key` within 24 h. Stores only
+ * successful responses, without secrets.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
   app.decorateRequest('heldKey', undefined);

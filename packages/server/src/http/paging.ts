@@ -8,7 +8,9 @@ export const orderParameter = (what: string) =>
   Type.Optional(
     Type.Enum(['desc', 'asc'], {
       default: 'desc',
-      description: `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ${what} exactly once.`,
+      description:
+        `\`desc\`: newest first. \`asc\`: oldest first. If you keep following the cursor, you get every ` +
+        `${what} exactly once.`,
     }),
   );
 

@@ -54,7 +54,7 @@ export class RateLimiter {
     return fresh;
   }
 
-  /** Windows are inserted in the order in which they end, so stop at the first that is still open. */
+  /** Windows are inserted in the order in which they end, so stop at the first one that is still open. */
   #dropEnded(nowMs: number): void {
     for (const [key, window] of this.#windows) {
       if (window.endsMs > nowMs) return;

@@ -65,16 +65,16 @@ const challenge = {
   challenge: 'QER0dOn7ujfqFkRSVdcrpFOmdLR0cJ39',
 };
 
-const verifying = `Every request has two signatures. Verify \`webhook-signature\`: it also covers the time of sending, so that nobody can replay an old request. \`X-Service-Signature\` covers the body only.
+const verifying = `Every request has two signatures. Verify \`webhook-signature\`: it also covers the time when the request was sent, so you can reject old requests. \`X-Service-Signature\` covers only the body.
 
 | Signature | Key |
 | --- | --- |
 | \`webhook-signature\` | The part of the secret after \`whsec_\`, decoded from base64. If the secret does not start with \`whsec_\`: the secret as UTF-8. |
 | \`X-Service-Signature\` | The whole secret as UTF-8. |
 
-After you rotate a secret, the old one stays valid for a while. Then \`webhook-signature\` has two signatures, separated by a space. Accept the request if one of them matches.
+After you rotate a secret, the old one stays valid for a grace period. During that time, \`webhook-signature\` contains two signatures, separated by a space. Accept the request if one of them matches.
 
-The [Standard Webhooks](https://www.standardwebhooks.com) libraries can verify these requests, too.
+You can also use the [Standard Webhooks](https://www.standardwebhooks.com) libraries to verify requests.
 
 ### TypeScript
 
@@ -100,17 +100,14 @@ function retries({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
     [`2xx within ${durationText(timeoutMs)}`, 'The event is delivered.'],
     ['410', 'The delivery fails, and the webhook is disabled. No more events are sent.'],
     ['Any other status, including 3xx', 'The service tries again. It does not follow redirects.'],
-    [
-      'No response in time',
-      'The service tries again. The delivery has an `error` that says what went wrong.',
-    ],
+    ['No response in time', 'The service tries again. The `error` of the delivery shows what went wrong.'],
   ];
   const waits = retryScheduleMs.map((waitMs, index) => [String(index + 2), durationText(waitMs)]);
   return `The status that your endpoint returns decides what happens next:
 
 ${table(['Your endpoint returns', 'What happens'], outcomes)}
 
-The response body does not matter. Its first 1 KiB is stored with the attempt, so an error message there helps you later. Every failed attempt also shows what happened (\`error_detail\`) and what to do about it (\`remedy\`).
+The response body does not affect the result. Its first 1 KiB is stored with the attempt, so an error message in it can help you later. Every failed attempt also shows what happened (\`error_detail\`) and what to do about it (\`remedy\`).
 
 ### Retry schedule
 
@@ -118,7 +115,7 @@ The service makes up to ${retryScheduleMs.length + 1} attempts:
 
 ${table(['Attempt', 'Wait after the previous attempt'], waits)}
 
-A random 0 to 20 % is added to each wait. With status 429 or 503, your endpoint can ask for a longer wait with \`Retry-After\`, up to ${durationText(longestWaitMs)}.
+A random 0–20% is added to each wait. With status 429 or 503, your endpoint can ask for a longer wait with \`Retry-After\`, up to ${durationText(longestWaitMs)}.
 
 ### After the last attempt
 

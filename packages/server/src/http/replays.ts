@@ -5,7 +5,7 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { newId } from '../domain/identifier.js';
 import { instantPattern, parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
-import { normaliseEventTypes } from '../domain/webhook.js';
+import { normalizeEventTypes } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
@@ -24,7 +24,7 @@ const ReplaySchema = Type.Object(
     }),
     total: Type.Integer({
       description:
-        'Number of events to send. For very large replays, this is final only when the replay is done.',
+        'Number of events to send. For very large replays, this number is exact only when the replay is done.',
       examples: [120],
     }),
     done: Type.Integer({ description: 'Number of events whose delivery has been created.', examples: [0] }),
@@ -42,7 +42,8 @@ const ReplayBody = Type.Object(
     }),
     to: Type.String({
       description:
-        'End of the time range, inclusive: a date, or a time with `Z` or an offset. The time of the request at the latest.',
+        'End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after ' +
+        'the request are not included.',
       'x-stated': { pattern: instantPattern },
       examples: ['2026-11-02T12:00:00Z'],
     }),
@@ -50,7 +51,9 @@ const ReplayBody = Type.Object(
     only_failed: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Send only events whose latest delivery to this webhook failed, or that have none.',
+        description:
+          'Send only events whose latest delivery to this webhook did not succeed, or that were never ' +
+          'delivered to it.',
       }),
     ),
   },
@@ -83,7 +86,8 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         tags: ['Deliveries'],
         summary: 'Replay events',
         description:
-          'Sends past events to the webhook again, oldest first, if it subscribes to them. The replay runs in the background.',
+          'Sends past events that match the subscription to the webhook again, oldest first. The replay runs in the ' +
+          'background.',
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },
@@ -94,18 +98,19 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       const webhook = await findWebhook(database, request);
       refuseInactive(webhook.status);
       const types =
-        body.event_types === undefined ? undefined : normaliseEventTypes(body.event_types, catalogue);
+        body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
+      const nowMs = now();
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
-        id: newId('RPL', now()),
+        id: newId('RPL', nowMs),
         from_at: new Date(fromMs),
-        // Events that are recorded later would move the total.
-        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, now())),
+        // Events that are recorded later would change the total.
+        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, nowMs)),
         event_types: types?.ok ? types.value : null,
         only_failed: body.only_failed ?? false,
-        created_at: new Date(now()),
+        created_at: new Date(nowMs),
       };
       const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
         // The lock makes concurrent requests count each other's replays.

@@ -4,22 +4,24 @@ import { instantPattern } from '../domain/instant.js';
 export { EventSchema } from '../web/event-schema.js';
 export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
 
-/** Accepts any length: an unknown value is not an error, it just matches nothing. */
+/** Accepts any length: an unknown value is not an error, but matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 
-/** The filters that the list and the tail of events share. */
+/** The filters that the event list and the tail share. */
 export const eventFilters = {
   organization_id: Type.String({
     minLength: 1,
     description: 'Organization ID. The token must belong to this organization.',
     examples: ['ORG-demo'],
   }),
-  workspace_id: nonEmpty('Return only results of this workspace.', ['WS-berlin']),
+  workspace_id: nonEmpty('Return only results for this workspace.', ['WS-berlin']),
   type: nonEmpty('Return only events of this type.', ['invoice.finalized']),
   subject_type: nonEmpty('Return only events about this type of subject.', ['service_line']),
-  subject_id: nonEmpty('Return only events about this subject: the history of one resource.', ['LIN-7']),
-  actor_id: nonEmpty('Return only what this actor did.', ['USR-ada']),
+  subject_id: nonEmpty('Return only events about this subject. Use it to get the history of one resource.', [
+    'LIN-7',
+  ]),
+  actor_id: nonEmpty('Return only events caused by this actor.', ['USR-ada']),
 } as const;
 
 const instant = (description: string, examples: string[]) =>
@@ -38,14 +40,14 @@ export const timeRange = {
   ),
 } as const;
 
-/** How the API explains a failure. */
+/** The fields that explain a failure. */
 export const diagnosisFields = {
   error_detail: Type.String({
-    description: 'What happened, in a sentence.',
+    description: 'What happened, in one sentence.',
     examples: ['Nothing is listening on example.com:443.'],
   }),
   remedy: Type.String({
-    description: 'What to do about it, in a sentence.',
+    description: 'What to do about it, in one sentence.',
     examples: ['Start the receiver, or correct the port in the URL.'],
   }),
 };

@@ -9,8 +9,8 @@ import type { DeliveryDetail } from '../storage/delivery-history.js';
 import { readEvent } from '../storage/events.js';
 
 /**
- * Returns the request of the latest attempt of a delivery or, before the first attempt, as it will be sent. The parts
- * that come from the event are shown only to a token that may read events.
+ * Returns the request of a delivery's latest attempt or, before the first attempt, the request that will be sent. The
+ * parts that come from the event are shown only to tokens that may read events.
  */
 export async function sentRequest(
   database: Queryable,
@@ -40,7 +40,9 @@ export async function sentRequest(
   };
 }
 
-/** Returns where the latest attempt went: a failure stores it, without the query; null if nobody knows any more. */
+/**
+ * Returns the URL of the latest attempt. For a failure, it is stored without the query. Returns null if it is unknown.
+ */
 function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): string | null {
   if (attempted_at === null) return webhook.url;
   const { origin, pathname } = new URL(webhook.url);

@@ -32,9 +32,9 @@ const stepsOf = {
 
 const StatsQuery = Type.Object(
   {
-    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
-    workspace_id: nonEmpty('Count only events and webhooks of this workspace.', ['WS-berlin']),
-    webhook_id: nonEmpty('Count only deliveries of this webhook, and no events.', [
+    organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
+    workspace_id: nonEmpty('Count only events and webhooks in this workspace.', ['WS-berlin']),
+    webhook_id: nonEmpty('Count only deliveries to this webhook, and no events.', [
       'WHK-01KA3Z8M5Q2V7X4C9E1G6J8N0R',
     ]),
     from: timeRange.from,
@@ -42,8 +42,8 @@ const StatsQuery = Type.Object(
     interval: Type.Optional(
       Type.Enum([...intervals], {
         description:
-          'Length of a bucket. `minute`: for up to 6 hours. Default: `minute` for up to 6 hours, `hour` for up to 7 ' +
-          'days, else `day`.',
+          'Length of a bucket. `minute` supports ranges of up to 6 hours. Default: `minute` for up to 6 hours, ' +
+          '`hour` for up to 7 days, otherwise `day`.',
       }),
     ),
   },
@@ -57,7 +57,7 @@ const orNull = (description: string, example: number) =>
 
 const figureFields = {
   events: orNull(
-    'Number of events recorded. Null without the scope `events:read`, and with `webhook_id`.',
+    'Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set.',
     128,
   ),
   delivered: count('Number of deliveries that succeeded.', 124),
@@ -66,8 +66,12 @@ const figureFields = {
     6,
   ),
   given_up: count('Number of deliveries that were given up.', 1),
-  p50_ms: orNull('Median duration of the successful attempts, within 10 %. Null if there are none.', 41),
-  p95_ms: orNull('95th percentile of the same.', 180),
+  p50_ms: orNull('Median duration of the successful attempts, accurate to 10%. Null if there are none.', 41),
+  p95_ms: orNull(
+    '95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are ' +
+      'none.',
+    180,
+  ),
 };
 
 const time = (description: string, example: string) =>
@@ -93,7 +97,7 @@ const StatsSchema = Type.Object(
     ),
     totals: Type.Object(figureFields, {
       title: 'StatsTotals',
-      description: 'The same for all buckets together.',
+      description: 'Totals of all buckets.',
     }),
     events_by_type: Type.Union(
       [
@@ -130,10 +134,10 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
         tags: ['Deliveries'],
         summary: 'Get statistics',
         description:
-          'Counts events by the time they were recorded, and deliveries by the time of their attempts. The figures of ' +
-          'deliveries are at most 10 seconds old, those of events at most 60 seconds. The default time range is the last ' +
-          '24 hours; a range can cover up to 90 days. Whole buckets are counted, so the first one can start before `from` ' +
-          'and the last one can end after `to`.',
+          'Counts events by the time they were recorded, and deliveries by the time of their attempts. Delivery ' +
+          'counts are at most 10 seconds old, and event counts at most 60 seconds. The default time range is the ' +
+          'last 24 hours. A range can cover up to 90 days. Whole buckets are counted, so the first one can start ' +
+          'before `from` and the last one can end after `to`.',
         querystring: StatsQuery,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },
@@ -184,8 +188,8 @@ async function scopeOf(
 }
 
 /**
- * Returns the requested range. By default, it is the last 24 hours. If a range without an end became too long on its
- * way from the client, it ends a little earlier than now.
+ * Returns the requested range. The default is the last 24 hours. If a range without an end became too long while the
+ * request was on its way, the range ends slightly before now.
  */
 function rangeWithin(query: StatsQuery, nowMs: number): { fromMs: number; toMs: number } {
   const { fromMs, toMs } = rangeOf(query);

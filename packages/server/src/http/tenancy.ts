@@ -7,7 +7,7 @@ export interface Tenancy {
   workspace_id: string | undefined;
 }
 
-/** Returns what a request may access: what it asked for, within the limits of its token. */
+/** Returns what a request may access: what it asks for, within the limits of its token. */
 export function tenancyOf(
   token: Token,
   asked: { organization_id?: string | undefined; workspace_id?: string | null | undefined },
@@ -17,7 +17,7 @@ export function tenancyOf(
   }
   const bound = token.workspace_id ?? undefined;
   if (bound !== undefined && asked.workspace_id !== undefined && asked.workspace_id !== bound) {
-    throw new Problem('workspace_forbidden', `The token is limited to the workspace ${bound}.`);
+    throw new Problem('workspace_forbidden', `The token is restricted to the workspace ${bound}.`);
   }
   return { organization_id: token.organization_id, workspace_id: asked.workspace_id ?? bound };
 }

@@ -4,7 +4,7 @@ import { TokenFields } from '../web/token-schema.js';
 
 const TokenSchema = Type.Object(TokenFields, { title: 'Token' });
 
-/** Adds `GET /v1/token`: what the token of the request is, and what it may do. */
+/** Adds `GET /v1/token`, which describes the request's token. */
 export function tokenRoute(app: FastifyInstance): void {
   app.get(
     '/v1/token',
@@ -15,8 +15,7 @@ export function tokenRoute(app: FastifyInstance): void {
         tags: ['Token'],
         summary: 'Get your own token',
         description:
-          'Returns what the service knows about the token that you send: its organization, scopes and expiry. The ' +
-          'token itself is not returned.',
+          'Returns the organization, scopes and expiry of the token that you send. The token itself is not returned.',
         response: { 200: Type.Object({ data: TokenSchema }) },
       },
     },

@@ -1,5 +1,5 @@
 /**
- * Programs that verify a request, without any package, for readers who have only the API reference. Tests run them
+ * Programs that verify a request without a package, for readers who have only the API reference. Tests run them
  * against real requests.
  */
 export const verifySnippets = {
@@ -40,7 +40,7 @@ def is_valid(body: bytes, headers, secret: str) -> bool:
     if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
         return False
     if secret.startswith("whsec_"):
-        # The padding of base64 may be missing. Python ignores padding that is too long.
+        # Base64 padding may be missing. Python ignores extra padding.
         key = base64.b64decode(secret[len("whsec_"):] + "==")
     else:
         key = secret.encode()

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Changes, changesBetween, type NewAuditEntry } from '../domain/audit.js';
-import type { verificationFailedType } from '../domain/own-event.js';
+import type { verificationFailedType } from '../domain/service-event.js';
 import type { Webhook } from '../domain/webhook.js';
 
 type WebhookAction =
@@ -71,7 +71,7 @@ export function changedEntry(
   const [from, to] = [auditedFields(before), auditedFields(after)];
   const changes = {
     ...changesBetween(from, to),
-    // Also if only a value changed: the entry shows that the headers changed, but not the values.
+    // This includes changes to a value: the entry shows that the headers changed, but not the values.
     ...(!sameBytes(before.headers, after.headers) && { headers: { from: from.headers, to: to.headers } }),
   };
   return webhookEntry(request, before, action, changes);

@@ -12,8 +12,8 @@ import { WebhookSchema } from './webhook-schemas.js';
 
 const ListQuery = Type.Object(
   {
-    organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']),
-    workspace_id: nonEmpty('Return only webhooks of this workspace.', ['WS-berlin']),
+    organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']),
+    workspace_id: nonEmpty('Return only webhooks in this workspace.', ['WS-berlin']),
     cursor: cursorParameter,
     limit: limitParameter(100),
   },

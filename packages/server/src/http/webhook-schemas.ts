@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
-import { normaliseEventTypes } from '../domain/webhook.js';
+import { normalizeEventTypes } from '../domain/webhook.js';
 import { type GivenHeaders, headerFaults, statedHeaders } from '../domain/webhook-headers.js';
 import { diagnosisFields } from './schemas.js';
 
@@ -14,7 +14,7 @@ const VerificationFailure = Type.Object(
       examples: ['connect'],
     }),
     http_status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Status that the receiver returned. Null if there was none.',
+      description: 'HTTP status that the receiver returned. Null if no response arrived.',
     }),
     duration_ms: Type.Integer({ description: 'Duration in milliseconds.' }),
     response: Type.Union([Type.String(), Type.Null()], {
@@ -48,16 +48,17 @@ const identity = {
 };
 
 const descriptionOptions = {
-  description: 'A name or a note of your own, at most 256 characters.',
+  description: 'A name or a note, at most 256 characters.',
   examples: ['orders-eu'],
 };
 const rateLimitOptions = {
   description:
-    'Maximum number of requests per second, 1 to 1,000. Null: no limit. Each node of the service counts by itself.',
+    'Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts ' +
+    'separately.',
   examples: [null],
 };
 
-/** What a creation or a change can set besides the subscription. */
+/** What a creation or a change can set in addition to the subscription. */
 export const settingFields = {
   description: Type.Optional(
     Type.Union(
@@ -74,10 +75,11 @@ export const settingFields = {
       additionalProperties: true,
       'x-stated': statedHeaders,
       description:
-        'Headers that every request to the webhook carries: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
-        'characters and inner spaces. They are stored encrypted, and their values are never returned. Not allowed: ' +
-        '`Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and headers of the connection. In an ' +
-        'update, this replaces all headers; a name with null keeps its stored value, and `{}` or null removes all.',
+        'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
+        'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
+        'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
+        '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +
+        'with null keeps its stored value, and `{}` or null removes all headers.',
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
   ),
@@ -88,7 +90,7 @@ const settings = {
   description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
   rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
   headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-    description: 'Names of the headers that every request carries. Their values are never returned.',
+    description: 'Names of the custom headers. Their values are always null.',
     examples: [{ Authorization: null }],
   }),
 };
@@ -103,7 +105,7 @@ const subscription = {
 
 const secret = Type.Optional(
   Type.String({
-    description: 'Only if the request had no secret: the generated secret. It is never returned again.',
+    description: 'The generated secret. Only present if the request had no secret. It is not returned again.',
   }),
 );
 
@@ -158,10 +160,10 @@ export function ownHeaderFaults(given: unknown, canKeep: boolean): readonly Inpu
   return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
 }
 
-/** Returns what is wrong with an `event_types` that its schema accepts. */
+/** Returns what is wrong with `event_types` that the schema accepts. */
 export function eventTypesFaults(given: unknown, catalogue: Catalogue): readonly InputFault[] {
   if (given !== '*' && !isTypeList(given)) return [];
-  const types = normaliseEventTypes(given, catalogue);
+  const types = normalizeEventTypes(given, catalogue);
   if (types.ok) return [];
   return types.faults.map((fault) => ({ ...fault, pointer: `/event_types${fault.pointer}` }));
 }
@@ -176,11 +178,12 @@ export const SecretField = Type.String({
   maxLength: 256,
   pattern: textPattern.signing,
   description:
-    'Secret that signs the requests: 16 to 256 characters, no control characters. If you leave it out, the service generates one and returns it once.',
+    'Secret that signs the requests: 16 to 256 characters, no control characters. If you omit it, the service ' +
+    'generates one and returns it once.',
   examples: ['a-secret-of-16-characters-or-more'],
 });
 
-/** The body of requests that need none. If there is one, it must be an empty object. */
+/** The body of requests that need no body. If there is one, it must be an empty object. */
 export const NoBody = Type.Object(
   {},
   { title: 'NoBody', additionalProperties: false, description: 'Empty.' },

@@ -9,7 +9,7 @@ import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { changeWebhook } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
 import { RotatedWebhookSchema, SecretField, webhookParams } from './webhook-schemas.js';
@@ -34,14 +34,14 @@ const RotateBody = Type.Object(
 export interface SecretRouteOptions {
   database: Database;
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
 }
 
 /** Adds `POST /v1/webhooks/{id}/rotate-secret`. */
 export function webhookSecretRoute(
   app: FastifyInstance,
-  { database, secrets, courier, now }: SecretRouteOptions,
+  { database, secrets, control, now }: SecretRouteOptions,
 ): void {
   app.post<{ Body: Static<typeof RotateBody> | undefined }>(
     '/v1/webhooks/:webhook_id/rotate-secret',
@@ -82,7 +82,7 @@ export function webhookSecretRoute(
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.secret_rotated', changes)]);
         return rotated;
       });
-      await courier.forgetEverywhere(changed);
+      await control.forgetEverywhere(changed);
       return { data: { ...webhookBody(changed), ...(given === undefined && { secret }) } };
     },
   );
@@ -93,14 +93,14 @@ export function generatedSecret(): string {
 }
 
 /**
- * Refuses a `whsec_` secret in the URL-safe alphabet: libraries for Standard Webhooks decode it differently, so that
+ * Returns a fault for a `whsec_` secret in URL-safe base64: Standard Webhooks libraries decode it differently, so
  * signatures would match in some and not in others.
  */
 export function secretFaults(body: unknown): readonly InputFault[] {
   const secret = (body as { secret?: unknown } | undefined)?.secret;
   if (typeof secret !== 'string' || !/^whsec_(?=.*[-_])[\w-]+={0,2}$/.test(secret)) return [];
   const detail =
-    'must use + and / instead of - and _ after whsec_: libraries for Standard Webhooks do not agree on URL-safe base64';
+    'must use + and / instead of - and _ after whsec_: Standard Webhooks libraries decode URL-safe base64 differently';
   return [{ pointer: '/secret', code: 'not_standard_base64', detail }];
 }
 

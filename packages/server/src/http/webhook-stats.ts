@@ -17,11 +17,11 @@ const StatsSchema = Type.Object(
     success: Type.Integer({ description: 'Number of successful deliveries.', examples: [998] }),
     failed: Type.Integer({ description: 'Number of failed deliveries.', examples: [2] }),
     pending: Type.Integer({
-      description: 'Number of deliveries that wait for an attempt.',
+      description: 'Number of deliveries that are waiting for an attempt.',
       examples: [0],
     }),
     success_rate: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Share of successful deliveries among those that ended. Null if none ended.',
+      description: 'Fraction of ended deliveries that succeeded, from 0 to 1. Null if none have ended.',
       examples: [0.998],
     }),
     duration_ms: Type.Object(
@@ -37,11 +37,11 @@ const StatsSchema = Type.Object(
       },
       {
         title: 'Durations',
-        description: 'Duration of the latest 10,000 successful deliveries in milliseconds.',
+        description: 'Duration of the latest 10,000 successful deliveries, in milliseconds.',
       },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Time since which the oldest pending delivery has been waiting. Null if there is none.',
+      description: 'Time when the oldest pending delivery was created. Null if there is none.',
       examples: [null],
     }),
     hours: Type.Array(
@@ -57,7 +57,7 @@ const StatsSchema = Type.Object(
         },
         { title: 'WebhookStatsHour' },
       ),
-      { description: 'The same for each hour, by the time when the deliveries were created.' },
+      { description: 'Counts for each hour, by the time when the deliveries were created.' },
     ),
   },
   { title: 'WebhookStats' },
@@ -75,7 +75,7 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
         tags: ['Deliveries'],
         summary: 'Get webhook statistics',
         description:
-          'Returns figures for the deliveries that were created in the last 48 hours. Tests are not included.',
+          'Returns statistics for the deliveries that were created in the last 48 hours. Tests are not included.',
         params: webhookParams,
         response: { 200: Type.Object({ data: StatsSchema }) },
       },

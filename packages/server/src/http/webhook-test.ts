@@ -10,7 +10,7 @@ import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { countTest } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { nullable, RequestSchema, ResponseHeadersSchema } from './delivery-schemas.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
@@ -21,7 +21,7 @@ const TestBody = Type.Object(
     event_type: Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Event type to send. The event has the example payload of this type.',
+      description: 'Event type to send. The event has the sample payload of this type.',
       examples: ['invoice.finalized'],
     }),
   },
@@ -39,7 +39,7 @@ const ReceiptSchema = Type.Object(
       examples: ['success'],
     }),
     http_status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Status that the receiver returned. Null if there was none.',
+      description: 'HTTP status that the receiver returned. Null if no response arrived.',
       examples: [200],
     }),
     response_time_ms: Type.Integer({
@@ -47,16 +47,16 @@ const ReceiptSchema = Type.Object(
       examples: [41],
     }),
     error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], {
-      description: 'Why there was no status. Null if there was one.',
+      description: 'Why no response arrived. Null if one did.',
       examples: [null],
     }),
     attempted_at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
     error_detail: nullable(Type.String(), {
-      description: 'What happened, in a sentence. Null for `success`.',
+      description: 'What happened, in one sentence. Null for `success`.',
       examples: [null],
     }),
     remedy: nullable(Type.String(), {
-      description: 'What to do about it, in a sentence. Null for `success`.',
+      description: 'What to do about it, in one sentence. Null for `success`.',
       examples: [null],
     }),
     response: nullable(Type.String(), {
@@ -72,14 +72,14 @@ const ReceiptSchema = Type.Object(
 export interface TestRouteOptions {
   database: Database;
   catalogue: Catalogue;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
 }
 
 /** Adds `POST /v1/webhooks/{id}/test`. */
 export function webhookTestRoute(
   app: FastifyInstance,
-  { database, catalogue, courier, now }: TestRouteOptions,
+  { database, catalogue, control, now }: TestRouteOptions,
 ): void {
   app.post<{ Body: Static<typeof TestBody> }>(
     '/v1/webhooks/:webhook_id/test',
@@ -90,9 +90,9 @@ export function webhookTestRoute(
         tags: ['Webhooks'],
         summary: 'Send a test event',
         description:
-          'Sends one signed request with an example event and `"test": true`. This works for every webhook status and ' +
-          'event type. Test events are not part of the event stream, the deliveries or the statistics. At most 10 ' +
-          'tests per minute per webhook.',
+          'Sends one signed request with a sample event and `"test": true`. You can test a webhook in any status, ' +
+          'with any event type, at most 10 times per minute. Test events are not part of the event stream, the ' +
+          'deliveries or the statistics.',
         params: webhookParams,
         body: TestBody,
         response: { 200: Type.Object({ data: ReceiptSchema }) },
@@ -108,7 +108,7 @@ export function webhookTestRoute(
       });
       const sample = catalogue.get(type)?.sample ?? {};
       const { actor } = request.token;
-      return { data: await courier.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
+      return { data: await control.test(webhook, { type, sample, subject: subjectOf(type, sample), actor }) };
     },
   );
 

@@ -1,28 +1,28 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { NewAuditEntry } from '../domain/audit.js';
-import { verificationFailedType } from '../domain/own-event.js';
 import { Problem } from '../domain/problem.js';
+import { verificationFailedType } from '../domain/service-event.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { settleVerification } from '../storage/verifications.js';
 import type { WebhookChange } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, webhookBody } from './webhook-lookup.js';
 import { NoBody, WebhookSchema, webhookParams } from './webhook-schemas.js';
 
 export interface VerifyOptions {
   database: Database;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
 }
 
 /** Adds `POST /v1/webhooks/{id}/verify`. */
 export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions): void {
-  const { database, courier } = options;
+  const { database, control } = options;
 
   app.post(
     '/v1/webhooks/:webhook_id/verify',
@@ -55,14 +55,17 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
       }
       const entryOf = (settled: Webhook) => changedEntry(request, webhook, settled, actionOf(settled));
       const settled =
-        (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await verifiedForNothing(request));
-      if (settled.status !== webhook.status) await courier.forgetEverywhere(webhook);
+        (await verifyAndSettle(options, webhook, {}, entryOf)) ?? (await discardResult(request));
+      if (settled.status !== webhook.status) await control.forgetEverywhere(webhook);
       return { data: webhookBody(settled) };
     },
   );
 
-  /** Handles a webhook that changed while it was being verified: the result no longer counts. */
-  async function verifiedForNothing(request: FastifyRequest): Promise<Webhook> {
+  /**
+   * Discards the result if the webhook changed while it was being verified. Writes an audit log entry and returns the
+   * webhook as it is now.
+   */
+  async function discardResult(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request);
       await writeAudit(client, [webhookEntry(request, webhook, actionOf(webhook), {})]);
@@ -75,18 +78,21 @@ function actionOf({ status }: Webhook) {
   return status === 'active' ? 'webhook.verified' : verificationFailedType;
 }
 
-/** Verifies the webhook as it will be, then writes the result together with the change and its audit log entry. */
+/**
+ * Verifies the webhook as it will be after the change, then writes the result together with the change and its audit
+ * log entry.
+ */
 export async function verifyAndSettle(
-  { database, courier, now }: VerifyOptions,
+  { database, control, now }: VerifyOptions,
   webhook: Webhook,
   change: WebhookChange = {},
   entryOf?: (settled: Webhook) => NewAuditEntry,
 ): Promise<Webhook | undefined> {
   const { url = webhook.url, headers = webhook.headers } = change;
   const candidate = { ...webhook, url, headers };
-  const failure = await courier.verify(candidate);
+  const failure = await control.verify(candidate);
   const settled = await auditedWrite(database, webhook.organization_id, async (client) => {
-    const room = courier.room();
+    const room = control.room();
     const settled = await settleVerification(client, webhook, failure, new Date(now()), room, {
       change,
     });
@@ -94,6 +100,6 @@ export async function verifyAndSettle(
     if (entry) await writeAudit(client, [entry]);
     return settled;
   });
-  if (settled?.batch) courier.accept(settled.batch);
+  if (settled?.batch) control.accept(settled.batch);
   return settled?.webhook;
 }

@@ -13,12 +13,14 @@ export const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
   header(
     'Accept-Encoding',
-    '`identity`: Posthorn keeps the start of your response as text, so do not compress it.',
+    '`identity`: Posthorn stores the start of your response as text, so do not compress it.',
   ),
   header('webhook-id', 'Event ID. It is the same on every attempt.', {
     example: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',
   }),
-  header('webhook-timestamp', 'Time of sending, in seconds since 1970.', { example: '1794735000' }),
+  header('webhook-timestamp', 'Time when the request was sent, in seconds since 1970.', {
+    example: '1794735000',
+  }),
   header(
     'webhook-signature',
     '`v1,` and a signature over ID, time and body, as defined by ' +
@@ -27,7 +29,7 @@ export const deliveryHeaders = [
   header('X-Service-Signature', '`sha256=` and the HMAC-SHA256 of the raw body in hexadecimal.'),
   header(
     'X-Service-Signature-Previous',
-    'The same with the previous secret, while a rotated secret is still valid.',
+    'The same, but with the previous secret. Sent while a rotated secret is still valid.',
     { required: false },
   ),
   header('X-Service-Subject', 'What the event is about: `<type>/<id>`.', {
@@ -88,7 +90,7 @@ export function webhooksSection(catalogue: Catalogue) {
 
 const components = '#/components/schemas/';
 
-/** Returns `InvoicePaid` for `invoice.paid`. Types that differ only in a dot and an underscore get a number. */
+/** Returns `InvoicePaid` for `invoice.paid`. If two types would get the same name, adds a number. */
 function nameOf(type: string, taken: Readonly<Record<string, Schema>>): string {
   const base = titleOf(type.replaceAll('.', '_'));
   let name = base;
@@ -106,9 +108,9 @@ function envelope(type: string, dataRef: string) {
       format: 'date-time',
       description: 'Time when the event was recorded, in UTC.',
     }),
-    organization_id: Type.String({ description: 'Organization of the event.' }),
+    organization_id: Type.String({ description: 'Organization ID.' }),
     workspace_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'Workspace of the event. Null for events of the whole organization.',
+      description: 'Workspace ID. Null for events of the whole organization.',
     }),
     data: Type.Unsafe({ $ref: dataRef }),
     test: Type.Optional(

@@ -4,10 +4,10 @@ import type { AddressPolicy } from '../domain/address.js';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { identifierPattern, newId } from '../domain/identifier.js';
-import { webhookDisabled } from '../domain/own-event.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import type { SecretBox } from '../domain/secret-box.js';
-import { normaliseEventTypes, type Webhook } from '../domain/webhook.js';
+import { webhookDisabled } from '../domain/service-event.js';
+import { normalizeEventTypes, type Webhook } from '../domain/webhook.js';
 import {
   type GivenHeaders,
   keptHeaderFaults,
@@ -28,7 +28,7 @@ import {
   disableWebhook,
   type WebhookChange,
 } from '../storage/webhooks.js';
-import type { Courier } from './courier.js';
+import type { DeliveryControl } from './delivery-control.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
@@ -51,7 +51,7 @@ export interface WebhookRoutesOptions {
   catalogue: Catalogue;
   policy: AddressPolicy;
   secrets: SecretBox;
-  courier: Courier;
+  control: DeliveryControl;
   now: () => number;
   /** How many webhooks an organization can have. */
   webhooksMax: number;
@@ -68,7 +68,8 @@ const CreateBody = Type.Object(
     workspace_id: Type.Optional(
       Type.Union([Type.String({ pattern: identifierPattern.workspace }), Type.Null()], {
         description:
-          'Workspace ID, to receive only events of this workspace. Leave it out to receive events of the whole organization.',
+          'Workspace ID. If set, the webhook receives only events from this workspace. Otherwise, it receives ' +
+          'events from the whole organization.',
       }),
     ),
     url: UrlField,
@@ -87,7 +88,8 @@ const PatchBody = Type.Object(
     status: Type.Optional(
       Type.Enum(['active', 'disabled'], {
         description:
-          '`disabled` stops deliveries at once. `active` verifies the webhook again; if that fails, it is `unverified`.',
+          '`disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook ' +
+          'becomes `unverified`.',
       }),
     ),
   },
@@ -95,7 +97,7 @@ const PatchBody = Type.Object(
 );
 
 export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): void {
-  const { database, catalogue, policy, secrets, courier, now, webhooksMax } = options;
+  const { database, catalogue, policy, secrets, control, now, webhooksMax } = options;
 
   app.post<{ Body: Static<typeof CreateBody> }>(
     '/v1/webhooks',
@@ -113,8 +115,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Create a webhook',
         description:
           'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
-          'endpoint returns 200, the webhook is `active`. Otherwise it is created as `unverified`, and the service ' +
-          'tries again later.\n\nYour endpoint needs the secret to verify this request, so choose your own secret.',
+          'endpoint returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
+          'again later.\n\nYour endpoint needs the secret to verify this request, so choose the secret yourself.',
         body: CreateBody,
         response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
       },
@@ -137,7 +139,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...sealHeaders(replacedHeaders(body.headers ?? null, {}), id, secrets),
       };
       const unverified: Webhook = { ...webhook, ...neverUsed, status: 'unverified' };
-      // The entry has no status, because it is known only after the verification.
+      // The entry does not contain the status, which is known only after the verification.
       const { status, ...given } = auditedFields(unverified);
       const changes = changesBetween(undefined, given);
       await auditedWrite(database, request.token.organization_id, async (client) => {
@@ -202,7 +204,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
       // There may be so many deliveries that they are still being ended.
-      if (webhook.status === 'disabled' && body.status === 'active') await courier.endWaiting(webhook);
+      if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
       const changed = verifies
@@ -211,7 +213,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
           )
         : await changeAtOnce(request, webhook, change);
       if (!changed) throw changedMeanwhile();
-      await courier.forgetEverywhere(webhook);
+      await control.forgetEverywhere(webhook);
       return { data: webhookBody(changed) };
     },
   );
@@ -225,7 +227,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         tags: ['Webhooks'],
         summary: 'Delete a webhook',
         description:
-          'Stops all deliveries. After the response nothing more is sent, except for an attempt that is in progress.',
+          'Stops all deliveries. After the response, nothing more is sent, except for an attempt that is already in ' +
+          'flight.',
         params: webhookParams,
         response: { 204: Type.Null({ description: 'Deleted.' }) },
       },
@@ -238,12 +241,12 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.deleted', changes)]);
         return webhook;
       });
-      await courier.forgetEverywhere(deleted);
+      await control.forgetEverywhere(deleted);
       return reply.status(204).send();
     },
   );
 
-  /** Returns undefined if headers to be kept were changed by another request in the meantime. */
+  /** Returns undefined if another request has changed the stored headers in the meantime. */
   async function changeAtOnce(
     request: FastifyRequest,
     seen: Webhook,
@@ -265,12 +268,12 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       const changed = await changeWebhook(client, webhook, change);
       if (!changed) throw noWebhook();
       const disabled = batchOf([webhookDisabled(webhook, 'manual')]);
-      const batch = now ? await recordBatch(client, disabled, courier.room()) : undefined;
+      const batch = now ? await recordBatch(client, disabled, control.room()) : undefined;
       await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return { changed, batch };
     });
-    if (batch) courier.accept(batch);
-    await courier.forgetEverywhere(changed);
+    if (batch) control.accept(batch);
+    await control.forgetEverywhere(changed);
     return changed;
   }
 
@@ -296,7 +299,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   }
 
   function checkedTypes(given: string | readonly string[]): readonly string[] {
-    const types = normaliseEventTypes(given, catalogue);
+    const types = normalizeEventTypes(given, catalogue);
     return types.ok ? types.value : [];
   }
 }

@@ -3,6 +3,7 @@ import { oldestAuditMs } from '../domain/audit.js';
 import { dayMs } from '../domain/duration.js';
 import { oldestReadableMs } from '../domain/event.js';
 import { Repeating } from '../signals/repeating.js';
+import { levelFor } from '../signals/reported.js';
 import type { Database } from '../storage/database.js';
 import { deleteOldBacklog, releaseHeld } from '../storage/deliveries.js';
 import { deleteEventKeys } from '../storage/events.js';
@@ -61,7 +62,8 @@ export class Maintenance {
     try {
       await work();
     } catch (error) {
-      this.#logger.warn({ part, reason: (error as Error).message }, 'maintenance failed and will be retried');
+      const fields = { part, reason: (error as Error).message };
+      this.#logger[levelFor(error)](fields, 'maintenance failed and will be retried');
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { SecretBox } from '../domain/secret-box.js';
-import { resealHeaders } from '../domain/webhook-headers.js';
+import { reencryptHeaders } from '../domain/webhook-headers.js';
 import type { Database } from '../storage/database.js';
 import { readSecretsWithout, replaceSecrets, type SealedSecrets } from '../storage/webhook-secrets.js';
 
@@ -28,7 +28,7 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
   if (unreadable > 0)
     logger.error(
       { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with the grace 0s',
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with the grace period 0s',
     );
 }
 
@@ -38,7 +38,7 @@ function rotatedOf({ id, secret, previous_secret: previous, headers }: SealedSec
     return {
       secret: encrypt(secret),
       previous_secret: previous && encrypt(previous),
-      headers: headers && resealHeaders(headers, id, secrets),
+      headers: headers && reencryptHeaders(headers, id, secrets),
     };
   } catch {
     return undefined;

@@ -47,15 +47,16 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
   app.post(
     '/platform/events',
     {
-      // Ids hardly compress, and producers are on the same network.
+      // IDs hardly compress, and producers are on the same network.
       compress: false,
       schema: {
         operationId: 'recordEvents',
         tags: ['Events'],
         summary: 'Record events',
         description:
-          'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. Returns the ' +
-          'IDs in the same order, once all events are stored durably. If one event is not valid, none is recorded.',
+          'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +
+          'all events are stored durably, returns their IDs in the same order. If one event is not valid, none are ' +
+          'recorded.',
         // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
         body: Type.Unsafe({
@@ -92,7 +93,7 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
   );
 }
 
-/** Ids and times need no escaping. */
+/** IDs and times need no escaping. */
 function recordedJson(recorded: readonly RecordedEvent[]): string {
   const data = recorded.map(({ id, created_at }) => `{"id":"${id}","created_at":"${isoText(created_at)}"}`);
   return `{"data":[${data.join(',')}]}`;
@@ -115,7 +116,7 @@ function refuseCount(count: number): void {
   throw inputProblem([{ pointer: '', code: count === 0 ? 'too_few_items' : 'too_many_items', detail }]);
 }
 
-/** Handles faults that only PostgreSQL can see, such as deep nesting hidden by a duplicate key. */
+/** Handles faults that only PostgreSQL can detect, such as deep nesting hidden by a duplicate key. */
 function refuseUnstorable(error: unknown): never {
   const isOfInput = /^(22|54)/.test((error as { code?: string }).code ?? '');
   if (isOfInput) refuseHidden();

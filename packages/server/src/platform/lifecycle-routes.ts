@@ -21,9 +21,9 @@ import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
 import { table } from '../web/markdown.js';
 import {
+  type CompletedMove,
   type CreationRequest,
   create,
-  type Done,
   type LifecycleRequest,
   type MoveOutcome,
   makeMove,
@@ -63,8 +63,8 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
       },
     },
     async (request, reply) => {
-      const done = await mover.run(originOf(request), (client, setting) =>
-        create(client, lifecycle, request.body, setting),
+      const done = await mover.run(originOf(request), (client, context) =>
+        create(client, lifecycle, request.body, context),
       );
       reply.status(201).header('Location', `/platform/${path}/${done.resource.id}`);
       return respond(reply, lifecycle, done);
@@ -103,8 +103,8 @@ function moveRoute(
     },
     async (request, reply) => {
       const { id } = request.params;
-      const moved = await mover.run(originOf(request), (client, setting) =>
-        makeMove(client, lifecycle, name, id, request.body, setting),
+      const moved = await mover.run(originOf(request), (client, context) =>
+        makeMove(client, lifecycle, name, id, request.body, context),
       );
       if (moved.outcome === 'unknown') throw noSuch(lifecycle);
       if (moved.outcome === 'refused') throw notAllowed(lifecycle, name, moved);
@@ -139,8 +139,12 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Builds the JSON by hand so that the payload text stays as recorded. */
-function respond(reply: FastifyReply, lifecycle: Lifecycle, { resource, recorded }: Done): FastifyReply {
+/** Concatenates the JSON so that the payload text stays as recorded. */
+function respond(
+  reply: FastifyReply,
+  lifecycle: Lifecycle,
+  { resource, recorded }: CompletedMove,
+): FastifyReply {
   const data = JSON.stringify(resourceBody(lifecycle, resource));
   const event = recorded ? `,"event":${eventJson(recorded.event)}` : '';
   return reply.type('application/json; charset=utf-8').send(`{"data":${data}${event}}`);
@@ -153,7 +157,7 @@ function responseSchema(lifecycle: Lifecycle, event: EventTypeName | undefined, 
     : Type.Object({ data, event: eventSchema(lifecycle, event) }, { examples: [sample] });
 }
 
-/** Returns the schema of an event of this type, also if a creation records it, which has no previous values. */
+/** Returns the schema of an event of this type. Previous values are optional, because a creation has none. */
 function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema {
   const { properties } = EventSchema;
   const fields = Object.entries(payloadFields(type)).map(([name, field]) => [name, Type.Optional(field)]);
@@ -166,7 +170,7 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
           type: Type.Enum([kind], { description: 'Type.' }),
           id: Type.String({ pattern: `^${prefix}-`, description: 'ID.' }),
         },
-        { title: `${titleOf(kind)}Subject`, description: 'What it happened to.' },
+        { title: `${titleOf(kind)}Subject`, description: 'What the event is about.' },
       ),
       payload: Type.Object(Object.fromEntries(fields), { description: 'Depends on the event type.' }),
     },
@@ -175,23 +179,23 @@ function eventSchema({ kind, prefix }: Lifecycle, type: EventTypeName): TSchema 
 }
 
 function paramsOf(lifecycle: Lifecycle) {
-  const description = 'ID of the resource.';
+  const description = 'Resource ID.';
   return Type.Object({ id: Type.String({ description, examples: [sampleId(lifecycle)] }) });
 }
 
-function moveDescription({ takes, event }: Move): string {
-  const outcome = keepsStatus(takes)
+function moveDescription({ transitions, event }: Move): string {
+  const outcome = keepsStatus(transitions)
     ? 'The status does not change.'
-    : `The new status is ${listed(Object.values(takes))}.`;
-  return `Allowed when the status is ${listed(Object.keys(takes), ' or ')}. ${outcome} Records \`${event}\`.`;
+    : `The new status is ${listed(Object.values(transitions))}.`;
+  return `Allowed when the status is ${listed(Object.keys(transitions), ' or ')}. ${outcome} Records \`${event}\`.`;
 }
 
 function tagOf(lifecycle: Lifecycle): Tag {
   const { prefix, creation, moves } = lifecycle;
-  const rows = Object.entries(moves).map(([name, { takes, event }]) => [
+  const rows = Object.entries(moves).map(([name, { transitions, event }]) => [
     `\`${name}\``,
-    listed(Object.keys(takes)),
-    keepsStatus(takes) ? 'unchanged' : listed(Object.values(takes)),
+    listed(Object.keys(transitions)),
+    keepsStatus(transitions) ? 'unchanged' : listed(Object.values(transitions)),
     `\`${event}\``,
   ]);
   const movesTable = table(['Move', 'From', 'To', 'Event'], rows);
@@ -201,8 +205,8 @@ function tagOf(lifecycle: Lifecycle): Tag {
   };
 }
 
-function keepsStatus(takes: Move['takes']): boolean {
-  return Object.entries(takes).every(([from, to]) => from === to);
+function keepsStatus(transitions: Move['transitions']): boolean {
+  return Object.entries(transitions).every(([from, to]) => from === to);
 }
 
 function listed(statuses: readonly string[], separator = ', '): string {

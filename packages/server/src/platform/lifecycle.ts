@@ -26,20 +26,20 @@ export type CreationRequest = LifecycleRequest & {
   readonly workspace_id?: string | null;
 };
 
-/** Where a request comes from, and the room for deliveries of its event. */
-export interface Setting extends Omit<AuditOrigin, 'actor'> {
+/** Where a request comes from, and the room for the deliveries of its event. */
+export interface MoveContext extends Omit<AuditOrigin, 'actor'> {
   room?: Room;
 }
 
 /** The result of a creation or a move. Some creations record no event. */
-export interface Done {
+export interface CompletedMove {
   outcome: 'done';
   resource: StoredResource;
   recorded: { event: StoredEvent; batch: RecordedBatch } | undefined;
 }
 
 export type MoveOutcome =
-  | Done
+  | CompletedMove
   | { outcome: 'unknown' }
   | { outcome: 'refused'; resource: StoredResource; possibleMoves: readonly string[] };
 
@@ -50,8 +50,8 @@ export async function create(
   client: Queryable,
   lifecycle: Lifecycle,
   request: CreationRequest,
-  setting: Setting,
-): Promise<Done> {
+  context: MoveContext,
+): Promise<CompletedMove> {
   const { kind, prefix, creation } = lifecycle;
   const resource = await createResource(client, {
     ...{ kind, prefix, organization_id: request.organization_id },
@@ -59,7 +59,7 @@ export async function create(
     attributes: attributesOf(lifecycle, request),
   });
   const type = creation.event;
-  return record(client, { lifecycle, move: undefined, type, request, before: undefined, resource }, setting);
+  return record(client, { lifecycle, move: undefined, type, request, before: undefined, resource }, context);
 }
 
 /** Makes a move in the transaction of `client`. Concurrent moves of the resource wait until the transaction ends. */
@@ -69,7 +69,7 @@ export async function makeMove(
   name: string,
   id: string,
   request: LifecycleRequest,
-  setting: Setting,
+  context: MoveContext,
 ): Promise<MoveOutcome> {
   const move = lifecycle.moves[name]!;
   const moved = await moveResource(client, {
@@ -83,7 +83,7 @@ export async function makeMove(
     return { outcome: 'refused', resource: before, possibleMoves: possibleMoves(lifecycle, before.status) };
   }
   const type = move.event;
-  return record(client, { lifecycle, move, type, request, before, resource: after }, setting);
+  return record(client, { lifecycle, move, type, request, before, resource: after }, context);
 }
 
 interface Happened {
@@ -95,11 +95,11 @@ interface Happened {
   resource: StoredResource;
 }
 
-async function record(client: Queryable, happened: Happened, setting: Setting): Promise<Done> {
+async function record(client: Queryable, happened: Happened, context: MoveContext): Promise<CompletedMove> {
   const { lifecycle, type, request, before, resource } = happened;
-  const { room, ...origin } = setting;
+  const { room, ...origin } = context;
   const recorded = type && (await recordEvent(client, type, happened, room));
-  // Last, because it locks the organization's chain until the transaction ends.
+  // This comes last, because it locks the organization's chain until the transaction ends.
   await writeAudit(client, [
     {
       ...{ organization_id: resource.organization_id, workspace_id: resource.workspace_id },

@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Problem } from '../domain/problem.js';
 import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
 import type { RecordedBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import type { MoveOutcome, Setting } from './lifecycle.js';
+import type { MoveContext, MoveOutcome } from './lifecycle.js';
 
 export interface MoverOptions {
   database: Database;
   room: () => Room;
-  /** Called with the recorded batch after its commit. */
+  /** Called with the recorded batch after the commit. */
   onRecorded: (batch: RecordedBatch) => void;
 }
 
@@ -22,7 +23,7 @@ const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
 const triesMax = 3;
-/** The other transaction must get the lock it waits for first, or the two would deadlock again. */
+/** Let the other transaction get its lock first. Otherwise, the two would deadlock again. */
 const retryMs = 50;
 
 /** Runs creations and moves, each in its own transaction, a few at a time. */
@@ -36,8 +37,8 @@ export class Mover {
 
   /** Runs `work` in a transaction and hands over the recorded batch after the commit. */
   async run<Outcome extends MoveOutcome>(
-    origin: Omit<Setting, 'room'>,
-    work: (client: Queryable, setting: Setting) => Promise<Outcome>,
+    origin: Omit<MoveContext, 'room'>,
+    work: (client: Queryable, context: MoveContext) => Promise<Outcome>,
   ): Promise<Outcome> {
     const { database, room, onRecorded } = this.#options;
     const transact = () => database.transaction((client) => work(client, { ...origin, room: room() }));
@@ -53,9 +54,18 @@ export class Mover {
       } catch (error) {
         if (isUnreachable(error)) this.#semaphore.rejectWaiting(error, waitMsMax);
         const isDeadlock = (error as { code?: string }).code === deadlockDetected;
-        if (!isDeadlock || tries === triesMax) throw error;
+        if (!isDeadlock) throw error;
+        if (tries === triesMax) throw deadlocked();
         await delay(retryMs * tries);
       }
     }
   }
+}
+
+function deadlocked(): Problem {
+  return new Problem(
+    'unavailable',
+    'Other transactions keep locking the same resources in another order. Nothing was changed. Try again.',
+    { headers: { 'Retry-After': '1' } },
+  );
 }

@@ -26,11 +26,11 @@ const SessionSchema = Type.Object(
     url: Type.String({
       format: 'uri',
       description:
-        'Link to the console, with the token in its fragment. Open it for your customer, or show it in a frame.',
+        'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
       examples: ['https://hooks.example.com/console#token=pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
     }),
     token: Type.String({
-      description: 'The token of the session. It is not shown again: only its hash is stored.',
+      description: "The session's token. It is not shown again: only its hash is stored.",
       examples: ['pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
     }),
     expires_at: Type.String({
@@ -56,9 +56,9 @@ export function portalSessionRoute(
         tags: ['Tokens'],
         summary: 'Create a portal session',
         description:
-          'Returns a link that opens the console for one organization or workspace. The session has all scopes; with ' +
-          '`read_only`, all but `webhooks:write`. It is an access token: to end it early, revoke it like any other token. ' +
-          'Writes the audit log entry `portal_session.created`.',
+          'Returns a link that opens the console for one organization or workspace. The session has all scopes or, ' +
+          'with `read_only`, all scopes except `webhooks:write`. It is an access token: to end it early, revoke it ' +
+          'like any other token. Writes the audit log entry `portal_session.created`.',
         body: SessionRequest,
         response: { 201: Type.Object({ data: SessionSchema }) },
       },

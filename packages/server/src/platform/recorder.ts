@@ -21,10 +21,10 @@ interface Waiting {
 }
 
 const transactionsMax = 2;
-/** A second transaction starts if at least this many events wait, or if one has waited this long. */
-const besideMin = 250;
-const besideMs = 25;
-/** Requests with keys have their own transactions, so that no request waits for the key of another. */
+/** A second transaction starts if at least this many events are waiting, or if one has waited this long. */
+const secondBatchMin = 250;
+const secondBatchMs = 25;
+/** Requests with keys have their own transactions, so that no request waits for another request's key. */
 const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
@@ -49,7 +49,7 @@ export class Recorder {
   readonly #database: Database;
   readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  readonly #lines = { grouped: new Line(transactionsMax, besideMin), keyed: new Line(keyedMax, 0) };
+  readonly #lines = { grouped: new Line(transactionsMax, secondBatchMin), keyed: new Line(keyedMax, 0) };
   #heldBytes = 0;
 
   constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
@@ -58,7 +58,7 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  /** Throws a problem if `bytes` more would exceed the limit. A single request always fits. */
+  /** Throws a problem if `bytes` more would exceed the limit. A single request is always accepted. */
   refuseIfFull(bytes = bytesPerRequest): void {
     if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
     throw new Problem(
@@ -90,11 +90,11 @@ export class Recorder {
       });
     }
     if (line.isEmpty || line.running >= line.transactionsMax) return;
-    // Even if the first transaction is held up, others do not wait for long.
+    // Even if the first transaction is delayed, others do not wait for long.
     line.timer ??= setTimeout(() => {
       line.timer = undefined;
       this.#run(line);
-    }, besideMs);
+    }, secondBatchMs);
   }
 
   async #commit(group: Waiting[], line: Line): Promise<void> {
@@ -113,7 +113,8 @@ export class Recorder {
       if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], line);
       } else {
-        // A bug after the commit: without this, deliveries leased to this node would wait until the process ends.
+        // This handles a bug after the commit. Otherwise, deliveries leased to this node would wait until the process
+        // ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
         this.#release(refused);
@@ -140,30 +141,30 @@ function together(group: readonly Waiting[]): NewBatch {
   };
 }
 
-/** Requests that wait to be committed, and how many transactions may run for them. */
+/** Requests that are waiting to be committed, and how many transactions may run for them. */
 class Line {
   readonly transactionsMax: number;
-  readonly #besideMin: number;
+  readonly #secondBatchMin: number;
   readonly #waiting: Waiting[] = [];
   #events = 0;
   running = 0;
   timer: NodeJS.Timeout | undefined;
 
-  constructor(transactionsMax: number, besideMin: number) {
+  constructor(transactionsMax: number, secondBatchMin: number) {
     this.transactionsMax = transactionsMax;
-    this.#besideMin = besideMin;
+    this.#secondBatchMin = secondBatchMin;
   }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
-  /** A few events wait for more to arrive, because a transaction for each handful costs more in total. */
+  /** A few events wait until more arrive, because many small transactions cost more in total. */
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;
-    if (this.running === 0 || performance.now() - first.sinceMs >= besideMs - 1) return true;
-    return this.#events >= this.#besideMin;
+    if (this.running === 0 || performance.now() - first.sinceMs >= secondBatchMs - 1) return true;
+    return this.#events >= this.#secondBatchMin;
   }
 
   add(waiting: Waiting): void {

@@ -18,7 +18,13 @@ import type {
 import type { Queryable } from '../storage/database.js';
 import type { TransactionClient } from '../storage/recording.js';
 import { readResource as read } from '../storage/resources.js';
-import { type CreationRequest, create, type Done, type LifecycleRequest, makeMove } from './lifecycle.js';
+import {
+  type CompletedMove,
+  type CreationRequest,
+  create,
+  type LifecycleRequest,
+  makeMove,
+} from './lifecycle.js';
 
 /** Reports an invalid creation or move. The caller's transaction is untouched. */
 export class InvalidResource extends Error {
@@ -50,10 +56,10 @@ export class MoveNotAllowed extends Error {
 }
 
 // There is no request and no node: any node that is notified sends the deliveries.
-const setting = { request_id: null, source_address: null };
+const context = { request_id: null, source_address: null };
 
 /**
- * Creates a resource in the caller's `pg` transaction, with its audit log entry and, if there is one, its event. They
+ * Creates a resource in the caller's `pg` transaction, with its audit log entry and its event, if there is one. They
  * exist only if the transaction commits.
  */
 export async function createResource<Name extends ResourceName>(
@@ -63,7 +69,7 @@ export async function createResource<Name extends ResourceName>(
 ): Promise<{ data: Resource<Name>; event: CreationEvent<Name> }> {
   const lifecycle = lifecycleOf(name);
   refuseFaults(name, undefined, creation);
-  const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, setting);
+  const done = await create(queryable(client), lifecycle, creation as unknown as CreationRequest, context);
   return resultOf(lifecycle, done) as { data: Resource<Name>; event: CreationEvent<Name> };
 }
 
@@ -81,7 +87,7 @@ export async function moveResource<Name extends ResourceName, Move extends MoveN
   const lifecycle = lifecycleOf(name, move);
   refuseFaults(name, move, request);
   const body = request as unknown as LifecycleRequest;
-  const moved = await makeMove(queryable(client), lifecycle, move, id, body, setting);
+  const moved = await makeMove(queryable(client), lifecycle, move, id, body, context);
   if (moved.outcome === 'unknown') throw notFound(name, id);
   if (moved.outcome === 'refused') {
     throw new MoveNotAllowed(id, move, moved.resource.status, moved.possibleMoves);
@@ -133,7 +139,10 @@ function notFound(name: string, id: string): ResourceNotFound {
   return new ResourceNotFound(`there is no ${id} in ${name}`);
 }
 
-function resultOf(lifecycle: Lifecycle, { resource, recorded }: Done): { data: unknown; event: unknown } {
+function resultOf(
+  lifecycle: Lifecycle,
+  { resource, recorded }: CompletedMove,
+): { data: unknown; event: unknown } {
   return {
     data: resourceBody(lifecycle, resource),
     event: recorded && JSON.parse(eventJson(recorded.event)),

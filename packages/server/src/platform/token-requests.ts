@@ -9,7 +9,7 @@ import { defaultScopes, scopes } from '../domain/token.js';
 const shared = {
   organization_id: Type.String({
     pattern: identifierPattern.organization,
-    description: 'The organization of the token.',
+    description: 'The organization that the token belongs to.',
     examples: ['ORG-demo'],
   }),
   workspace_id: Type.Optional(
@@ -19,10 +19,10 @@ const shared = {
     }),
   ),
   actor: Type.Optional(
-    ReferenceInput(
-      'Who is responsible for what the token does, in the audit log. Default: the token itself.',
-      { type: 'user', id: 'USR-ada' },
-    ),
+    ReferenceInput('The actor that the audit log names for what the token does. Default: the token itself.', {
+      type: 'user',
+      id: 'USR-ada',
+    }),
   ),
 } as const;
 
@@ -55,7 +55,7 @@ export const SessionRequest = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Whether to leave out the scope `webhooks:write`, so that the session cannot change anything.',
+          'Whether to omit the scope `webhooks:write`, so that the session cannot change anything.',
         examples: [false],
       }),
     ),

@@ -39,9 +39,9 @@ const optionalTime = (description: string) =>
 const ListedTokenSchema = Type.Object(
   {
     ...TokenFields,
-    revoked_at: optionalTime('When the token was revoked. Null if it is not revoked.'),
+    revoked_at: optionalTime('Time when the token was revoked. Null if it is not revoked.'),
     last_used_at: optionalTime(
-      'When the token was last used, accurate to 10 seconds. Null if it was never used.',
+      'Time when the token was last used, accurate to 10 seconds. Null if it was never used.',
     ),
   },
   { title: 'ListedToken' },
@@ -51,7 +51,7 @@ const ListQuery = Type.Object(
   {
     organization_id: Type.String({
       minLength: 1,
-      description: 'List the tokens of this organization.',
+      description: 'Organization ID. Return only tokens of this organization.',
       examples: ['ORG-demo'],
     }),
     cursor: cursorParameter,
@@ -61,7 +61,7 @@ const ListQuery = Type.Object(
 );
 type ListQuery = Static<typeof ListQuery>;
 
-/** The actor for everyone who holds the platform token, because the platform listener knows no users. */
+/** The actor for all requests with the platform token, because the platform listener has no users. */
 const platformActor = { type: 'platform', id: 'platform' };
 
 /** Returns the origin that the audit log records for a token that a request creates or revokes. */
@@ -127,7 +127,7 @@ function listRoute(app: FastifyInstance, database: Database): void {
         summary: 'List access tokens',
         description:
           'Returns the tokens of an organization, newest first, including expired and revoked ones. Portal sessions ' +
-          'are tokens too; they are deleted one day after they expire.',
+          'are also tokens. They are deleted one day after they expire.',
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(ListedTokenSchema), meta: PageMeta }) },
       },
@@ -166,7 +166,7 @@ function revocationRoute(app: FastifyInstance, database: Database, now: () => nu
           'Every node rejects the token within 2 seconds. Returns 404 if the token is already revoked. Writes the audit ' +
           'log entry `token.revoked`.',
         params: Type.Object({
-          id: Type.String({ description: 'ID of the token.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
+          id: Type.String({ description: 'Token ID.', examples: ['TOK-01KA3Z8M5Q2V7X4C9E1G6J8N0R'] }),
         }),
         response: { 204: Type.Null({ description: 'The token is revoked.' }) },
       },

@@ -6,7 +6,7 @@ import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webh
 import { type Target, targetOf } from './target.js';
 
 /** What a node knows about a webhook: where to send, or why nothing may be sent. */
-export type Standing =
+export type WebhookState =
   | { kind: 'active'; target: Target }
   /** Idle: not active. Sealed: its secret was encrypted with a key that this node does not have. */
   | { kind: 'idle' | 'sealed'; target: undefined };
@@ -22,7 +22,7 @@ export interface DirectoryAges {
 
 interface Entry {
   organizationId: string;
-  standing: Standing;
+  state: WebhookState;
   revision: number;
   readAtMs: number;
   usedAtMs: number;
@@ -56,12 +56,12 @@ export class WebhookDirectory {
   }
 
   /** Returns the entry of a webhook if it is fresh enough to use. */
-  peek(webhookId: string): Standing | undefined {
+  peek(webhookId: string): WebhookState | undefined {
     const entry = this.#entries.get(webhookId);
     const nowMs = performance.now();
     if (!entry || nowMs - entry.readAtMs >= this.#ages.trustMs) return undefined;
     entry.usedAtMs = nowMs;
-    return entry.standing;
+    return entry.state;
   }
 
   /** Reads webhooks that will soon be too old to use again, in one statement. */
@@ -84,13 +84,13 @@ export class WebhookDirectory {
       const entry = this.#entries.get(id);
       if (entry === undefined) continue;
       if (entry.revision < revision) this.forget(id);
-      else if (entry.revision === revision && entry.standing.kind === 'active')
+      else if (entry.revision === revision && entry.state.kind === 'active')
         entry.readAtMs = Math.max(entry.readAtMs, askedAtMs);
     }
   }
 
   /** Returns undefined if reading took too long for its result to be used. */
-  async get(organizationId: string, webhookId: string): Promise<Standing | undefined> {
+  async get(organizationId: string, webhookId: string): Promise<WebhookState | undefined> {
     const fresh = this.peek(webhookId);
     if (fresh) return fresh;
     await this.#want(organizationId, webhookId);
@@ -128,12 +128,12 @@ export class WebhookDirectory {
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
     // A sealed secret can be encrypted again at any time without another change.
-    const stands = known?.revision === revision && known.standing.kind !== 'sealed';
-    const standing = stands ? known.standing : this.#standingOf(webhook, known?.standing.kind === 'sealed');
-    this.#entries.set(id, { organizationId, standing, revision, readAtMs, usedAtMs });
+    const isCurrent = known?.revision === revision && known.state.kind !== 'sealed';
+    const state = isCurrent ? known.state : this.#stateOf(webhook, known?.state.kind === 'sealed');
+    this.#entries.set(id, { organizationId, state, revision, readAtMs, usedAtMs });
   }
 
-  #standingOf(webhook: SentWebhook | undefined, wasSealed: boolean): Standing {
+  #stateOf(webhook: SentWebhook | undefined, wasSealed: boolean): WebhookState {
     if (webhook?.status !== 'active') return { kind: 'idle', target: undefined };
     try {
       return { kind: 'active', target: targetOf(webhook, this.#secrets) };

@@ -117,9 +117,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     this.#resolve(
       this.#httpStatus === undefined
-        ? { kind: 'unanswered', error, durationMs: this.#elapsedMs(), detail }
+        ? { kind: 'no_response', error, durationMs: this.#elapsedMs(), detail }
         : {
-            kind: 'answered',
+            kind: 'response',
             httpStatus: this.#httpStatus,
             durationMs: this.#durationMs,
             response: this.#read === 0 ? null : storableText(Buffer.concat(this.#kept)),

@@ -6,9 +6,9 @@ import type { Reference } from '../domain/event.js';
 import { evidenceOf, keptHeaders } from '../domain/evidence.js';
 import { newId } from '../domain/identifier.js';
 import { type Message, shownHeaders } from '../domain/message-headers.js';
-import { serviceActor } from '../domain/own-event.js';
 import type { Receipt } from '../domain/receipt.js';
 import type { SecretBox } from '../domain/secret-box.js';
+import { serviceActor } from '../domain/service-event.js';
 import type { VerificationFailure, Webhook } from '../domain/webhook.js';
 import { attempt, type Sender } from './attempt.js';
 import { targetOf } from './target.js';
@@ -49,13 +49,13 @@ export class Prober {
       body: Buffer.from(verificationText(head, data)),
     };
     const outcome = await this.#send(webhook, message, this.#limits.verificationMs);
-    const isAnswered = outcome.kind === 'answered';
-    if (isAnswered && outcome.httpStatus === 200) return undefined;
+    const hasResponse = outcome.kind === 'response';
+    if (hasResponse && outcome.httpStatus === 200) return undefined;
     return {
-      reason: isAnswered ? 'unexpected_status' : outcome.error,
-      http_status: isAnswered ? outcome.httpStatus : null,
+      reason: hasResponse ? 'unexpected_status' : outcome.error,
+      http_status: hasResponse ? outcome.httpStatus : null,
       duration_ms: outcome.durationMs,
-      response: isAnswered ? outcome.response : null,
+      response: hasResponse ? outcome.response : null,
       evidence: evidenceOf(outcome, new URL(webhook.url)),
     };
   }
@@ -68,11 +68,11 @@ export class Prober {
     const body = envelopeText(head, JSON.stringify(sample), true);
     const message = { id: head.id, subject, actor, delivery: { id: deliveryId, attempt: 1 } };
     const outcome = await this.#send(webhook, { ...message, body: Buffer.from(body) }, this.#timeoutMs);
-    const isAnswered = outcome.kind === 'answered';
+    const hasResponse = outcome.kind === 'response';
     const facts = {
-      http_status: isAnswered ? outcome.httpStatus : null,
-      error: isAnswered ? null : outcome.error,
-      response: isAnswered ? outcome.response : null,
+      http_status: hasResponse ? outcome.httpStatus : null,
+      error: hasResponse ? null : outcome.error,
+      response: hasResponse ? outcome.response : null,
     };
     const { error_detail, remedy } = isDelivered(outcome)
       ? { error_detail: null, remedy: null }
@@ -95,7 +95,7 @@ export class Prober {
       ...{ http_status: facts.http_status, response_time_ms: outcome.durationMs, error: facts.error },
       attempted_at: attemptedAt.toISOString(),
       ...{ error_detail, remedy, response: facts.response },
-      response_headers: isAnswered ? keptHeaders(outcome.headers) : {},
+      response_headers: hasResponse ? keptHeaders(outcome.headers) : {},
       request: { url: webhook.url, headers: shownHeaders(message, sent), body },
     };
   }
@@ -108,6 +108,6 @@ export class Prober {
   async #send(webhook: Webhook, message: Message & { body: Buffer }, timeoutMs: number): Promise<Outcome> {
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
     // A probe is not retried: it fails even if only this machine is out of resources.
-    return outcome.kind === 'withheld' ? { kind: 'unanswered', error: 'connect', durationMs: 0 } : outcome;
+    return outcome.kind === 'withheld' ? { kind: 'no_response', error: 'connect', durationMs: 0 } : outcome;
   }
 }

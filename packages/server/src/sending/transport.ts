@@ -80,7 +80,7 @@ export class Transport {
     return pool;
   }
 
-  /** Closes idle pools, or the oldest one. Requests under way finish. */
+  /** Closes idle pools, or the oldest one. Requests in flight finish. */
   #dropIdle(oldest = false): void {
     for (const [origin, { pool, usedAtMs }] of this.#pools) {
       if (!oldest && Date.now() - usedAtMs < poolIdleMs) continue;

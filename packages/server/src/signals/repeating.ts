@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { levelFor } from './reported.js';
 
 /** Repeats a task, one run at a time. A failure is logged, and the next run tries again. */
 export class Repeating {
@@ -27,7 +28,10 @@ export class Repeating {
     try {
       await this.#work();
     } catch (error) {
-      this.#logger.warn({ reason: (error as Error).message }, 'a background task failed and will be retried');
+      this.#logger[levelFor(error)](
+        { reason: (error as Error).message },
+        'a background task failed and will be retried',
+      );
     }
   }
 

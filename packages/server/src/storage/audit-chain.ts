@@ -1,7 +1,7 @@
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 
-interface End {
+export interface End {
   length: number;
   hash: Buffer;
 }
@@ -12,7 +12,7 @@ interface Chain extends End {
   dropped_hash: Buffer;
 }
 
-interface Link {
+export interface Link {
   position: number;
   id: string;
   created_at: Date;
@@ -119,13 +119,15 @@ async function walk(
   }
 }
 
-function faultOf(link: Link, expected: number): ChainFault | undefined {
+/** Returns what is wrong with an entry whose position should be `expected`. */
+export function faultOf(link: Link, expected: number): ChainFault | undefined {
   if (link.position > expected) return { kind: 'missing', position: expected, id: link.id };
   if (link.position < expected) return { kind: 'added', position: link.position, id: link.id };
   return link.follows ? undefined : { kind: 'altered', position: link.position, id: link.id };
 }
 
-function faultAtEnd(
+/** Returns what is wrong with the end of a chain whose last entry is `last`. */
+export function faultAtEnd(
   end: End | undefined,
   last: { position: number; hash: Buffer },
   id: string | null,

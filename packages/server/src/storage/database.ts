@@ -1,5 +1,7 @@
 import pg from 'pg';
+import { markReported } from '../signals/reported.js';
 import { cancelStatement } from './cancel.js';
+import type { Reachability } from './reachability.js';
 
 export interface Statement {
   /** A named statement is prepared once per connection and keeps its plan. */
@@ -53,10 +55,12 @@ const types: pg.CustomTypesConfig = {
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  readonly #reachability: Reachability | undefined;
   /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
   onLeaseInDoubt: () => void = () => undefined;
 
-  constructor(target: DatabaseTarget, connectionsMax = 10) {
+  constructor(target: DatabaseTarget, connectionsMax = 10, reachability?: Reachability) {
+    this.#reachability = reachability;
     this.#pool = new pg.Pool({
       ...target,
       types,
@@ -108,10 +112,12 @@ export class Database implements Queryable {
   }
 
   async #use<T>(work: (client: pg.PoolClient) => Promise<T>, leases: () => boolean): Promise<T> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     let broken = false;
     try {
-      return await work(client);
+      const result = await work(client);
+      this.#reachability?.regained();
+      return result;
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
       broken = isUnreachable(error);
@@ -121,6 +127,26 @@ export class Database implements Queryable {
     } finally {
       client.release(broken);
     }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      // If all connections are in use, waiting for one times out although the database is reachable.
+      const { totalCount, options } = this.#pool;
+      if (this.#reachability && isUnreachable(error) && totalCount < options.max) {
+        this.#reachability.lost(error as Error);
+        markReported(error as Error);
+      }
+      throw error;
+    }
+  }
+
+  /** Returns how the connections are used, and how many statements and transactions wait for one. */
+  get use(): { inUse: number; idle: number; max: number; waiting: number } {
+    const { totalCount, idleCount, waitingCount, options } = this.#pool;
+    return { inUse: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
   }
 
   async close(): Promise<void> {

@@ -9,18 +9,6 @@ export async function deleteOldBacklog(database: Queryable, before: Date): Promi
   });
 }
 
-/** Returns how long the delivery that has been due the longest has waited for a node. */
-export async function readLongestWaitSeconds(database: Queryable): Promise<number> {
-  const { rows } = await database.query<{ seconds: number | null }>({
-    name: 'longest wait',
-    text: `
-  select extract(epoch from clock_timestamp() - min(w.since))::float8 as seconds
-    from posthorn.waiting_webhooks() w
-   where w.since <= clock_timestamp()`,
-  });
-  return rows[0]?.seconds ?? 0;
-}
-
 /**
  * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
  * is unverified, ends them once it is disabled or deleted. Returns how many it changed.
@@ -37,11 +25,21 @@ export async function alignWaiting(
   return rows[0]!.changed;
 }
 
-/** Releases deliveries that are held for webhooks that are no longer unverified. Returns how many. */
+/**
+ * Releases deliveries that are held for webhooks that are no longer unverified, if that failed when their status
+ * changed. Returns how many.
+ */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
     name: 'release held',
-    text: 'select posthorn.release_held($1) as released',
+    text: `
+  select coalesce(sum(posthorn.align_waiting(held.organization_id, held.webhook_id, $1)), 0) as released
+    from (select organization_id, webhook_id from posthorn.deliveries where status = 'pending' and leased_by = 0
+           union
+          select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
+   where not exists (select from posthorn.webhooks w
+                      where w.organization_id = held.organization_id and w.id = held.webhook_id
+                        and w.status = 'unverified')`,
     values: [atMost],
   });
   return rows[0]!.released;

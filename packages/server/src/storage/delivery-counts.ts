@@ -1,6 +1,7 @@
 import type { DeliveryCounts } from '../domain/delivery-counts.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
+import { ensurePartitions } from './partitions.js';
 
 /** The lengths of the counted periods, in minutes. */
 export type Step = 1 | 60;
@@ -15,16 +16,31 @@ export interface CountedDeliveries extends DeliveryCounts {
   part: number;
 }
 
-/** Writes counts in one statement. Replaces what the same part wrote before. */
+/** Writes counts in one statement. Replaces what the same part wrote before, so a repeated write counts nothing twice. */
 export async function writeDeliveryCounts(
   database: Queryable,
   rows: readonly CountedDeliveries[],
 ): Promise<void> {
   if (rows.length === 0) return;
   const column = (read: (row: CountedDeliveries) => number | string) => arrayText(rows, read);
+  await ensurePartitions(
+    database,
+    'delivery_counts',
+    rows.map(({ atMs }) => atMs),
+  );
   await database.query({
     name: 'count deliveries',
-    text: 'select posthorn.count_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+    text: `
+  insert into posthorn.delivery_counts
+         (organization_id, scope, step, at, part, delivered, failed_attempts, given_up, latencies)
+  select organization_id, scope, step, to_timestamp(at_ms / 1000), part, delivered, failed_attempts, given_up,
+         latencies::int[]
+    from unnest($1::text[], $2::text[], $3::smallint[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[],
+                $9::text[]) as u (
+           organization_id, scope, step, at_ms, part, delivered, failed_attempts, given_up, latencies)
+  on conflict (organization_id, scope, step, at, part) do update
+     set delivered = excluded.delivered, failed_attempts = excluded.failed_attempts,
+         given_up = excluded.given_up, latencies = excluded.latencies`,
     values: [
       column((row) => row.organization_id),
       column((row) => row.scope),
@@ -47,19 +63,39 @@ export interface CountsQuery {
   toMs: number;
 }
 
-/** Reads counts with their times, one row for each process that counted. */
+/** Nodes write the rows of an hour when a minute has ended, so they are complete a little after the hour. */
+const hourIsComplete = "interval '1 minute'";
+
+/**
+ * Reads counts with their times, one row for each process that counted. An hour that may not be complete yet is read
+ * minute by minute.
+ */
 export async function readDeliveryCounts(
   database: Queryable,
   query: CountsQuery,
   step: Step,
 ): Promise<readonly (DeliveryCounts & { atMs: number })[]> {
-  const { rows } = await database.query<Omit<DeliveryCounts, 'latencies'> & { at: Date; latencies: string }>({
-    name: 'delivery counts',
-    text: `
-  select at, delivered, failed_attempts, given_up, latencies::text as latencies
+  const inScope = 'organization_id = $1 and scope = $2 and at >= $3 and at < $4';
+  const figures = 'delivered, failed_attempts, given_up, latencies::text as latencies';
+  const text =
+    step === 1
+      ? `
+  select at, ${figures} from posthorn.delivery_counts where ${inScope} and step = 1`
+      : `
+  with current as materialized (
+    select date_trunc('hour', clock_timestamp() - ${hourIsComplete}, 'UTC') as hour
+  )
+  select at, ${figures}
     from posthorn.delivery_counts
-   where organization_id = $1 and scope = $2 and step = $3 and at >= $4 and at < $5`,
-    values: [query.organization_id, query.scope, step, new Date(query.fromMs), new Date(query.toMs)],
+   where ${inScope} and step = 60 and at < (select hour from current)
+   union all
+  select date_trunc('hour', at, 'UTC'), ${figures}
+    from posthorn.delivery_counts
+   where ${inScope} and step = 1 and at >= (select hour from current)`;
+  const { rows } = await database.query<Omit<DeliveryCounts, 'latencies'> & { at: Date; latencies: string }>({
+    name: `delivery counts ${step}`,
+    text,
+    values: [query.organization_id, query.scope, new Date(query.fromMs), new Date(query.toMs)],
   });
   return rows.map(({ at, latencies, ...counts }) => ({
     ...counts,

@@ -1,6 +1,6 @@
 import type { Evidence } from '../domain/evidence.js';
-import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
+import { ensurePartitions } from './partitions.js';
 
 /** A delivery as integrators see it. */
 export interface StoredDelivery {
@@ -35,114 +35,8 @@ export interface DeliveryDetail extends StoredDelivery {
   earlier_attempts: EarlierAttempt[] | null;
 }
 
-export interface DeliveryFilter {
-  organization_id: string;
-  /** Limits the list to webhooks of this workspace. */
-  workspace_id?: string | undefined;
-  webhook_id?: string | undefined;
-  status?: 'success' | 'failed' | undefined;
-  /** Whether no attempt will follow. */
-  final?: boolean | undefined;
-  event_type?: string | undefined;
-  /** The event id and the time that it contains. */
-  event?: { id: string; createdMs: number } | undefined;
-  fromMs: number;
-  toMs?: number | undefined;
-}
-
 export const deliveryColumns = `id, webhook_id, event_id, event_type, event_created_at, status, attempts, due_at,
          attempted_at, http_status, error, duration_ms, created_at`;
-
-/**
- * Lists deliveries of all matching webhooks with at least one attempt, newest first, after `after`. Reads a page of
- * each webhook, which is an ordered scan of the primary key, and returns the newest of these. That needs no additional
- * index.
- */
-export async function listDeliveries(
-  database: Queryable,
-  filter: DeliveryFilter,
-  after: Position | undefined,
-  limit: number,
-): Promise<readonly StoredDelivery[]> {
-  const statement = deliveryListStatement(filter, after, limit);
-  return statement ? (await database.query<StoredDelivery>(statement)).rows : [];
-}
-
-/** Returns the statement of a list, or undefined if no delivery can match the filter. */
-export function deliveryListStatement(
-  filter: DeliveryFilter,
-  after: Position | undefined,
-  limit: number,
-): { text: string; values: unknown[] } | undefined {
-  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
-  const bind = (value: unknown) => `$${values.push(value)}`;
-  const conditions: string[] = [];
-  if (filter.event_type !== undefined) conditions.push(`and event_type = ${bind(filter.event_type)}`);
-  let first: string | undefined;
-  if (filter.event !== undefined) {
-    conditions.push(`and event_id = ${bind(filter.event.id)}`);
-    first = `created_at = ${bind(new Date(filter.event.createdMs))}`;
-  }
-  if (filter.toMs !== undefined) conditions.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
-  if (after) {
-    const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
-    conditions.push(`and created_at <= ${at} and (created_at, id) < (${at}, ${id})`);
-  }
-  const ways = waysTo(filter, first);
-  if (ways.length === 0) return undefined;
-  const pages = ways.map(
-    (way) => `
-    (select ${deliveryColumns}
-       from posthorn.deliveries
-      where organization_id = $1 and created_at >= $2 and ${way}
-            ${conditions.join('\n            ')}
-      order by created_at desc, id desc
-      limit (select $3::int))`,
-  );
-  const webhooks = ['w.organization_id = $1'];
-  if (filter.workspace_id !== undefined) webhooks.push(`w.workspace_id = ${bind(filter.workspace_id)}`);
-  if (filter.webhook_id !== undefined) webhooks.push(`w.id = ${bind(filter.webhook_id)}`);
-  const text = `
-  select page.*
-    from posthorn.webhooks w
-   cross join lateral (${pages.join('\n    union all')}) page
-   where ${webhooks.join(' and ')}
-   order by page.created_at desc, page.id desc
-   limit (select $3::int)`;
-  return { text, values };
-}
-
-const ofWebhook = 'webhook_id = w.id';
-/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
-const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
-
-const retrying = "status = 'pending' and attempts > 0";
-const givenUp = "status = 'failed' and attempts > 0";
-const delivered = "status = 'success'";
-
-/** Returns the conditions whose union is the filter by status. A delivery between attempts counts as failed. */
-function endsOf({ status, final }: DeliveryFilter): readonly string[] {
-  if (status === undefined && final === undefined) return ["attempts > 0 and status <> 'cancelled'"];
-  return [
-    ...(status !== 'failed' && final !== false ? [delivered] : []),
-    ...(status !== 'success' && final !== false ? [givenUp] : []),
-    ...(status !== 'success' && final !== true ? [retrying] : []),
-  ];
-}
-
-/**
- * Returns the conditions whose union is the filter. Each has its own index, so that a few failures are found among
- * millions of successes. `first` distinguishes the first delivery of an event from later ones.
- */
-function waysTo(filter: DeliveryFilter, first: string | undefined): readonly string[] {
-  const ends = endsOf(filter);
-  if (first === undefined || ends.length === 0) return ends.map((end) => `${ofWebhook} and ${end}`);
-  const either = ends.map((end) => `(${end})`).join(' or ');
-  return [
-    `${ofWebhook} and (${either}) and ${first}`,
-    `${alsoOfWebhook} and (${either}) and created_at <> event_created_at`,
-  ];
-}
 
 export interface DeliveryKey {
   organization_id: string;
@@ -178,7 +72,7 @@ export async function readDelivery(
 
 /**
  * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended.
- * Does not change a delivery that a node has in memory or under way, because it is attempted now anyway.
+ * Does not change a delivery that a node has in memory or in flight, because it is attempted now anyway.
  */
 export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
   const { rows } = await client.query<StoredDelivery>({
@@ -205,10 +99,7 @@ export async function queueRedelivery(
     event_created_at: Date;
   },
 ): Promise<boolean> {
-  await client.query({
-    text: "select posthorn.ensure_partition('deliveries', ($1::timestamptz at time zone 'UTC')::date)",
-    values: [delivery.created_at],
-  });
+  await ensurePartitions(client, 'deliveries', [delivery.created_at.getTime()]);
   const { rowCount } = await client.query({
     text: `
   insert into posthorn.deliveries

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from './database.js';
 import type { CountsQuery } from './delivery-counts.js';
+import { ensurePartitions } from './partitions.js';
 
 /** The lengths of the periods in which events are counted, in minutes. */
 export type EventStep = 1 | 60 | 1440;
@@ -9,15 +10,52 @@ const windowHours = 6;
 
 /** Counts the events that were recorded since the last call. Does nothing if another node is counting. */
 export async function countEvents(database: Database): Promise<void> {
-  for (let isMore = true; isMore; ) {
-    isMore = await database.transaction(async (client) => {
-      const { rows } = await client.query<{ more: boolean }>({
-        text: 'select posthorn.count_events(make_interval(hours => $1)) as more',
-        values: [windowHours],
-      });
-      return rows[0]!.more;
-    }, true);
-  }
+  while (await database.transaction(countNext, true));
+}
+
+/**
+ * Counts the next events, up to the horizon. What is recorded later has a later time, so every event is counted exactly
+ * once. Returns whether there are more.
+ */
+async function countNext(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ since: string; until: string; full: boolean; days: string[] }>({
+    text: `
+  select since::text, until::text, until = since + make_interval(hours => $1) as full,
+         array[since at time zone 'UTC', until at time zone 'UTC']::date[]::text[] as days
+    from (select counted_until as since,
+                 least(posthorn.event_horizon(null), counted_until + make_interval(hours => $1)) as until
+            from posthorn.event_count_progress
+             for update skip locked) p
+   where until > since`,
+    values: [windowHours],
+  });
+  const [next] = rows;
+  if (!next) return false;
+  await ensurePartitions(client, 'event_counts', next.days.map(Date.parse));
+  // Only the index by time finds the latest events of all organizations without reading older ones.
+  for (const scan of ['seqscan', 'indexscan', 'indexonlyscan'])
+    await client.query({ text: `set local enable_${scan} = off` });
+  await client.query({
+    text: `
+  insert into posthorn.event_counts as c (organization_id, scope, step, at, type, events)
+  select e.organization_id, s.scope, t.step, t.at, e.type, sum(e.events)
+    from (select r.organization_id, r.workspace_id, r.type, date_trunc('minute', r.created_at, 'UTC') as minute,
+                 count(*) as events
+            from posthorn.events r
+           where r.created_at >= $1 and r.created_at < $2
+           group by 1, 2, 3, 4) e
+   cross join lateral (select '' union all select e.workspace_id where e.workspace_id is not null) as s (scope)
+   cross join lateral (values (1, e.minute), (60, date_trunc('hour', e.minute, 'UTC')),
+                              (1440, date_trunc('day', e.minute, 'UTC'))) as t (step, at)
+   group by 1, 2, 3, 4, 5
+  on conflict (organization_id, scope, step, at, type) do update set events = c.events + excluded.events`,
+    values: [next.since, next.until],
+  });
+  await client.query({
+    text: 'update posthorn.event_count_progress set counted_until = $1',
+    values: [next.until],
+  });
+  return next.full;
 }
 
 /** Reads the number of events in each minute, hour or day (UTC). Periods without events are left out. */

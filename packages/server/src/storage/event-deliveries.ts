@@ -60,7 +60,7 @@ export async function listEventDeliveries(
      union all
     select ${deliveryColumns}
       from posthorn.deliveries
-     -- Said in a way no index can serve: the way in is the event.
+     -- Written so that no index on webhooks applies: the query must go through the event.
      where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
        and coalesce(webhook_id, '') in (select id from visible)
   ), open as (

@@ -4,6 +4,8 @@ import type { Database, Queryable } from './database.js';
 
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
+/** Lower revisions were never released, and the baseline has changed since. */
+const revisionMin = 3;
 
 /** Reports that this version cannot use the database. The database was not changed. */
 export class IncompatibleDatabase extends Error {
@@ -27,8 +29,8 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   return database.transaction(async (client) => {
     await refuseOldServer(client);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
-    await refuseUnreleased(client);
     const applied = await readApplied(client);
+    await refuseUnreleased(client, applied);
     refuseNewer(applied, revision);
     const pending = (await readSchema()).filter(isPending(applied));
     if (pending.length > 0) await apply(client, pending, revision);
@@ -121,8 +123,9 @@ async function refuseOldServer(client: Queryable): Promise<void> {
   }
 }
 
-async function refuseUnreleased(client: Queryable): Promise<void> {
-  if (!(await hasTable(client, 'migrations'))) return;
+async function refuseUnreleased(client: Queryable, { checksums, revision }: Applied): Promise<void> {
+  const isUnreleased = checksums.size > 0 ? revision < revisionMin : await hasTable(client, 'migrations');
+  if (!isUnreleased) return;
   throw new IncompatibleDatabase(
     'This database was created by a version of Posthorn that was never released and cannot be upgraded. ' +
       'Nothing in it was changed. Use an empty database: set DATABASE_URL to another one, or, for the embedded ' +

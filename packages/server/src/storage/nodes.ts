@@ -27,12 +27,28 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
 
 /** Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many. */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
-  const { rows } = await database.query<{ released: number }>({
+  return (await buryNodes(database, atMost)).released;
+}
+
+/**
+ * Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many, and which nodes are overdue. A node
+ * that stopped is not overdue.
+ */
+export async function buryNodes(
+  database: Queryable,
+  atMost: number,
+): Promise<{ released: number; overdue: readonly number[] }> {
+  const { rows } = await database.query<{ released: number; overdue: number[] | null }>({
     name: 'release leases',
-    text: 'select posthorn.release_leases($1) as released',
+    // The subquery sees the nodes as they were before the function deletes them.
+    text: `
+  select posthorn.release_leases($1) as released,
+         (select array_agg(id) from posthorn.nodes
+           where alive_until < clock_timestamp() and alive_until > '-infinity') as overdue`,
     values: [atMost],
   });
-  return rows[0]!.released;
+  const { released, overdue } = rows[0]!;
+  return { released, overdue: overdue ?? [] };
 }
 
 /** Marks nodes as dead. The next release takes their deliveries. */

@@ -2,7 +2,7 @@ import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
 
 /** Tables whose partitions are created ahead. A writer creates a missing one itself. */
-const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
+export const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
 export type Partitioned = (typeof partitioned)[number];
 
 /** Each weekly partition exists at least a week before it is needed. */
@@ -10,18 +10,31 @@ const daysAhead = 14;
 
 /** Creates the partitions for now and the next days. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
-  const days = Array.from({ length: daysAhead / 7 + 1 }, (_, weeks) => isoDate(nowMs + weeks * 7 * dayMs));
-  for (const parent of partitioned) {
-    for (const day of days) {
-      // One transaction each, so that the lock is held only briefly.
-      await database.query({ text: 'select posthorn.ensure_partition($1, $2)', values: [parent, day] });
-    }
+  const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
+  for (const parent of partitioned) await ensurePartitions(database, parent, weeks);
+}
+
+/** Creates the partitions of these times if they are missing. */
+export async function ensurePartitions(
+  database: Queryable,
+  parent: Partitioned,
+  times: readonly number[],
+): Promise<void> {
+  for (const day of new Set(times.map((ms) => new Date(ms).toISOString().slice(0, 10)))) {
+    // One transaction each, so that the lock is held only briefly.
+    await database.query({
+      name: 'ensure partition',
+      text: 'select posthorn.ensure_partition($1, $2)',
+      values: [parent, day],
+    });
   }
 }
 
-const isoDate = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-
-/** Drops partitions without rows from `keepFrom` on, and returns their names. */
+/**
+ * Drops the partitions that have no rows from `keepFrom` on and cannot get any at `present`, and returns their names.
+ * A week counts by its end. A month of the audit log is dropped when its last entry is old enough. Dropping needs a
+ * short lock on the parent; if the lock is not free soon, the next run tries again.
+ */
 export async function dropPartitions(
   database: Database,
   parent: Partitioned,
@@ -30,10 +43,73 @@ export async function dropPartitions(
 ): Promise<readonly string[]> {
   // Without a time limit: finding the last entry of many chains may take long.
   return database.transaction(async (client) => {
-    const { rows } = await client.query<{ name: string }>({
-      text: 'select name from posthorn.drop_partitions($1, $2, $3) as name',
-      values: [parent, keepFrom, present],
-    });
-    return rows.map(({ name }) => name);
+    await client.query({ text: "set local lock_timeout = '500ms'; set local enable_seqscan = off" });
+    const dropped: string[] = [];
+    let end: Date | undefined;
+    for (const { name, ends } of await partitionsOf(client, parent)) {
+      if (ends > keepFrom && !(await hasOnlyOldEntries(client, name, ends, keepFrom, present))) break;
+      dropped.push(name);
+      end = ends;
+    }
+    // Before dropping: writers lock their chain first, then the table.
+    if (end && parent === 'audit_log') await shortenChains(client, end);
+    for (const name of dropped) await client.query({ text: `drop table posthorn.${name}` });
+    return dropped;
   }, true);
+}
+
+interface Partition {
+  name: string;
+  ends: Date;
+}
+
+/** Returns the partitions of a table, oldest first. */
+async function partitionsOf(client: Queryable, parent: Partitioned): Promise<readonly Partition[]> {
+  const { rows } = await client.query<Partition>({
+    text: `
+  -- Materialized, because the planner might otherwise parse a date from the name of every table.
+  with starts as materialized (
+    select c.relname::text as name, to_date(right(c.relname, 8), 'YYYYMMDD') as start
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = ('posthorn.' || $1)::regclass
+  )
+  select name, (start + $2::interval) at time zone 'UTC' as ends from starts order by name`,
+    values: [parent, parent === 'audit_log' ? '1 month' : '1 week'],
+  });
+  return rows;
+}
+
+/** Returns whether a past month of the audit log has no entries from `keepFrom` on. */
+async function hasOnlyOldEntries(
+  client: Queryable,
+  name: string,
+  ends: Date,
+  keepFrom: Date,
+  present: Date,
+): Promise<boolean> {
+  if (!name.startsWith('audit_log') || ends > present) return false;
+  const { rows } = await client.query<{ found: boolean }>({
+    text: `select exists (select from posthorn.${name} where created_at >= $1) as found`,
+    values: [keepFrom],
+  });
+  return rows[0]?.found === false;
+}
+
+/** Stores where each chain of the audit log continues after its entries before `end` are dropped. */
+async function shortenChains(client: Queryable, end: Date): Promise<void> {
+  await client.query({
+    text: `
+  update posthorn.audit_chains c
+     set dropped = last.position, dropped_hash = last.hash
+    from posthorn.audit_chains k
+   cross join lateral (
+         select a.position, a.hash
+           from posthorn.audit_log a
+          where a.organization_id = k.organization_id and a.created_at < $1
+          order by a.created_at desc, a.id desc
+          limit 1) last
+   where c.organization_id = k.organization_id and last.position > c.dropped`,
+    values: [end],
+  });
 }

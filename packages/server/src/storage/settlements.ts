@@ -1,7 +1,7 @@
 import type { Outcome, Verdict } from '../domain/delivery.js';
 import { evidenceOf } from '../domain/evidence.js';
 import type { HealthReport } from '../domain/health.js';
-import type { GivenUp } from '../domain/own-event.js';
+import type { GivenUp } from '../domain/service-event.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
@@ -32,17 +32,17 @@ export function attempted(
   attemptedAt: Date,
   url: URL,
 ): Settlement {
-  const isAnswered = outcome.kind === 'answered';
+  const hasResponse = outcome.kind === 'response';
   // Written field by field: this runs for every attempt, and object spread showed up in the profile.
   const settlement: Settlement = {
     delivery,
     status: verdict.kind === 'delivered' ? 'success' : verdict.kind === 'retry' ? 'pending' : 'failed',
     attempts: delivery.attempts + 1,
     attempted_at: attemptedAt,
-    http_status: isAnswered ? outcome.httpStatus : null,
-    error: isAnswered ? null : outcome.error,
+    http_status: hasResponse ? outcome.httpStatus : null,
+    error: hasResponse ? null : outcome.error,
     duration_ms: outcome.durationMs,
-    response: isAnswered ? outcome.response : null,
+    response: hasResponse ? outcome.response : null,
   };
   if (verdict.kind !== 'delivered') settlement.evidence = JSON.stringify(evidenceOf(outcome, url));
   if (verdict.kind === 'retry') settlement.wait_ms = verdict.waitMs;

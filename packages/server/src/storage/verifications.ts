@@ -1,4 +1,4 @@
-import { verificationFailed } from '../domain/own-event.js';
+import { verificationFailed } from '../domain/service-event.js';
 import { reverifyAfterMs, type VerificationFailure, type Webhook } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { batchOf, type RecordedBatch, recordBatch } from './recording.js';

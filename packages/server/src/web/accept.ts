@@ -1,6 +1,6 @@
 /**
- * Returns whether an `Accept` header asks for HTML rather than JSON. Whoever accepts both alike gets HTML only if it is
- * named, as browsers do.
+ * Returns whether an `Accept` header prefers HTML to JSON. If both have the same quality, HTML wins only if it is
+ * named explicitly, as in browsers.
  */
 export function prefersHtml(accept: string): boolean {
   const ranges = accept.split(',').map(rangeOf);

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that ours uses. */
+/** The parts of an OpenAPI 3.1 document that Posthorn uses. */
 export interface ApiDocument {
   info: { title: string; version: string; description: string };
   tags: Tag[];
@@ -56,7 +56,7 @@ export interface Schema {
   required?: readonly string[];
   items?: Schema;
   minimum?: number;
-  /** Constraints for the document only: the service checks them in code, with messages of its own. */
+  /** Constraints for the document only: the service checks them in code, with its own messages. */
   'x-stated'?: Schema & Record<string, unknown>;
 }
 
@@ -65,7 +65,7 @@ export function scopesOf(operation: Operation): readonly string[] {
   return (operation.security ?? []).flatMap((requirement) => Object.values(requirement).flat());
 }
 
-/** Returns whether an operation needs no token. Without its own `security`, that of the document applies. */
+/** Returns whether an operation needs no token. If it has no `security`, the document's `security` applies. */
 export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
 }

@@ -4,8 +4,8 @@ const componentName = /^[A-Z][A-Za-z0-9]*$/;
 const refTo = (name: string) => `#/components/schemas/${name}`;
 
 /**
- * Moves the schemas of requests and responses to the components of the document, so that generated code has one type
- * with a good name for each. A schema with a title is named by it, a body after its content or its operation.
+ * Moves the schemas of requests and responses to the document's components, so that generated code has one well-named
+ * type for each. A schema is named after its title, and a body after its content or its operation.
  */
 export function nameComponents(document: ApiDocument): void {
   const { schemas } = document.components;
@@ -46,7 +46,7 @@ export function nameComponents(document: ApiDocument): void {
   }
 }
 
-/** Returns the name of a body that only wraps what has a name already. */
+/** Returns the name of a body that only wraps a named schema. */
 function wrapperName({ properties = {} }: Schema): string | undefined {
   const { data, meta, event, ...others } = properties;
   if (!data || Object.keys(others).length > 0) return undefined;
@@ -60,12 +60,15 @@ function nameOf(schema: Schema | undefined): string | undefined {
   return schema?.$ref?.split('/').at(-1);
 }
 
-/** Returns the schema as generators understand it best, with what the service checks beyond it. */
+/** Returns the schema in the form that generators understand best, with the constraints that are checked in code. */
 export function plainSchema(schema: Schema): Schema {
   return mapSchema(schema, (each) => nullableInPlace(typedEnum(constAsEnum(withStated(each)))));
 }
 
-/** Adds constraints that a check of the service enforces, so that the schema must not report them a second time. */
+/**
+ * Adds the constraints that are checked in code. They are not in the original schema, because it would report them
+ * twice.
+ */
 function withStated(schema: Schema): Schema {
   const { 'x-stated': stated, ...rest } = schema;
   return stated ? { ...rest, ...stated } : schema;
@@ -83,8 +86,8 @@ function typedEnum(schema: Schema): Schema {
 }
 
 /**
- * Turns `anyOf` a type and null into one schema with two types. What will be a reference keeps `anyOf`, with the types
- * beside it: Scalar complains about a schema without a type.
+ * Turns `anyOf` with a type and null into one schema with two types. A schema that becomes a reference keeps `anyOf`,
+ * with the types next to it, because Scalar reports schemas without a type.
  */
 function nullableInPlace(schema: Schema): Schema {
   const { anyOf, ...rest } = schema;

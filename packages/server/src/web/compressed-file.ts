@@ -18,7 +18,7 @@ type Encoding = keyof typeof encoders;
 const encodings = Object.keys(encoders) as Encoding[];
 
 /** The cache header for a path that contains a hash of the content, which therefore never changes. */
-export const forGood = 'public, max-age=31536000, immutable';
+export const immutable = 'public, max-age=31536000, immutable';
 
 /** The types worth compressing. Images and fonts are already compressed. */
 const compressible = /^(text\/|application\/(json|manifest\+json)|image\/svg)/;

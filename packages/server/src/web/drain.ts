@@ -5,9 +5,9 @@ import { Problem } from '../domain/problem.js';
 const drainMsMax = 6_000;
 
 /**
- * After closing begins, requests under way finish and new ones are refused. Connections are closed as soon as they
- * are idle: Node checks only once and would wait for the keep-alive of the others. Requests that never finish are cut
- * off.
+ * Lets requests in flight finish when the listener closes, and refuses new ones. Closes connections as soon as they
+ * are idle: Node checks only once and would wait for the keep-alive timeout of the others. Requests that never finish
+ * are cut off.
  */
 export function drainOnClose(app: FastifyInstance, msMax = drainMsMax): { refuseWhileStopping: () => void } {
   let begun = false;

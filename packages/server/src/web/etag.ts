@@ -5,7 +5,7 @@ export function etagOf(body: string | Buffer): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Returns whether If-None-Match has the tag, compared weakly and in any encoding. */
+/** Returns whether If-None-Match contains the tag, compared weakly and in any encoding. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   return findMatch(header, etag) !== undefined;
 }

@@ -29,11 +29,11 @@ export const EventSchema = Type.Object(
       description: 'Workspace ID. Null for events of the whole organization.',
       examples: ['WS-berlin'],
     }),
-    actor: ReferenceSchema('Who did it: a `user`, an `agent` or the `system`, for example.', {
+    actor: ReferenceSchema('Who caused the event, such as a `user`, an `agent` or the `system`.', {
       type: 'user',
       id: 'USR-ada',
     }),
-    subject: ReferenceSchema('What it happened to: a `service_line` or a `run`, for example.', {
+    subject: ReferenceSchema('What the event is about, such as a `service_line` or a `run`.', {
       type: 'service_line',
       id: 'LIN-7',
     }),
@@ -41,8 +41,7 @@ export const EventSchema = Type.Object(
       {},
       {
         additionalProperties: true,
-        description:
-          'Depends on the event type. It keeps the key order and the numbers that it was recorded with.',
+        description: 'Depends on the event type. The key order and the numbers are exactly as recorded.',
         examples: [
           {
             previous_status: 'draft',

@@ -15,7 +15,7 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
         operationId: 'health',
         tags: ['Monitoring'],
         summary: 'Check that the process is running',
-        description: 'Does not look at the database.',
+        description: 'Does not check the database.',
         security: [],
         response: { 200: status('ok') },
       },

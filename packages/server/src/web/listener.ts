@@ -32,7 +32,7 @@ declare module 'fastify' {
 }
 
 export interface ListenerOptions {
-  name: 'public' | 'platform';
+  name: 'public' | 'platform' | 'monitoring';
   logger: FastifyBaseLogger;
   bodyLimit: number;
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
@@ -40,7 +40,7 @@ export interface ListenerOptions {
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Longer than the longest request head that Node accepts, so that an id of any length reaches its route. */
+/** Longer than the longest request head that Node accepts, so that an ID of any length reaches its route. */
 const maxParamLength = 16 * 1024;
 
 /** Creates an HTTP listener with everything that both listeners share. The caller adds the routes. */
@@ -66,8 +66,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       setCommonHeaders(request, reply);
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
-    clientErrorHandler: answerBrokenHttp,
-    // Node would refuse a request without Host, or with an unknown expectation, with an empty body.
+    clientErrorHandler: respondToMalformedHttp,
+    // By default, Node refuses a request without Host, or with an unknown expectation, with an empty body.
     http: { requireHostHeader: false },
   });
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -82,8 +82,9 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   const routes = knownRoutes(app);
   const drain = drainOnClose(app);
-  // A promise, so that nothing is sent before the bytes that arrived with the head are parsed: they may not be HTTP.
-  // Other synchronous hooks use callbacks, because a promise each would cost as much as validation.
+  // This hook returns a promise, so that nothing is sent before the bytes that arrived with the head are parsed: they
+  // may not be HTTP. Other synchronous hooks use callbacks, because a promise for each would cost as much as
+  // validation.
   app.addHook('onRequest', async (request, reply) => {
     request.logFields = {};
     setCommonHeaders(request, reply);
@@ -115,7 +116,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyLimit) {
-      throw new Problem('body_too_large', `The body must have at most ${bodyLimit} bytes.`);
+      throw new Problem('body_too_large', `The body must not be larger than ${bodyLimit} bytes.`);
     }
     const hasBody = length !== '0' || request.headers['transfer-encoding'] !== undefined;
     if (hasBody && encoding.toLowerCase() !== 'identity' && !['GET', 'HEAD'].includes(request.method)) {
@@ -177,7 +178,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** Responds to input that is not HTTP in the same format, then closes the connection. */
-function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+function respondToMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy();
     return;

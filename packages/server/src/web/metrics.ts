@@ -1,7 +1,22 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Outcome, Verdict } from '../domain/delivery.js';
+import {
+  type AttemptError,
+  attemptErrors,
+  isDelivered,
+  type Outcome,
+  type Verdict,
+} from '../domain/delivery.js';
 
-/** Collects the metrics of this process for Prometheus. */
+/** Why an attempt failed: an error, or the class of a status other than 2xx. Labels must have few values. */
+const statusReasons = ['1xx', '3xx', '4xx', '5xx', 'other_status'] as const;
+type FailureReason = AttemptError | (typeof statusReasons)[number];
+
+/** One or several values of a gauge. The keys are the values of its label. */
+type Reading = number | Readonly<Record<string, number>>;
+
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Collects the metrics of this process for Prometheus. The number of series does not grow with the data. */
 export class Metrics {
   readonly registry = new Registry();
   readonly eventsRecorded = new Counter({
@@ -13,7 +28,13 @@ export class Metrics {
     name: 'posthorn_http_request_duration_seconds',
     help: 'Time to respond to an HTTP request',
     labelNames: ['listener', 'method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    buckets: secondsBuckets,
+    registers: [this.registry],
+  });
+  readonly settlementSize = new Histogram({
+    name: 'posthorn_settlement_batch_size',
+    help: 'Outcomes written in one commit',
+    buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000],
     registers: [this.registry],
   });
 
@@ -30,10 +51,22 @@ export class Metrics {
     given_up: this.#attempts.labels('given_up'),
     gone: this.#attempts.labels('gone'),
   } satisfies Record<Verdict['kind'], unknown>;
+  readonly #failures = new Counter({
+    name: 'posthorn_delivery_attempt_failures_total',
+    help: 'Failed delivery attempts by delivery error or class of status',
+    labelNames: ['reason'],
+    registers: [this.registry],
+  });
   readonly #attemptSeconds = new Histogram({
     name: 'posthorn_delivery_attempt_duration_seconds',
     help: 'Time from the start of an attempt to its status, or to its failure',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.registry],
+  });
+  readonly #latencySeconds = new Histogram({
+    name: 'posthorn_delivery_latency_seconds',
+    help: 'Time from the commit of a delivery to the start of its first attempt',
+    buckets: [...secondsBuckets, 10, 30, 60, 300],
     registers: [this.registry],
   });
 
@@ -41,33 +74,38 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // Without a series until the first attempt, rates and alerts would not work.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
+    for (const reason of [...attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
   }
 
   observeAttempt(outcome: Outcome, verdict: Verdict['kind']): void {
     this.#attemptsBy[verdict].inc();
     this.#attemptSeconds.observe(outcome.durationMs / 1000);
+    if (!isDelivered(outcome)) this.#failures.inc({ reason: reasonOf(outcome) });
   }
 
-  watchQueue(read: () => { queued: number; inFlight: number }): void {
-    const gauge = new Gauge({
-      name: 'posthorn_deliveries_in_memory',
-      help: 'Deliveries leased to this process',
-      labelNames: ['state'],
-      registers: [this.registry],
-      collect: () => {
-        const { queued, inFlight } = read();
-        gauge.set({ state: 'queued' }, queued);
-        gauge.set({ state: 'in_flight' }, inFlight);
-      },
-    });
+  /** Notes how long a delivery waited for its first attempt. Two clocks are compared, so it can be below zero. */
+  observeLatency(ms: number): void {
+    this.#latencySeconds.observe(Math.max(0, ms) / 1000);
   }
 
-  /** Adds a gauge for an age that is read from the database. It is NaN while the database is unreachable. */
-  watchAge(name: string, help: string, readSeconds: () => Promise<number>): void {
+  /**
+   * Adds a gauge that is read for each scrape. It is NaN if the read fails, so that an old value is never shown as a
+   * current one.
+   */
+  watch(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, registers: [this.registry] },
+      ...{ name, help, registers: [this.registry], labelNames: label === undefined ? [] : [label] },
       collect: async () => {
-        gauge.set(await readSeconds().catch(() => Number.NaN));
+        const reading = await Promise.resolve()
+          .then(read)
+          .catch(() => Number.NaN);
+        // A label value that is no longer read, and the value of a gauge that was unlabelled NaN, must go.
+        gauge.reset();
+        if (typeof reading === 'number') {
+          if (label === undefined) gauge.set(reading);
+          return;
+        }
+        for (const [value, number] of Object.entries(reading)) gauge.set({ [label ?? '']: value }, number);
       },
     });
   }
@@ -76,4 +114,10 @@ export class Metrics {
     return (route: string, method: string, status: number, seconds: number) =>
       this.requestSeconds.observe({ listener, method, route, status }, seconds);
   }
+}
+
+function reasonOf(outcome: Outcome): FailureReason {
+  if (outcome.kind === 'no_response') return outcome.error;
+  const reason = `${Math.floor(outcome.httpStatus / 100)}xx`;
+  return statusReasons.find((known) => known === reason) ?? 'other_status';
 }

@@ -42,7 +42,7 @@ export interface DocumentInfo {
   securityName: string;
   securityDescription: string;
   tagGroups: readonly TagGroup[];
-  /** Where the API can be reached; left out, where the document comes from. */
+  /** The address of the API. If not set, it is the address that the document comes from. */
   serverUrl?: string | undefined;
   /** The requests that receivers get, and the schemas of their bodies. */
   webhooks?: { requests: Record<string, unknown>; schemas: Record<string, Schema> };
@@ -113,7 +113,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
   });
 }
 
-/** Scalar does not show the scopes of a bearer token, so the description names them. */
+/** Scalar does not show the scopes of a bearer token, so the description lists them. */
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
   const required =
     scopes.length === 0
@@ -143,12 +143,12 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   const isIdempotent = has('Idempotency-Key');
   if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   if (operation.requestBody || isIdempotent) codes.push('invalid_body');
-  // An unexpected body is checked, too.
+  // An unexpected body is also checked.
   if (method !== 'get') codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   return codes;
 }
 
-/** What a route says about itself beyond its schema, on its way to the document. */
+/** What a route declares in addition to its schema, on its way to the document. */
 interface RouteNotes {
   refusals: readonly ProblemCode[];
   sends: readonly HeaderName[];
@@ -223,7 +223,7 @@ function problemResponse(codes: readonly ProblemCode[]) {
 function withExample(content: Content | undefined): Content {
   const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
     const shown = example ?? schemaExample(schema);
-    // To a generator, lines of JSON are text.
+    // For a generator, NDJSON is text.
     if (type === 'application/x-ndjson')
       return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
     const isJson = type === 'application/json';

@@ -2,12 +2,12 @@ import Type from 'typebox';
 
 export const ProblemSchema = Type.Object({
   type: Type.String({ description: 'Link to the explanation of the code.' }),
-  title: Type.String({ description: 'Title of the code. It is always the same for a code.' }),
+  title: Type.String({ description: 'Short description. It is always the same for a code.' }),
   status: Type.Integer({ description: 'HTTP status.' }),
   detail: Type.String({ description: 'What went wrong in this request.' }),
-  instance: Type.String({ description: 'Path of the request.' }),
-  code: Type.String({ description: 'Error code. Use this one in programs: it never changes its meaning.' }),
-  request_id: Type.String({ description: 'ID of the request, as in `X-Request-Id`.' }),
+  instance: Type.String({ description: 'Request path.' }),
+  code: Type.String({ description: 'Error code. Use it in programs: its meaning never changes.' }),
+  request_id: Type.String({ description: 'Request ID, as in `X-Request-Id`.' }),
   errors: Type.Optional(
     Type.Array(
       Type.Object(

@@ -28,13 +28,14 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (error instanceof SecretNotOpened) {
     return new Problem(
       'unavailable',
-      "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator to restore the key, or use rotate-secret with the grace 0s and set the headers again.",
+      "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator " +
+        'to restore the key, or call rotate-secret with the grace period 0s and set the headers again.',
       { headers: { 'Retry-After': '60' } },
     );
   }
   switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', `The body must have at most ${bodyLimit} bytes.`);
+      return new Problem('body_too_large', `The body must not be larger than ${bodyLimit} bytes.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem(
         'unsupported_media_type',

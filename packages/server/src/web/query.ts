@@ -1,4 +1,4 @@
-/** A query string as sent. A name that appears twice keeps both values, so that it can be refused. */
+/** A query string as sent. A name that appears twice keeps both values, so that the request can be refused. */
 export type RawQuery = Record<string, string | string[]>;
 
 /** Marks a name or value whose percent-encoding is not UTF-8. No valid one contains NUL. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { CompressedFile, forGood } from './compressed-file.js';
+import { CompressedFile, immutable } from './compressed-file.js';
 import { markEncoding } from './etag.js';
 import { FixedText } from './fixed-text.js';
 
@@ -28,7 +28,7 @@ function scalarScript(): CompressedFile {
   scalarFile ??= new CompressedFile(
     new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
     'text/javascript; charset=utf-8',
-    forGood,
+    immutable,
   );
   return scalarFile;
 }

@@ -4,7 +4,7 @@ const depthMax = 8;
 const sampleTime = '2026-11-15T09:30:00.000Z';
 const sampleUlid = '01JAB3C4D5E6F7G8H9J0K1M2N3';
 
-/** Returns a value that fits the schema: its own example, or one made from its type. */
+/** Returns a value that matches the schema: its example, or a value made from its type. */
 export function schemaExample(schema: Schema, depth = 0): unknown {
   // An example can also be null.
   if (schema.examples?.[0] === null) return null;

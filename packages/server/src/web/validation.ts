@@ -6,7 +6,7 @@ import { faultsFromAjv } from '../domain/fault.js';
 import { type InputFault, inputProblem, Problem } from '../domain/problem.js';
 import { isReadable, type RawQuery } from './query.js';
 
-/** Checks input beyond the schemas. It must cope with values that the schemas refused. */
+/** Checks what schemas cannot express. It must handle values that the schemas refused. */
 type InputCheck = (request: FastifyRequest) => readonly InputFault[];
 
 declare module 'fastify' {
@@ -46,7 +46,7 @@ export function installValidation(app: FastifyInstance): void {
       validate: (request) => {
         const faults = query(request.query as RawQuery);
         const refused = new Set(faults.map(parameterOf));
-        // One fault for each parameter: the check may look at one that the route does not know.
+        // One fault per parameter: the check may look at a parameter that the route does not know.
         const isNew = (fault: InputFault) => !('parameter' in fault && refused.has(fault.parameter));
         return [...faults, ...(body?.(request.body) ?? []), ...(check?.(request) ?? []).filter(isNew)];
       },
@@ -60,7 +60,7 @@ export function installValidation(app: FastifyInstance): void {
   app.addHook('preHandler', refuseFaults);
 }
 
-/** Ids cannot contain NUL, and PostgreSQL would refuse a query with one. */
+/** IDs cannot contain NUL, and PostgreSQL would refuse a query that contains it. */
 function missingPath(request: FastifyRequest): Problem | undefined {
   const ids = Object.values(request.params as Record<string, string>);
   return ids.every(isReadable) ? undefined : new Problem('not_found', 'Nothing exists at this path.');

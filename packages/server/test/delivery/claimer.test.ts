@@ -31,7 +31,7 @@ function startClaimer(database: Database, lanes: Lanes, options: Pick<ClaimerOpt
 /** A node whose receivers respond after a moment. */
 function nodeOn(database: Database, node: number) {
   const attempted: LeasedDelivery[] = [];
-  const lanes = new Lanes();
+  const lanes = new Lanes(() => undefined);
   const pump = () => {
     for (let turn = lanes.next(); turn; turn = lanes.next()) void attempt(turn);
   };
@@ -113,7 +113,7 @@ describe('without waiting for a poll, a node claims', () => {
   test('deliveries of another webhook next to many that have more than they can send', async () => {
     const { database, node } = await withNode();
     const { leased } = await recordFor(database, node, 100);
-    const lanes = new Lanes();
+    const lanes = new Lanes(() => undefined);
     const greedy = Array.from({ length: 40 }, (_, index) => `WHK-greedy-${index}`);
     const of = (id: string) => leased.map((one) => ({ ...one, organization_id: id, webhook_id: id }));
     for (const id of greedy) {
@@ -154,7 +154,7 @@ describe('a claimer', () => {
     const { database, node } = await withNode();
     await recordFor(database, null, 4);
     const { database: counted, totals } = counting(database);
-    const lanes = new Lanes();
+    const lanes = new Lanes(() => undefined);
     setLimits(full);
     const claimer = startClaimer(counted, lanes, {
       node: () => ('queued' in full ? node : undefined),
@@ -186,7 +186,7 @@ describe('a claimer', () => {
     const claimed: LeasedDelivery[] = [];
     let name: number | undefined = node;
     const { database: counted, totals } = counting(database);
-    const claimer = startClaimer(counted, new Lanes(), {
+    const claimer = startClaimer(counted, new Lanes(() => undefined), {
       node: () => {
         const now = name;
         name = undefined;

@@ -80,7 +80,7 @@ describe('what a node knows about a webhook', () => {
       webhook('WHK-3', { status: 'disabled', disabled_reason: 'manual' }),
       webhook('WHK-4', { status: 'unverified' }),
     );
-    for (const standing of idle) expect(await standing).toEqual({ kind: 'idle', target: undefined });
+    for (const state of idle) expect(await state).toEqual({ kind: 'idle', target: undefined });
   });
 
   test('is the same for concurrent callers that share a read', async () => {
@@ -91,7 +91,7 @@ describe('what a node knows about a webhook', () => {
     answerFirst(webhook('WHK-0'));
     await first;
     (await nextLookUp())(webhook('WHK-1'), webhook('WHK-2'), webhook('WHK-3'));
-    for (const standing of later) expect(await standing).toMatchObject({ kind: 'active' });
+    for (const state of later) expect(await state).toMatchObject({ kind: 'active' });
   });
 
   test('is updated after a sealed secret was encrypted again', async () => {
@@ -175,6 +175,6 @@ describe('what a node knows about a webhook', () => {
     const both = Promise.all(['WHK-1', 'WHK-2'].map((id) => directory.get('ORG-acme', id)));
     const secret = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
     (await nextLookUp())(webhook('WHK-1', { secret }), webhook('WHK-2'));
-    expect((await both).map((standing) => standing?.kind)).toEqual(['sealed', 'active']);
+    expect((await both).map((state) => state?.kind)).toEqual(['sealed', 'active']);
   });
 });

@@ -31,14 +31,14 @@ describe.each(wires)('over %s, a receiver may send before its status', (_, tls) 
   test.each(Object.entries(heads))('%s', async (_, head) => {
     for (const pieces of [[head + ok], [head, ok], [...head, ...ok], [head + head, head + ok]]) {
       const { outcome, arrivals } = await outcomeOf(pieces, tls);
-      expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
+      expect(outcome).toMatchObject({ kind: 'response', httpStatus: 200, response: 'hi' });
       expect(arrivals).toHaveLength(1);
     }
   });
 
   test('one kind after another', async () => {
     const { outcome } = await outcomeOf([Object.values(heads).join('') + ok], tls);
-    expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
+    expect(outcome).toMatchObject({ kind: 'response', httpStatus: 200, response: 'hi' });
   });
 });
 
@@ -47,14 +47,14 @@ test('bytes in a response body that look like 100 Continue stay unchanged', asyn
   const head = `HTTP/1.1 500 Oops\r\nContent-Length: ${body.length}\r\n\r\n`;
   for (const pieces of [[head + body], [head, body], [heads['100 Continue'] + head + body]]) {
     const { outcome } = await outcomeOf(pieces);
-    expect(outcome).toMatchObject({ kind: 'answered', httpStatus: 500, response: body });
+    expect(outcome).toMatchObject({ kind: 'response', httpStatus: 500, response: body });
   }
 });
 
 test('the connection can be used again after 100 Continue', async () => {
   const { url, arrivals } = await startByteReceiver((socket) => socket.write(heads['100 Continue'] + ok));
   for (const _ of [1, 2, 3]) {
-    expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+    expect(await post(transport, url)).toMatchObject({ kind: 'response', httpStatus: 200 });
     // undici gives a connection out again a turn after its response.
     await new Promise((turned) => setImmediate(() => setImmediate(turned)));
   }
@@ -63,12 +63,12 @@ test('the connection can be used again after 100 Continue', async () => {
 
 test.each(Object.entries(heads))('a receiver that sends %s without end is cut off', async (_, head) => {
   const { outcome } = await outcomeOf([head.repeat(100) + ok]);
-  expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+  expect(outcome).toMatchObject({ kind: 'no_response', error: 'protocol' });
 });
 
 test.each(['000', '001', '099'])('%s is not a status', async (status) => {
   for (const length of [0, 2]) {
     const { outcome } = await outcomeOf([`HTTP/1.1 ${status} Odd\r\nContent-Length: ${length}\r\n\r\nhi`]);
-    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'protocol' });
+    expect(outcome).toMatchObject({ kind: 'no_response', error: 'protocol' });
   }
 });

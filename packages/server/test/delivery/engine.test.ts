@@ -218,7 +218,7 @@ describe('a webhook that is disabled while deliveries wait', () => {
     expect(receiver.deliveries.count).toBe(3);
   });
 
-  test('gets nothing that was queued behind the attempts under way', async () => {
+  test('gets nothing that was queued behind the attempts in flight', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -252,7 +252,7 @@ describe('a webhook that is deleted', () => {
     expect(receiver.deliveries.count).toBe(1);
   });
 
-  test('gets nothing that was queued behind the attempts under way', async () => {
+  test('gets nothing that was queued behind the attempts in flight', async () => {
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
@@ -280,7 +280,7 @@ describe('a webhook that only fails', () => {
   const standing = (owner: Tenant, webhook: { id: string }) =>
     owner.data('GET', `/v1/webhooks/${webhook.id}`);
 
-  /** Records an event, sees it fail that many ms from now, and waits until the webhook tells so. */
+  /** Records an event, sees it fail that many ms from now, and waits until the webhook shows it. */
   async function failAt(owner: Tenant, webhook: { id: string }, offsetMs: number): Promise<Body> {
     aging.clock.offsetMs = offsetMs;
     const from = Date.now() + offsetMs;

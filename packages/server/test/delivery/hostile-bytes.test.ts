@@ -99,12 +99,12 @@ test('whatever a receiver sends, every request ends once, in time, and the proce
         return outcome;
       });
       for (const outcome of await Promise.all(outcomes)) {
-        if (outcome.kind === 'unanswered') expect(attemptErrors).toContain(outcome.error);
-        else expect(outcome).toMatchObject({ kind: 'answered', httpStatus: expect.any(Number) });
-        if (outcome.kind === 'answered') expect(outcome.httpStatus).toBeGreaterThanOrEqual(200);
+        if (outcome.kind === 'no_response') expect(attemptErrors).toContain(outcome.error);
+        else expect(outcome).toMatchObject({ kind: 'response', httpStatus: expect.any(Number) });
+        if (outcome.kind === 'response') expect(outcome.httpStatus).toBeGreaterThanOrEqual(200);
         expect('durationMs' in outcome && outcome.durationMs).toBeLessThan(20 * timeoutMs);
       }
-      expect(await post(transport, healthy.url)).toMatchObject({ kind: 'answered', response: 'hi' });
+      expect(await post(transport, healthy.url)).toMatchObject({ kind: 'response', response: 'hi' });
       expect(uncaught).toEqual([]);
     }),
     { numRuns: 25 },
@@ -117,8 +117,8 @@ test('a request whose start throws ends, and the connection serves the next', as
   const mayStart = () => {
     throw new Error('a bug of the caller');
   };
-  expect(await post(transport, url, { mayStart })).toMatchObject({ kind: 'unanswered' });
+  expect(await post(transport, url, { mayStart })).toMatchObject({ kind: 'no_response' });
   expect(arrivals).toEqual([]);
-  expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+  expect(await post(transport, url)).toMatchObject({ kind: 'response', httpStatus: 200 });
   expect(uncaught).toEqual([]);
 });

@@ -208,13 +208,13 @@ describe('a blocked address', () => {
   ])('%s, is never connected to', async (_, url, addresses = []) => {
     const connect = vi.fn();
     const transport = startTransport({ connect, resolve: async () => addresses });
-    expect(await post(transport, url)).toMatchObject({ kind: 'unanswered', error: 'blocked_address' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'blocked_address' });
     expect(connect).not.toHaveBeenCalled();
   });
 });
 
 describe('next to receivers that hang with a backlog of hours', () => {
-  test('a healthy webhook gets every event, and few requests to the hanging ones are under way', async () => {
+  test('a healthy webhook gets every event, and few requests to the hanging ones are in flight', async () => {
     const neighbours = await newTenant(service);
     const hanging = await Promise.all([1, 2, 3].map(() => neighbours.connect(hangs)));
     const same = await newTenant(service);

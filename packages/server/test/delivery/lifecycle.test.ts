@@ -9,14 +9,14 @@ import {
   type Verdict,
 } from '../../src/domain/delivery.js';
 import { type HealthReport, joinReports, reportWith } from '../../src/domain/health.js';
-import { isGivenUp } from '../../src/domain/webhook.js';
+import { mustBeDisabled } from '../../src/domain/webhook.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const usualScheduleMs = [5_000, 300_000, 1_800_000, 7_200_000];
 
-const answered = fc.record({
-  kind: fc.constant('answered' as const),
+const response = fc.record({
+  kind: fc.constant('response' as const),
   httpStatus: fc.oneof(
     { weight: 3, arbitrary: fc.integer({ min: 200, max: 599 }) },
     { weight: 2, arbitrary: fc.constantFrom(199, 200, 299, 300, 307, 404, 410, 429, 500, 503) },
@@ -26,12 +26,12 @@ const answered = fc.record({
   headers: fc.constant({}),
   retryAfterMs: fc.option(fc.nat(10 * hourMs), { nil: undefined }),
 });
-const unanswered = fc.record({
-  kind: fc.constant('unanswered' as const),
+const noResponse = fc.record({
+  kind: fc.constant('no_response' as const),
   error: fc.constantFrom(...attemptErrors),
   durationMs: fc.nat(10_000),
 });
-const outcomes: fc.Arbitrary<Outcome> = fc.oneof(answered, unanswered);
+const outcomes: fc.Arbitrary<Outcome> = fc.oneof(response, noResponse);
 const failures = outcomes.filter((outcome) => !isDelivered(outcome) && statusOf(outcome) !== 410);
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const schedules = fc.oneof(
@@ -48,7 +48,7 @@ const waits = schedules.chain((schedule) =>
   fc.tuple(fc.constant(schedule), fc.integer({ min: 1, max: schedule.length })),
 );
 
-const statusOf = (outcome: Outcome) => (outcome.kind === 'answered' ? outcome.httpStatus : undefined);
+const statusOf = (outcome: Outcome) => (outcome.kind === 'response' ? outcome.httpStatus : undefined);
 
 interface Step {
   outcome: Outcome;
@@ -151,7 +151,7 @@ describe('a delivery', () => {
     const asking = fc.tuple(fc.constantFrom(...askingStatuses), asked);
     fc.assert(
       fc.property(asking, waits, randoms, ([httpStatus, retryAfterMs], [schedule, attempt], random) => {
-        const outcome = { kind: 'answered' as const, httpStatus, durationMs: 1, response: null, headers: {} };
+        const outcome = { kind: 'response' as const, httpStatus, durationMs: 1, response: null, headers: {} };
         const plain = judge({ ...outcome, retryAfterMs: undefined }, attempt, schedule, random);
         const asked = judge({ ...outcome, retryAfterMs }, attempt, schedule, random);
         if (plain.kind !== 'retry' || asked.kind !== 'retry') throw new Error('no wait');
@@ -179,7 +179,7 @@ describe('Retry-After', () => {
       const retryAfterMs = parseRetryAfterMs('9'.repeat(digits), nowMs);
       expect(retryAfterMs).toBeGreaterThan(1_000 * hourMs);
       const outcome = {
-        kind: 'answered',
+        kind: 'response',
         httpStatus: 503,
         durationMs: 1,
         response: null,
@@ -214,14 +214,14 @@ describe('Retry-After', () => {
 
 describe('the health of a webhook', () => {
   const success: Outcome = {
-    kind: 'answered',
+    kind: 'response',
     httpStatus: 204,
     durationMs: 1,
     response: null,
     headers: {},
     retryAfterMs: undefined,
   };
-  const failure: Outcome = { kind: 'unanswered', error: 'reset', durationMs: 1 };
+  const failure: Outcome = { kind: 'no_response', error: 'reset', durationMs: 1 };
   const at = (ms: number) => new Date(ms);
   const webhook = { organization_id: 'ORG-a', webhook_id: 'WHK-a' };
   /** Attempts in the order in which they ended, by the time at which they began. */
@@ -272,12 +272,12 @@ describe('the health of a webhook', () => {
     });
     fc.assert(
       fc.property(instants, ({ sinceMs, spanMs, ageMs }) => {
-        const givenUp = isGivenUp(sinceMs, sinceMs + spanMs, sinceMs + ageMs);
+        const givenUp = mustBeDisabled(sinceMs, sinceMs + spanMs, sinceMs + ageMs);
         expect(givenUp).toBe(ageMs >= 5 * dayMs && spanMs >= 12 * hourMs);
       }),
     );
-    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs)).toBe(true);
-    expect(isGivenUp(0, 12 * hourMs, 5 * dayMs - 1)).toBe(false);
-    expect(isGivenUp(0, 12 * hourMs - 1, 5 * dayMs)).toBe(false);
+    expect(mustBeDisabled(0, 12 * hourMs, 5 * dayMs)).toBe(true);
+    expect(mustBeDisabled(0, 12 * hourMs, 5 * dayMs - 1)).toBe(false);
+    expect(mustBeDisabled(0, 12 * hourMs - 1, 5 * dayMs)).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ test('every limit has a positive value, a unit and a reason', () => {
 
 const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
   [
-    'a failing webhook has less under way than a new one, and any less than all together',
+    'a failing webhook has less in flight than a new one, and any less than all together',
     ['windowFailing', 'windowAtStart', 'windowUsual', 'windowMax', 'slots'],
   ],
   [
@@ -49,7 +49,7 @@ test('a lane that is full of recordings still claims retries', () => {
   expect(1 - limits.recordedShare).toBeGreaterThan(limits.askShare);
 });
 
-test('a failing webhook keeps at least as much in memory as it may have under way', () => {
+test('a failing webhook keeps at least as much in memory as it may have in flight', () => {
   expect(limits.laneQueuedFailing).toBeGreaterThan(limits.windowFailing);
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
-import { deliveryFailed } from '../../src/domain/own-event.js';
+import { deliveryFailed } from '../../src/domain/service-event.js';
 import type { Database } from '../../src/storage/database.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { batchOf, type NewBatch, recordBatch } from '../../src/storage/recording.js';

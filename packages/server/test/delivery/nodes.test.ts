@@ -173,7 +173,7 @@ describe('two nodes on one database', () => {
 });
 
 describe('SIGTERM', () => {
-  test('lets attempts under way finish, writes their outcomes, gives the rest back, and exits with 0', async () => {
+  test('lets attempts in flight finish, writes their outcomes, gives the rest back, and exits with 0', async () => {
     // It takes no part in delivering: what the node gives back can be seen.
     const service = await startForTest({ POSTHORN_ROLES: 'api' });
     const owner = await newTenant(service);

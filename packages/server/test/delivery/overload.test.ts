@@ -46,7 +46,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
     const onTheWire = await standstill.reached(service.platformUrl, receiver);
     onTestFinished(async () => {
       standstill.end(receiver, 200);
-      // The next test counts what is under way.
+      // The next test counts what is in flight.
       await eventually(
         () => inMemory(service.platformUrl),
         ({ inFlight, queued }) => inFlight === 0 && queued === 0,
@@ -121,7 +121,7 @@ test('while outcomes cannot be written, a few thousand events are sent, and the 
       const events = Array.from({ length: together }, () => event({ organization_id: owner.organization }));
       await record(service, ...events);
     }
-    // Nothing is under way although much is at hand: it is held back.
+    // Nothing is in flight although much is at hand: it is held back.
     await receiver.deliveries.nth(3_000);
     await eventually(
       () => inMemory(service.platformUrl),

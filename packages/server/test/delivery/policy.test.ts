@@ -16,7 +16,7 @@ import {
 } from '../../src/delivery/policy.js';
 
 const idle: Load = {
-  ...{ underWay: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+  ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
 };
 
 type Step = { kind: 'start' } | ({ waiting: boolean } & Ended);
@@ -45,13 +45,13 @@ function after(steps: readonly (readonly [Step, number])[]): { track: Track; now
   for (const [step, ms] of steps) {
     nowMs += ms;
     if (step.kind === 'start') track = started(track, nowMs);
-    else if (track.underWay > 0) track = ended(track, step, step.waiting, nowMs);
+    else if (track.inFlight > 0) track = ended(track, step, step.waiting, nowMs);
   }
   return { track, nowMs };
 }
 
 const anyLoad: fc.Arbitrary<Load> = fc.record({
-  underWay: fc.integer({ min: 0, max: 1_600 }),
+  inFlight: fc.integer({ min: 0, max: 1_600 }),
   unproven: fc.integer({ min: 0, max: 600 }),
   stalled: fc.integer({ min: 0, max: 1_600 }),
   queued: fc.integer({ min: 0, max: 60_000 }),
@@ -110,13 +110,13 @@ describe('a webhook', () => {
     expect(conditionOf(ended(track, { kind: 'delivered', tookMs: 5 }, true, 6_001), 6_500)).toBe('healthy');
   });
 
-  test('counts requests under way exactly', () => {
+  test('counts requests in flight exactly', () => {
     fc.assert(
       fc.property(history, (steps) => {
-        let underWay = 0;
+        let inFlight = 0;
         for (const [{ kind }] of steps)
-          underWay = kind === 'start' ? underWay + 1 : Math.max(0, underWay - 1);
-        expect(after(steps).track.underWay).toBe(underWay);
+          inFlight = kind === 'start' ? inFlight + 1 : Math.max(0, inFlight - 1);
+        expect(after(steps).track.inFlight).toBe(inFlight);
       }),
     );
   });
@@ -177,30 +177,30 @@ describe('the policy', () => {
 
   test('never starts more requests than there are slots, apart from those held by stalled webhooks', () => {
     check((track, condition, held, load) => {
-      const { underWay } = allow(condition, track, held, load);
-      if (load.underWay >= limits.slots + limits.spareSlots) expect(underWay).toBe(0);
-      if (load.underWay >= limits.slots && load.stalled === 0) expect(underWay).toBe(0);
+      const { inFlight } = allow(condition, track, held, load);
+      if (load.inFlight >= limits.slots + limits.spareSlots) expect(inFlight).toBe(0);
+      if (load.inFlight >= limits.slots && load.stalled === 0) expect(inFlight).toBe(0);
     });
   });
 
   test('keeps half of the slots for healthy webhooks', () => {
     check((track, condition, held, load) => {
       if (condition === 'healthy' || load.unproven < limits.unprovenSlots) return;
-      expect(allow(condition, track, held, load).underWay).toBe(0);
+      expect(allow(condition, track, held, load).inFlight).toBe(0);
     });
   });
 
   test('gives any healthy webhook a slot while one is free', () => {
     check((track, condition, held, load) => {
-      if (condition !== 'healthy' || load.underWay >= limits.slots) return;
-      expect(allow(condition, track, held, load).underWay).toBeGreaterThan(0);
+      if (condition !== 'healthy' || load.inFlight >= limits.slots) return;
+      expect(allow(condition, track, held, load).inFlight).toBeGreaterThan(0);
     });
   });
 
   test('takes slots back from a webhook that grew when others need them', () => {
     const wide = tracked([4_000, delivered(300)]);
-    const busy = (underWay: number) =>
-      allow('healthy', wide, { queued: 9, bytes: 9 }, { ...idle, underWay }).underWay;
+    const busy = (inFlight: number) =>
+      allow('healthy', wide, { queued: 9, bytes: 9 }, { ...idle, inFlight }).inFlight;
     expect([busy(0), busy(limits.elasticSlots - 1)]).toEqual([limits.windowMax, limits.windowMax]);
     expect(busy(limits.elasticSlots)).toBe(limits.windowUsual);
   });

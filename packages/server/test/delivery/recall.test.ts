@@ -47,6 +47,7 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
     random,
     onRecorded: () => undefined,
     onDisabled: () => undefined,
+    onSettled: () => undefined,
     onAttempt: (_delivery, _outcome, { kind }) => attempts.push(kind),
   });
   await engine.start();
@@ -70,7 +71,7 @@ async function startEngine(url: string, network: Partial<TransportOptions> = {},
 const isOver = (delivery: { status: string } | undefined) =>
   delivery !== undefined && delivery.status !== 'pending';
 
-/** A look-up that is under way until the test lets it end. */
+/** A look-up that is in flight until the test lets it end. */
 function gate() {
   const signals = new EventEmitter();
   const [asked, opened] = [once(signals, 'asked'), once(signals, 'opened')];

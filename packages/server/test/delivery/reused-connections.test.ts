@@ -15,7 +15,7 @@ function onSecond(act: (socket: Socket) => unknown) {
 
 /** Leaves an idle connection behind: undici gives one out again a turn after its response. */
 async function warmUp(transport: Transport, url: string): Promise<void> {
-  expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+  expect(await post(transport, url)).toMatchObject({ kind: 'response', httpStatus: 200 });
   await setImmediate();
   await setImmediate();
 }
@@ -36,7 +36,7 @@ describe('a request that fails on a reused connection before the first byte of a
     const { url, arrivals } = await startByteReceiver(onSecond(act), tls);
     const transport = startTransport({ connect: trustingConnect() });
     await warmUp(transport, url);
-    expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200, response: 'hi' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'response', httpStatus: 200, response: 'hi' });
     expect(arrivals).toEqual([first, stale, again]);
   });
 
@@ -46,7 +46,7 @@ describe('a request that fails on a reused connection before the first byte of a
     );
     const transport = startTransport();
     await warmUp(transport, url);
-    expect(await post(transport, url)).toMatchObject({ kind: 'unanswered', error: 'reset' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'reset' });
     expect(arrivals).toEqual([first, stale, again]);
   });
 
@@ -61,7 +61,7 @@ describe('a request that fails on a reused connection before the first byte of a
     });
     const transport = startTransport();
     await Promise.all(Array.from({ length: width }, () => warmUp(transport, url)));
-    expect(await post(transport, url)).toMatchObject({ kind: 'answered', httpStatus: 200 });
+    expect(await post(transport, url)).toMatchObject({ kind: 'response', httpStatus: 200 });
     expect(arrivals.slice(width)).toEqual([
       { connection: 1, request: 2 },
       { connection: width + 1, request: 1 },
@@ -101,7 +101,7 @@ describe('a request that fails on a reused connection before the first byte of a
     const transport = startTransport();
     await warmUp(transport, url);
     const outcome = await post(transport, url, { timeoutMs: waitMs });
-    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'timeout' });
+    expect(outcome).toMatchObject({ kind: 'no_response', error: 'timeout' });
     expect(arrivals).toEqual([first, stale, again]);
     // A second time limit of its own would end after 1.5 s.
     expect('durationMs' in outcome && outcome.durationMs).toBeLessThan(waitMs * 1.4);
@@ -120,7 +120,7 @@ describe('a request that fails on a reused connection before the first byte of a
       },
     });
     await warmUp(transport, url);
-    expect(await post(transport, url)).toMatchObject({ kind: 'unanswered', error: 'connect' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'connect' });
     expect(dialled).toBe(2);
   });
 
@@ -132,14 +132,14 @@ describe('a request that fails on a reused connection before the first byte of a
     const attempt = post(transport, url);
     await once(signals, 'hangs');
     await transport.close();
-    expect(await attempt).toMatchObject({ kind: 'unanswered', error: 'reset' });
+    expect(await attempt).toMatchObject({ kind: 'no_response', error: 'reset' });
   });
 });
 
 describe('a request is not sent again', () => {
   test('when its connection was new', async () => {
     const { url, arrivals } = await startByteReceiver((socket) => socket.destroy());
-    expect(await post(startTransport(), url)).toMatchObject({ kind: 'unanswered', error: 'reset' });
+    expect(await post(startTransport(), url)).toMatchObject({ kind: 'no_response', error: 'reset' });
     expect(arrivals).toEqual([first]);
   });
 
@@ -151,7 +151,7 @@ describe('a request is not sent again', () => {
     for (const _ of [1, 2]) await warmUp(transport, url);
     sockets[0]!.end();
     await once(sockets[0]!, 'close');
-    expect(await post(transport, url)).toMatchObject({ kind: 'unanswered', error: 'reset' });
+    expect(await post(transport, url)).toMatchObject({ kind: 'no_response', error: 'reset' });
     expect(arrivals).toEqual([first, stale, again]);
   });
 
@@ -167,19 +167,19 @@ describe('a request is not sent again', () => {
     });
     await warmUp(transport, url);
     const outcome = await post(transport, url, { timeoutMs: 200 });
-    expect(outcome).toMatchObject({ kind: 'unanswered', error: 'timeout' });
+    expect(outcome).toMatchObject({ kind: 'no_response', error: 'timeout' });
     for (const release of held) release();
     await vi.waitUntil(() => sockets.length === 2);
     if (!sockets[1]!.destroyed) await once(sockets[1]!, 'close');
     expect(arrivals).toEqual([first, stale]);
   });
 
-  const died = { kind: 'unanswered', error: 'reset' };
+  const died = { kind: 'no_response', error: 'reset' };
   test.each([
     ['the first byte of a response', 'H', died],
     ['a hint', 'HTTP/1.1 103 Early Hints\r\n\r\n', died],
     ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n', died],
-    ['a status', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', { kind: 'answered', httpStatus: 200 }],
+    ['a status', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', { kind: 'response', httpStatus: 200 }],
   ])('after %s arrived on a reused connection', async (_, bytes, outcome) => {
     for (const tls of [undefined, {}]) {
       const { url, arrivals } = await startByteReceiver(

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
 import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/settler.js';
-import { webhookDisabled } from '../../src/domain/own-event.js';
+import { webhookDisabled } from '../../src/domain/service-event.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { readDelivery } from '../../src/storage/delivery-history.js';
 import { DeliveryCounter } from '../../src/storage/delivery-stats.js';

@@ -18,7 +18,7 @@ describe.each(versions)('over %s', (version) => {
     const { url, arrivals } = await startByteReceiver(respond, { ...only, cert: expired });
     const outcome = await post(startTransport({ connect: buildConnector({ ca: expired }) }), url);
     expect(outcome).toMatchObject({
-      ...{ kind: 'unanswered', error: 'tls' },
+      ...{ kind: 'no_response', error: 'tls' },
       detail: { code: 'CERT_HAS_EXPIRED', message: 'certificate has expired' },
     });
     expect(arrivals).toEqual([]);
@@ -27,7 +27,7 @@ describe.each(versions)('over %s', (version) => {
   test('an untrusted certificate is a tls error', async () => {
     const { url, arrivals } = await startByteReceiver(respond, only);
     expect(await post(startTransport(), url)).toMatchObject({
-      ...{ kind: 'unanswered', error: 'tls' },
+      ...{ kind: 'no_response', error: 'tls' },
       detail: {
         code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
         message: expect.stringContaining('self-signed certificate'),
@@ -40,7 +40,7 @@ describe.each(versions)('over %s', (version) => {
     const { url, arrivals } = await startByteReceiver(respond, only);
     const transport = startTransport({ connect: trustingConnect() });
     expect(await post(transport, url.replace('receiver.test', 'other.test'))).toMatchObject({
-      ...{ kind: 'unanswered', error: 'tls' },
+      ...{ kind: 'no_response', error: 'tls' },
       detail: {
         code: 'ERR_TLS_CERT_ALTNAME_INVALID',
         altNames: 'DNS:receiver.test',
@@ -53,7 +53,7 @@ describe.each(versions)('over %s', (version) => {
   test('a receiver that requires a client certificate is a tls error', async () => {
     const { url, arrivals } = await startByteReceiver(respond, { ...only, requestCert: true });
     expect(await post(startTransport({ connect: trustingConnect() }), url)).toMatchObject({
-      ...{ kind: 'unanswered', error: 'tls' },
+      ...{ kind: 'no_response', error: 'tls' },
       detail: { code: expect.stringMatching(/^ERR_SSL_.*ALERT/), message: expect.stringMatching(/ alert /) },
     });
     expect(arrivals).toEqual([]);
@@ -69,15 +69,15 @@ describe.each(versions)('over %s', (version) => {
     });
     const silent = await startByteReceiver(breakOff, only);
     const transport = startTransport({ connect: trustingConnect() });
-    expect(await post(transport, asking.url)).toMatchObject({ kind: 'unanswered', error: 'tls' });
-    expect(await post(transport, silent.url)).toMatchObject({ kind: 'unanswered', error: 'reset' });
+    expect(await post(transport, asking.url)).toMatchObject({ kind: 'no_response', error: 'tls' });
+    expect(await post(transport, silent.url)).toMatchObject({ kind: 'no_response', error: 'reset' });
   });
 });
 
-test('a receiver that speaks plain HTTP on a TLS port is a tls error', async () => {
+test('a receiver that uses plain HTTP on a TLS port is a tls error', async () => {
   const { url } = await startReceiver();
   expect(await post(startTransport(), url.replace('http:', 'https:'))).toMatchObject({
-    ...{ kind: 'unanswered', error: 'tls' },
+    ...{ kind: 'no_response', error: 'tls' },
     detail: { code: 'ERR_SSL_WRONG_VERSION_NUMBER', message: 'wrong version number' },
   });
 });

@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Database, Queryable } from '../../src/storage/database.js';
-import {
-  alignWaiting,
-  deleteOldBacklog,
-  readLongestWaitSeconds,
-  releaseHeld,
-} from '../../src/storage/deliveries.js';
+import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
+import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
 import {
   backlogSizes,
@@ -240,18 +236,18 @@ describe('a delivery that waits for its webhook', () => {
 describe('how long the oldest delivery has waited', () => {
   test('counts the backlog and due retries, but not held deliveries or later retries', async () => {
     const { database, node } = await withNode();
-    expect(await readLongestWaitSeconds(database)).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
     const { leased } = await recordFor(database, node, 1);
     await settleFor(database, node, [failedOnce(leased[0]!, 3_600_000)]);
-    expect(await readLongestWaitSeconds(database)).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
     await database.query({ text: "update posthorn.deliveries set due_at = now() - interval '30 minutes'" });
-    expect(Math.round((await readLongestWaitSeconds(database)) / 60)).toBe(30);
+    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds / 60)).toBe(30);
     await recordFor(database, null, 4);
     await database.query({ text: "update posthorn.backlog set created_at = created_at - interval '1 hour'" });
-    expect(Math.round((await readLongestWaitSeconds(database)) / 60)).toBe(60);
+    expect(Math.round((await readStoreFigures(database)).oldestDueSeconds / 60)).toBe(60);
     await changeWebhook(database, webhook, { status: 'unverified' });
     await align(database);
-    expect(await readLongestWaitSeconds(database)).toBe(0);
+    expect((await readStoreFigures(database)).oldestDueSeconds).toBe(0);
   });
 });
 

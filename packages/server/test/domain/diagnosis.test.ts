@@ -97,7 +97,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_WRONG_VERSION_NUMBER' },
-      'hooks.acme.test:443 speaks plain HTTP',
+      'hooks.acme.test:443 uses plain HTTP',
       'Correct the port',
     ],
     [
@@ -160,7 +160,7 @@ describe('with a status', () => {
       401,
       { response: '{"error":"no"}' },
       {},
-      'refused the request with 401; its response says "{"error":"no"}".',
+      'refused the request with 401; its response says "no".',
       'raw body',
     ],
     [403, {}, {}, 'The receiver refused the request with 403.', 'the secret of this webhook'],
@@ -197,7 +197,7 @@ describe('with a status', () => {
       500,
       { response: '<html><title>Oops &amp; more</title>', deliveryId: 'WDLV-1' },
       {},
-      'The receiver failed with 500; its response begins "Oops &amp; more".',
+      'The receiver failed with 500; its response says "Oops & more".',
       'Look at its logs around 16 Nov 2026 20:41:07 UTC; the request had X-Service-Delivery WDLV-1.',
     ],
     [599, {}, {}, 'The receiver failed with 599.', 'Look at its logs'],
@@ -274,7 +274,7 @@ const anyHeaders = fc.dictionary(
 );
 const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.record({
-    kind: fc.constant('answered' as const),
+    kind: fc.constant('response' as const),
     httpStatus: fc.integer({ min: 200, max: 999 }),
     durationMs: fc.nat(),
     response: fc.option(anyText),
@@ -282,7 +282,7 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
     retryAfterMs: fc.constant(undefined),
   }),
   fc.record({
-    kind: fc.constant('unanswered' as const),
+    kind: fc.constant('no_response' as const),
     error: fc.constantFrom(...attemptErrors),
     durationMs: fc.nat(),
     detail: fc.option(
@@ -313,13 +313,13 @@ function explained(
   where: string,
   at: Date,
 ) {
-  const isAnswered = outcome.kind === 'answered';
+  const hasResponse = outcome.kind === 'response';
   return diagnose({
     ...purpose,
     ...{ attemptedAt: at, url: where, durationMs: outcome.durationMs },
-    httpStatus: isAnswered ? outcome.httpStatus : null,
-    error: isAnswered ? null : outcome.error,
-    response: isAnswered ? outcome.response : null,
+    httpStatus: hasResponse ? outcome.httpStatus : null,
+    error: hasResponse ? null : outcome.error,
+    response: hasResponse ? outcome.response : null,
     evidence: JSON.parse(JSON.stringify(evidenceOf(outcome, new URL(where)))),
   });
 }
@@ -374,7 +374,7 @@ describe('whatever a receiver does', () => {
         ...{ code: 'E', message: 'connect ECONNREFUSED 10.0.0.5:443' },
         ...{ altNames: undefined, validTo: undefined, address: undefined },
       };
-      const kept = evidenceOf({ kind: 'unanswered', error, durationMs: 1, detail }, new URL(url));
+      const kept = evidenceOf({ kind: 'no_response', error, durationMs: 1, detail }, new URL(url));
       expect(JSON.stringify(kept)).not.toContain('10.0.0.5');
     }
   });

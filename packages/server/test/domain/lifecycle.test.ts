@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createCatalogue } from '../../src/domain/catalogue.js';
 import { possibleMoves, statusesOf, transitionsOf } from '../../src/domain/lifecycle.js';
-import { wayTo } from '../../src/domain/lifecycle-sample.js';
+import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { createPayloadValidator } from '../../src/domain/payload.js';
 import {
@@ -30,7 +30,7 @@ describe('the table of moves', () => {
   });
 
   test.each(resources)('leads %s from their creation to every status', (_name, lifecycle) => {
-    for (const status of statusesOf(lifecycle)) expect(() => wayTo(lifecycle, status)).not.toThrow();
+    for (const status of statusesOf(lifecycle)) expect(() => shortestPathTo(lifecycle, status)).not.toThrow();
     for (const { from } of transitionsOf(lifecycle)) {
       if (from !== null) expect(statusesOf(lifecycle)).toContain(from);
     }

@@ -102,8 +102,8 @@ describe('the problem for invalid input', () => {
     const limit = { parameter: 'limit', code: 'too_large', detail: 'must be at most 100' };
     const body = { pointer: '', code: 'wrong_type', detail: 'must be an object' };
     const type = { pointer: '/type', code: 'required', detail: 'is required' };
-    expect(inputProblem([limit])?.message).toBe("'limit': must be at most 100.");
-    expect(inputProblem([body])?.message).toBe('The body: must be an object.');
-    expect(inputProblem([type, limit, body])?.message).toBe('/type: is required. See errors for 2 more.');
+    expect(inputProblem([limit])?.message).toBe("'limit' must be at most 100.");
+    expect(inputProblem([body])?.message).toBe('The body must be an object.');
+    expect(inputProblem([type, limit, body])?.message).toBe('/type is required. See errors for 2 more.');
   });
 });

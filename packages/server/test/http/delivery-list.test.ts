@@ -168,7 +168,7 @@ describe.concurrent('a delivery in the list', () => {
     await attempted(tenant, webhook, 1);
   });
 
-  it('stays unchanged while its next attempt is under way', async () => {
+  it('stays unchanged while its next attempt is in flight', async () => {
     const { tenant, receiver, webhook, delivery } = await deliveredWith(500);
     const held = new Held();
     receiver.onDelivery = held.answering;

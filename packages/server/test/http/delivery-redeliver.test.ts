@@ -61,7 +61,7 @@ describe('POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', () => {
     expect(only).toMatchObject({ id: delivery.id, status: 'success', attempts: 2 });
   });
 
-  it('of one whose attempt is under way is that one, and makes no second', async () => {
+  it('of one whose attempt is in flight is that one, and makes no second', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);

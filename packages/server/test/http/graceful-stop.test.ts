@@ -37,7 +37,7 @@ const head = (length: number) =>
   `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
 
 describe('when the service stops', () => {
-  it('a request under way is finished, its connection closed, and new ones are refused', async () => {
+  it('a request in flight is finished, its connection closed, and new ones are refused', async () => {
     const service = await startTestService();
     const body = JSON.stringify(event());
     const socket = await openSocket(service.platformUrl);
@@ -101,7 +101,7 @@ describe('when the service stops', () => {
 });
 
 describe('while a listener drains', () => {
-  /** A listener that may drain for so long, with a request under way of which the last byte is missing. */
+  /** A listener that may drain for so long, with a request in flight of which the last byte is missing. */
   async function unfinished(drainMsMax: number) {
     const app = fastify();
     drainOnClose(app, drainMsMax);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Lifecycle } from '../../src/domain/lifecycle.js';
-import { wayTo } from '../../src/domain/lifecycle-sample.js';
+import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { scopes } from '../../src/domain/token.js';
 import { countEvents } from '../../src/storage/event-counts.js';
 import { type Answer, ask, record } from '../support/client.js';
@@ -149,14 +149,14 @@ describe('responses printed in the reference of the platform listener are real',
   async function bring(resource: string, lifecycle: Lifecycle, status: string): Promise<string> {
     const created = await send('platform', operationOf(`POST /platform/${resource}`));
     const { id } = created.body.data;
-    for (const move of wayTo(lifecycle, status))
+    for (const move of shortestPathTo(lifecycle, status))
       await send('platform', operationOf(`POST /platform/${resource}/{id}/${move}`), { id });
     return id;
   }
 
   const moves = resources.flatMap(([resource, lifecycle]) =>
-    Object.entries(lifecycle.moves).map(([move, { takes }]) => {
-      const from = Object.keys(takes)[0]!;
+    Object.entries(lifecycle.moves).map(([move, { transitions }]) => {
+      const from = Object.keys(transitions)[0]!;
       return [`POST /platform/${resource}/{id}/${move}`, { resource, lifecycle, from }] as const;
     }),
   );

@@ -186,7 +186,7 @@ describe('PATCH status: disabled', () => {
     expect((await tenant.events({ type: 'webhook.delivery_failed' })).length).toBe(0);
   });
 
-  it('lets an attempt under way finish, and makes no further one', async () => {
+  it('lets an attempt in flight finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);
@@ -331,7 +331,7 @@ describe('DELETE', () => {
     expect(receiver.deliveries.count).toBe(3);
   });
 
-  it('lets an attempt under way finish, and makes no further one', async () => {
+  it('lets an attempt in flight finish, and makes no further one', async () => {
     const tenant = await newTenant(service);
     const held = new Held();
     const { receiver, webhook } = await tenant.connect(held.answering);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createCatalogue } from '../../src/domain/catalogue.js';
 import { createEventChecker } from '../../src/domain/new-event.js';
 import { createPayloadValidator } from '../../src/domain/payload.js';
-import { createPlatformListener } from '../../src/platform/listener.js';
+import { createPlatformApi } from '../../src/platform/app.js';
 import { Recorder } from '../../src/platform/recorder.js';
 import type { Database } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const parts = { database, room: () => noRoom, onRecorded: () => undefined };
   recorder = new Recorder(database, parts.room, parts.onRecorded);
   const catalogue = createCatalogue();
-  app = await createPlatformListener({
+  app = await createPlatformApi({
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     lifecycles: parts,

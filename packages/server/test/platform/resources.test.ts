@@ -195,6 +195,20 @@ describe('concurrently', () => {
     expect([status, body.possible_moves]).toEqual([409, ['pause', 'close']]);
     expect(await tenant.events({ subject_id: other.id })).toHaveLength(1);
   });
+
+  test('a request that keeps deadlocking changes nothing and can be repeated later', async () => {
+    const line = await platform.bring('service-lines');
+    await client.query(`
+  create function posthorn.deadlock() returns trigger language plpgsql as
+  $$ begin raise exception 'deadlock detected' using errcode = 'deadlock_detected'; end $$;
+  create trigger deadlocks before update on posthorn.resources
+  for each row when (old.id = '${line.id}') execute function posthorn.deadlock()`);
+    const { status, headers, body } = await platform.post(`service-lines/${line.id}/activate`, { actor });
+    await client.query('drop function posthorn.deadlock cascade');
+    expect([status, headers.get('retry-after'), body.code]).toEqual([503, '1', 'unavailable']);
+    expect(await tenant.events({ subject_id: line.id })).toEqual([]);
+    expect((await platform.post(`service-lines/${line.id}/activate`, { actor })).status).toBe(200);
+  });
 });
 
 /** How many of this database wait for somebody's lock. */

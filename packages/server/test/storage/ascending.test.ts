@@ -250,11 +250,11 @@ test('a reader that starts now sees what is being recorded at that moment', asyn
   const organization = 'ORG-present';
   const client = await connect();
   await client.query('begin');
-  const [underWay] = await recordText(client, batchFor(organization));
+  const [inFlight] = await recordText(client, batchFor(organization));
   const follower = new Follower(organization, 100, await presentPosition(database, organization));
   await client.query('commit');
   await follower.catchUp();
-  expect(follower.ids).toEqual([underWay!.id]);
+  expect(follower.ids).toEqual([inFlight!.id]);
 });
 
 test('a position in the stream never goes back, even if the horizon does', async () => {

@@ -124,7 +124,7 @@ export async function refusingUrl(): Promise<string> {
   return `http://127.0.0.1:${port}/`;
 }
 
-/** How many deliveries a service has in its memory: waiting for their turn, and under way. */
+/** How many deliveries a service has in its memory: waiting for their turn, and in flight. */
 export async function inMemory(platformUrl: string): Promise<{ queued: number; inFlight: number }> {
   const { text } = await ask(`${platformUrl}/metrics`, { token: platformToken });
   const read = (state: string) =>
@@ -140,7 +140,7 @@ export class Standstill {
     this.#held.push(response);
   };
 
-  /** Resolves once all that this service has under way has arrived and is held; answers how many. */
+  /** Resolves once all that this service has in flight has arrived and is held; answers how many. */
   async reached(platformUrl: string, receiver: Receiver): Promise<number> {
     await receiver.deliveries.nth(1);
     await eventually(

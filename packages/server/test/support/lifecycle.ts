@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { type Lifecycle, statusesOf, transitionsOf } from '../../src/domain/lifecycle.js';
-import { wayTo } from '../../src/domain/lifecycle-sample.js';
+import { shortestPathTo } from '../../src/domain/lifecycle-sample.js';
 import { lifecycles } from '../../src/domain/lifecycles.js';
 import { creationSchema, moveSchema } from '../../src/domain/resource-schema.js';
 import type { ResourceName } from '../../src/index.js';
@@ -25,7 +25,7 @@ export const transitions = resources.flatMap(([resource, lifecycle]) =>
 export const forbidden = resources.flatMap(([resource, lifecycle]) =>
   statusesOf(lifecycle).flatMap((status) =>
     Object.entries(lifecycle.moves)
-      .filter(([, { takes }]) => !(status in takes))
+      .filter(([, { transitions }]) => !(status in transitions))
       .map(([move]) => ({ resource, lifecycle, status, move })),
   ),
 );
@@ -78,7 +78,7 @@ export class Platform {
     });
     if (created.status !== 201) throw new Error(created.text);
     let { data } = created.body;
-    for (const move of wayTo(lifecycle, status ?? lifecycle.creation.to)) {
+    for (const move of shortestPathTo(lifecycle, status ?? lifecycle.creation.to)) {
       const moved = await this.post(`${resource}/${data.id}/${move}`, moveBody(lifecycle, move));
       if (moved.status !== 200) throw new Error(moved.text);
       data = moved.body.data;

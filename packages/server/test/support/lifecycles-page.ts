@@ -46,7 +46,7 @@ function creationRow({ creation: { to, event } }: Lifecycle): string[] {
 
 function moveRows(lifecycle: Lifecycle): string[][] {
   return Object.entries(lifecycle.moves).map(([name, move]) => {
-    const steps = Object.entries(move.takes);
+    const steps = Object.entries(move.transitions);
     const stays = steps.every(([from, to]) => from === to);
     const to =
       stays && steps.length > 1

@@ -23,9 +23,15 @@ export interface TestService extends Service {
   clock: { offsetMs: number; stoppedAtMs?: number | undefined };
 }
 
-/** The whole service in this process, on a fresh database, on free ports; stopped after the file. */
-export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
-  const { url } = await freshDatabase();
+/**
+ * The whole service in this process, on free ports, on a fresh database unless DATABASE_URL is given; stopped after the
+ * file. `log` gets its log, one JSON text per line.
+ */
+export async function startTestService(
+  env: Record<string, string> = {},
+  log?: { write: (line: string) => void },
+): Promise<TestService> {
+  const url = env.DATABASE_URL ?? (await freshDatabase()).url;
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
   afterFile(() => rm(dataDir, { recursive: true, force: true }));
   const clock: TestService['clock'] = { offsetMs: 0 };
@@ -42,7 +48,8 @@ export async function startTestService(env: Record<string, string> = {}): Promis
     ...env,
   });
   const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
-  const service = await startService(config, pino({ level: 'silent' }), now);
+  const logger = log ? pino({ level: config.logLevel }, log) : pino({ level: 'silent' });
+  const service = await startService(config, logger, now);
   afterFile(() => service.stop());
   return {
     ...service,

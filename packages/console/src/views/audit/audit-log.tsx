@@ -1,21 +1,19 @@
+import type { AuditEntry } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { auditPagesQuery } from '../../api/audit';
-import { ApiProblem } from '../../api/problem';
-import type { AuditEntry } from '../../api/types';
+import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
-import { Chip } from '../../parts/chip';
 import { Empty } from '../../parts/empty';
+import { FilterBar } from '../../parts/filter-bar';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
-import { RangeChip } from '../../parts/range-chip';
-import { RangePicker } from '../../parts/range-picker';
 import { ClockTime } from '../../parts/time';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
+import { ChainStatus } from './chain-status';
 
 const names = {
   actor_id: 'actor',
@@ -42,15 +40,16 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every write has one entry, made in the same transaction. The entries of an organization are chained
-        {token.portal ? (
-          '.'
-        ) : (
+        Every change has one entry, written in the same transaction. Each entry has a hash of itself and of
+        the entry before it.
+        {!token.portal && (
           <>
-            ; the operator checks the chain with <code>posthorn audit verify</code>.
+            {' '}
+            <code>posthorn audit verify</code> checks all of them.
           </>
         )}
       </p>
+      {token.workspace_id === null && <ChainStatus />}
       <Entries />
     </>
   );
@@ -60,7 +59,6 @@ function Entries() {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
   const { refetchInterval } = useLive();
-  const [text, setText] = useState('');
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   const { actor_id, action, target_id, workspace_id } = search;
@@ -77,43 +75,16 @@ function Entries() {
     void navigate({ search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
   return (
     <>
-      <div className="filters">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            const value = text.trim();
-            if (value) set({ [filterFor(value)]: value });
-            setText('');
-          }}
-        >
-          <input
-            data-filter
-            className="filter-input"
-            type="search"
-            aria-label="Add a filter: an action, an actor, a target or a workspace"
-            placeholder="Action, USR-…, WHK-…, WS-…"
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </form>
-        <RangePicker search={search} />
-        {(Object.keys(names) as Name[]).map((name) => {
-          const value = search[name];
-          return (
-            value && (
-              <Chip key={name} name={names[name]} value={value} onRemove={() => set({ [name]: undefined })} />
-            )
-          );
-        })}
-        <RangeChip
-          search={search}
-          onRemove={() => set({ from: undefined, to: undefined, range: undefined })}
-        />
-      </div>
-      {query.error instanceof ApiProblem && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      <FilterBar
+        names={names}
+        search={search}
+        label="Add a filter: an action, an actor, a target or a workspace"
+        placeholder="Action, USR-…, WHK-…, WS-…"
+        onText={(text) => set({ [filterFor(text)]: text })}
+        onSet={set}
+      />
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
       {query.data && entries.length === 0 && (
         <Empty title="No entry matches">
           <p>Entries are kept for 12 months.</p>

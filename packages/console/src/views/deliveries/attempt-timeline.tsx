@@ -1,4 +1,4 @@
-import type { Attempt, DeliveryDetail } from '../../api/types';
+import type { Attempt, DeliveryDetail } from '@posthorn/client';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { ClockTime, Countdown } from '../../parts/time';

@@ -1,8 +1,9 @@
+import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { deliveryQuery, redeliver } from '../../api/deliveries';
-import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '../../api/types';
+import { posthorn } from '../../api/client';
+import { deliveryQuery } from '../../api/deliveries';
 import { webhookQuery } from '../../api/webhooks';
 import { copyText } from '../../clipboard';
 import { curlOfRequest } from '../../curl';
@@ -137,7 +138,7 @@ function Body({
           </div>
           {request && (
             <RequestBox
-              title="Request as of the latest attempt"
+              title="Latest request"
               request={chosen === delivery.attempt_log.at(-1) ? request : withoutAttempt(request)}
               isRaw={isRaw}
             />
@@ -175,7 +176,7 @@ function useRedelivery(webhookId: string, delivery: Detail) {
   const navigate = useNavigate();
   const key = useRef(newActionKey());
   return useMutation({
-    mutationFn: () => redeliver(webhookId, delivery.id, key.current),
+    mutationFn: () => posthorn.deliveries.redeliver(webhookId, delivery.id, { idempotencyKey: key.current }),
     onSuccess: async (queued) => {
       key.current = newActionKey();
       const isSame = queued.id === delivery.id;

@@ -1,8 +1,8 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
-import type { Webhook } from '../../api/types';
 import { Chip } from '../../parts/chip';
 import { RangeChip } from '../../parts/range-chip';
 import { RangePicker } from '../../parts/range-picker';

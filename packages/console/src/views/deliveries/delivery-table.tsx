@@ -1,9 +1,9 @@
+import type { Delivery, Webhook } from '@posthorn/client';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type DeliveryFilter, deliveryPagesQuery, deliveryStates } from '../../api/deliveries';
-import { ApiProblem } from '../../api/problem';
-import type { Delivery, Webhook } from '../../api/types';
+import { problemIn } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
 import { shortId } from '../../identifier';
@@ -68,10 +68,8 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   return (
     <>
       <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
-      {query.error instanceof ApiProblem && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!query.data && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
       {query.data && rows.length === 0 && (
         <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />
       )}
@@ -93,7 +91,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                 <th>Event</th>
                 <th className="state-col">State</th>
                 <th className="wide outcome-col">Response</th>
-                <th className="r wide rate-col">Time</th>
+                <th className="r wide rate-col">Duration</th>
                 <th className="r wide rate-col">Attempts</th>
                 <th className="r time-col">Created</th>
               </tr>

@@ -1,5 +1,5 @@
+import type { DeliveryDetail } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import type { DeliveryDetail } from '../../api/types';
 import { formatMs, plural } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { usePermission } from '../../permission';

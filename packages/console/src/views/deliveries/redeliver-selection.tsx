@@ -1,8 +1,8 @@
+import type { Delivery } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { redeliver } from '../../api/deliveries';
-import { ApiProblem } from '../../api/problem';
-import type { Delivery } from '../../api/types';
+import { posthorn } from '../../api/client';
+import { problemIn } from '../../api/problem';
 import { plural } from '../../format';
 import { newActionKey } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
@@ -25,7 +25,7 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
       setDone(index);
       const key = newActionKey();
       try {
-        await patiently(() => redeliver(webhook_id, id, key));
+        await patiently(() => posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key }));
       } catch (problem) {
         setError(problem);
         setDone(undefined);
@@ -75,8 +75,9 @@ async function patiently<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request();
     } catch (error) {
-      if (!(error instanceof ApiProblem) || error.status !== 429) throw error;
-      await pause(error.retryAfterMs ?? 1_000);
+      const problem = problemIn(error);
+      if (problem?.status !== 429) throw error;
+      await pause(problem.retryAfterMs ?? 1_000);
     }
   }
 }

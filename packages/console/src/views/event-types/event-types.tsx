@@ -1,7 +1,7 @@
+import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { eventTypesQuery } from '../../api/events';
-import type { EventType } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { CodeBlock } from '../../parts/code-block';
 import { FilterInput } from '../../parts/filter-input';

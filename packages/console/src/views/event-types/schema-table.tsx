@@ -1,5 +1,18 @@
-import type { JsonSchema } from '../../api/types';
+import type { EventType } from '@posthorn/client';
 import { WithCode } from '../../parts/with-code';
+
+/** What the console reads of a JSON Schema. */
+interface JsonSchema {
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  enum?: unknown[];
+  const?: unknown;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  format?: string;
+}
 
 interface SchemaRow {
   path: string;
@@ -30,8 +43,8 @@ function rowsOf(schema: JsonSchema, prefix = ''): SchemaRow[] {
 }
 
 /** The fields of a payload, one a line. */
-export function SchemaTable({ schema }: { schema: JsonSchema }) {
-  const rows = rowsOf(schema);
+export function SchemaTable({ schema }: { schema: EventType['schema'] }) {
+  const rows = rowsOf(schema as JsonSchema);
   if (rows.length === 0) return <p className="soft">The payload has no fixed fields.</p>;
   return (
     <table className="schema">

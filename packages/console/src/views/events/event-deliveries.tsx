@@ -1,7 +1,7 @@
+import type { Event } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { eventDeliveriesQuery } from '../../api/events';
-import type { StreamEvent } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
@@ -10,7 +10,7 @@ import { TimeAgo } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 
 /** Where the event went: its deliveries to every webhook. */
-export function EventDeliveries({ event }: { event: StreamEvent }) {
+export function EventDeliveries({ event }: { event: Event }) {
   const { refetchInterval } = useLive();
   const deliveries = useQuery({
     ...eventDeliveriesQuery(event.id),

@@ -69,9 +69,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
               </Link>
             </dd>
             <dt>Workspace</dt>
-            <dd>
-              {event.workspace_id ? <code>{event.workspace_id}</code> : 'none: of the whole organization'}
-            </dd>
+            <dd>{event.workspace_id ? <code>{event.workspace_id}</code> : 'whole organization'}</dd>
           </dl>
           {may.readWebhooks && <EventDeliveries event={event} />}
           <SubjectHistory event={event} />

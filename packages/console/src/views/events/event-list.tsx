@@ -1,9 +1,9 @@
+import type { Event } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
-import { ApiProblem } from '../../api/problem';
-import type { StreamEvent } from '../../api/types';
+import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';
 import { Empty } from '../../parts/empty';
@@ -62,16 +62,14 @@ function Events() {
         <h1>{search.subject_id ? `History of ${search.subject_id}` : 'Events'}</h1>
         {canFollow && (
           <span className="soft small" role="status">
-            {tail.state === 'open' ? 'live' : 'connecting…'}
+            {tail.isConnected ? 'live' : 'connecting…'}
           </span>
         )}
       </div>
       <EventFilters search={search} />
       {!search.subject_id && <EventHistogram search={search} />}
-      {query.error instanceof ApiProblem && (
-        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
-      )}
-      {!pages && !(query.error instanceof ApiProblem) && <Bones lines={10} />}
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!pages && !problemIn(query.error) && <Bones lines={10} />}
       {pages &&
         rows.length === 0 &&
         (isFiltered ? (
@@ -113,7 +111,7 @@ function Events() {
 }
 
 /** Puts what the tail brought above what the list has. Both can have the same event. */
-function joined(tailed: readonly StreamEvent[], listed: readonly StreamEvent[]): StreamEvent[] {
+function joined(tailed: readonly Event[], listed: readonly Event[]): Event[] {
   const known = new Set(listed.map(({ id }) => id));
   return [...tailed.filter(({ id }) => !known.has(id)), ...listed];
 }
@@ -123,7 +121,7 @@ function Row({
   isFresh,
   outcome,
 }: {
-  event: StreamEvent;
+  event: Event;
   isFresh: boolean;
   /** Null if it is not known, undefined if the token may not know it. */
   outcome: Outcome | null | undefined;

@@ -1,6 +1,6 @@
+import type { Delivery, Event, Page } from '@posthorn/client';
 import { useQueries } from '@tanstack/react-query';
-import { get, pathWith } from '../../api/request';
-import type { Delivery, Page, StreamEvent } from '../../api/types';
+import { posthorn } from '../../api/client';
 
 /** How many webhooks an event went to, and how many have it. */
 export interface Outcome {
@@ -17,7 +17,7 @@ const limit = 100;
  * page finds them. If a page has more deliveries than that, its older events stay without an outcome.
  */
 export function useOutcomes(
-  pages: readonly Page<StreamEvent>[],
+  pages: readonly Page<Event>[],
   isOn: boolean,
   refetchInterval: number | false,
 ): ReadonlyMap<string, Outcome> {
@@ -28,7 +28,7 @@ export function useOutcomes(
       return {
         queryKey: ['deliveries', 'of-page', from, to],
         queryFn: ({ signal }: { signal: AbortSignal }) =>
-          get<Page<Delivery>>(pathWith('/v1/deliveries', { from, to, limit }), signal),
+          posthorn.deliveries.list({ from, to, limit }, { signal }).first(),
         enabled: isOn && from !== undefined,
         refetchInterval,
       };
@@ -37,7 +37,7 @@ export function useOutcomes(
   const outcomes = new Map<string, Outcome>();
   for (const { data: page } of found) {
     if (!page) continue;
-    const complete = page.meta.has_more ? (page.data.at(-1)?.created_at ?? '') : '';
+    const complete = page.hasMore ? (page.data.at(-1)?.created_at ?? '') : '';
     for (const delivery of page.data) if (delivery.created_at > complete) add(outcomes, delivery);
   }
   return outcomes;

@@ -1,13 +1,13 @@
+import type { Event } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { eventPagesQuery } from '../../api/events';
-import type { StreamEvent } from '../../api/types';
 import { ClockTime } from '../../parts/time';
 
 const shownMax = 12;
 
 /** What happened to the subject before and after, newest first. */
-export function SubjectHistory({ event }: { event: StreamEvent }) {
+export function SubjectHistory({ event }: { event: Event }) {
   const { data } = useInfiniteQuery(
     eventPagesQuery(event.organization_id, { subject_id: event.subject.id }, shownMax),
   );
@@ -18,7 +18,7 @@ export function SubjectHistory({ event }: { event: StreamEvent }) {
       <div className="section-head">
         <h2>History of {event.subject.id}</h2>
         <span className="grow" />
-        {page.meta.has_more && (
+        {page.hasMore && (
           <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
             All of it
           </Link>

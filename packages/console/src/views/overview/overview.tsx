@@ -1,9 +1,7 @@
+import type { Delivery, Page, Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { deliveryPageQuery } from '../../api/deliveries';
-import { statsQuery } from '../../api/stats';
-import type { Delivery, Page, Stats, Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
@@ -13,17 +11,16 @@ import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
 import { needsAttention } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
-import { rangeOf } from '../../range';
 import { viewsOf } from '../../shell/views';
 import { inWorkspace, useWorkspace } from '../../workspace';
 import { FirstWebhook } from '../webhooks/first-webhook';
 import { EventsByType } from './events-by-type';
 import { NoScopes } from './no-scopes';
 import { Problems } from './problems';
+import { overviewQueries } from './queries';
 import { WebhookSummary } from './webhook-summary';
 
 const slowMs = 15_000;
-const countedMax = 100;
 
 /** Is something wrong, and why? Then the figures. */
 export function Overview() {
@@ -40,23 +37,9 @@ function Figures() {
   const refetchInterval = useLive().refetchInterval || slowMs;
   const { workspaceId } = useWorkspace();
   const webhooks = useQuery({ ...webhooksQuery, refetchInterval });
-  const key = JSON.stringify([search.range, search.from, search.to, workspaceId]);
-  const stats = useQuery({
-    ...statsQuery(key, () => {
-      const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
-      return {
-        from: new Date(fromMs).toISOString(),
-        to: toMs === undefined ? undefined : new Date(toMs).toISOString(),
-        interval,
-        workspace_id: workspaceId,
-      };
-    }),
-    refetchInterval,
-  });
-  const waiting = useQuery({
-    ...deliveryPageQuery({ state: 'retrying', workspace_id: workspaceId }, countedMax),
-    refetchInterval,
-  });
+  const queries = overviewQueries(search, workspaceId);
+  const stats = useQuery({ ...queries.stats, refetchInterval });
+  const waiting = useQuery({ ...queries.waiting, refetchInterval });
   const shown = webhooks.data && inWorkspace(webhooks.data, workspaceId);
   return (
     <>
@@ -150,7 +133,7 @@ function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> |
       <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
         <b>
           {waiting ? formatCount(waiting.data.length) : '…'}
-          {waiting?.meta.has_more && '+'}
+          {waiting?.hasMore && '+'}
         </b>
         <span>waiting to retry</span>
       </Link>

@@ -1,8 +1,8 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { latestFailureQuery } from '../../api/deliveries';
-import type { Webhook } from '../../api/types';
 import { plural } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
@@ -134,7 +134,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
 
 const disabledBecause = {
   gone: 'was disabled: its receiver responded 410 Gone.',
-  failing: 'was disabled: nothing but failures for days.',
+  failing: 'was disabled: all deliveries failed for days.',
   manual: 'is paused.',
 };
 
@@ -145,7 +145,7 @@ function DisabledProblem({ webhook }: { webhook: Webhook }) {
       says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
       then={
         <>
-          It receives no events. Mend the receiver, activate the webhook, then replay what it missed.{' '}
+          It receives no events. Fix the receiver, activate the webhook, then replay what it missed.{' '}
           {webhook.description && <code>{webhook.url}</code>}
         </>
       }

@@ -1,5 +1,5 @@
+import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import type { Webhook } from '../../api/types';
 import { WebhookDay } from '../../parts/webhook-day';
 import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
-import type { Scope } from '../../api/types';
+
 import { Segmented } from '../../parts/segmented';
-import { Countdown, ExactTime } from '../../parts/time';
-import { useToken } from '../../permission';
+import { ExactTime } from '../../parts/time';
+import { type Scope, useToken } from '../../permission';
 import { theme, zone } from '../../preferences';
 import { signOut } from '../../session';
 import { useSettings } from '../../settings';
@@ -48,10 +48,9 @@ export function TokenView() {
         <dt>Organization</dt>
         <dd className="mono">{token.organization_id}</dd>
         <dt>Workspace</dt>
-        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : 'all of the organization'}</dd>
+        <dd>{token.workspace_id ? <code>{token.workspace_id}</code> : 'whole organization'}</dd>
         <dt>{token.portal ? 'Ends' : 'Expires'}</dt>
         <dd>
-          <Countdown to={token.expires_at} over="now" /> <span className="soft">·</span>{' '}
           <ExactTime at={token.expires_at} />
         </dd>
         <dt>Created</dt>
@@ -81,7 +80,7 @@ export function TokenView() {
       </section>
       <section className="section">
         <h2>This browser</h2>
-        <dl className="facts">
+        <dl className="facts controls">
           <dt>Colours</dt>
           <dd>
             <Segmented

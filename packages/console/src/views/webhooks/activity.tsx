@@ -1,8 +1,8 @@
+import type { Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { statsQuery } from '../../api/stats';
-import type { Stats, Webhook } from '../../api/types';
 import { formatCount, formatMs } from '../../format';
 import { useLive } from '../../live';
 import { DeliveryChart } from '../../parts/delivery-chart';
@@ -43,7 +43,7 @@ export function Activity({ webhook }: { webhook: Webhook }) {
           </DeliveryChart>
           <ResponseTimes stats={data} />
           {may.readAudit && (
-            <p className="more">
+            <p className="small">
               <Link to="/audit" search={{ target_id: webhook.id }} className="link">
                 Who changed this webhook
               </Link>
@@ -103,6 +103,16 @@ function ResponseTimes({ stats }: { stats: Stats }) {
           label={p95 === null ? 'No responses yet' : `Response times: p50 ${p50} ms, p95 ${p95} ms`}
         />
       </Suspense>
+      <div className="legend">
+        <span className="plain">
+          <i />
+          p50
+        </span>
+        <span className="rest">
+          <i />
+          p95
+        </span>
+      </div>
     </section>
   );
 }

@@ -1,8 +1,8 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Webhook } from '../../api/types';
-import { deleteWebhook } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
 import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
@@ -14,7 +14,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const [isAsking, setAsking] = useState(false);
   const name = webhookName(webhook);
   const remove = useMutation({
-    mutationFn: () => deleteWebhook(webhook.id),
+    mutationFn: () => posthorn.webhooks.delete(webhook.id),
     onSuccess: async () => {
       say(`Deleted ${name}.`);
       await navigate({ to: '/webhooks' });

@@ -1,19 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
+import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
-import { ApiProblem } from '../../api/problem';
-import { createWebhook, webhookQuery } from '../../api/webhooks';
+import { problemIn } from '../../api/problem';
+import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Bones } from '../../parts/bones';
 import { CodeBlock } from '../../parts/code-block';
-import { CopyButton } from '../../parts/copy-button';
 import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
 import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
+import { SecretBox } from './secret-box';
 import { emptyDraft, fieldsOf, type WebhookDraft } from './webhook-fields';
 import { WebhookForm } from './webhook-form';
 
@@ -54,18 +55,18 @@ function Form() {
 
   const create = useMutation({
     mutationFn: () =>
-      createWebhook(
+      posthorn.webhooks.create(
         {
           organization_id: token.organization_id,
           ...(draft.workspace_id.trim() && { workspace_id: draft.workspace_id.trim() }),
           ...fieldsOf(draft),
           secret,
         },
-        keyed.current.key,
+        { idempotencyKey: keyed.current.key },
       ),
     onSuccess: (created) => {
       keepFreshSecret(created.id, secret);
-      client.setQueryData(webhookQuery(created.id).queryKey, created);
+      client.setQueryData(webhookQuery(created.id).queryKey, { ...created, ...untouched });
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       void navigate({
         to: '/webhooks/$webhookId',
@@ -74,12 +75,12 @@ function Form() {
       });
     },
   });
-  const problem = create.error instanceof ApiProblem ? create.error : undefined;
+  const problem = problemIn(create.error);
   const missing = missingFrom(draft);
   const isShownInForm =
     problem !== undefined &&
-    problem.faults.length > 0 &&
-    problem.faults.every(({ pointer }) => fieldFault.test(pointer ?? ''));
+    problem.errors.length > 0 &&
+    problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
   return (
     <div className="form-and-side">
       <form
@@ -98,11 +99,7 @@ function Form() {
         />
         <div className="field">
           <span className="label">Signing secret</span>
-          <div className="secret">
-            <code>{secret}</code>
-            <span className="grow" />
-            <CopyButton text={secret} what="the secret" />
-          </div>
+          <SecretBox secret={secret} />
           <span className="hint">Give it to your receiver now. It is never shown again.</span>
         </div>
         {create.error && !isShownInForm && <ProblemNote error={create.error} />}
@@ -125,6 +122,14 @@ function Form() {
     </div>
   );
 }
+
+/** What a webhook has not had yet when it is created. */
+const untouched = {
+  disabled_reason: null,
+  last_delivery_at: null,
+  last_delivery_status: null,
+  previous_secret_until: null,
+};
 
 /** Says what a webhook still needs before it can be created. */
 function missingFrom({ url, event_types: types }: WebhookDraft): string | undefined {

@@ -1,7 +1,8 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Webhook } from '../../api/types';
-import { changeWebhook, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
 import { webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
@@ -12,7 +13,7 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
   const [isAsking, setAsking] = useState(false);
   const isDisabled = webhook.status === 'disabled';
   const change = useMutation({
-    mutationFn: () => changeWebhook(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
+    mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
     onSuccess: (changed) => {
       setAsking(false);
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);

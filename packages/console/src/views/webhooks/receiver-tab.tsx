@@ -1,8 +1,8 @@
-import type { Webhook } from '../../api/types';
-import { CopyButton } from '../../parts/copy-button';
+import type { Webhook } from '@posthorn/client';
 import { conditionOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';
 import { ReceiverCode } from './receiver-code';
+import { SecretBox } from './secret-box';
 
 /** The code of a receiver for this webhook. */
 export function ReceiverTab({ webhook }: { webhook: Webhook }) {
@@ -20,11 +20,7 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
       {secret ? (
         <div className="field">
           <span className="label">Signing secret</span>
-          <div className="secret">
-            <code>{secret}</code>
-            <span className="grow" />
-            <CopyButton text={secret} what="the secret" />
-          </div>
+          <SecretBox secret={secret} />
           <span className="hint">Copy it now: it is gone when you leave this page.</span>
         </div>
       ) : (

@@ -1,85 +1,88 @@
+import type { Event, TypeCount, Webhook } from '@posthorn/client';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { get, pathWith } from '../../api/request';
-import type { Delivery, Page, Stats, StreamEvent, Webhook } from '../../api/types';
+import { posthorn } from '../../api/client';
 import { intervalFor } from '../../range';
 import { matches } from '../../subscription';
 
+/** How many events a replay sends, and how sure that number is. */
 export interface ReplayPreview {
   count: number;
-  isExact: boolean;
-  /** Of those, some have arrived and will be left out. */
-  isAtMost: boolean;
-  byType: { type: string; count: number }[];
+  /** `about`: from the statistics. `up_to`: the same, but those that have arrived are left out. */
+  certainty: 'exact' | 'about' | 'up_to';
+  byType: TypeCount[];
+}
+
+interface Range {
+  from: string;
+  to: string;
 }
 
 const listedMax = 100;
+const arrivedMax = 300;
 
 /**
- * Estimates how many events a replay sends. Counts a page of events if that is all; beyond it, uses the statistics, so
+ * Counts the events that a replay sends if there are at most 100 in the range. Beyond that, it uses the statistics, so
  * that the cost does not grow with the range.
  */
-export const replayPreviewQuery = (webhook: Webhook, from: string, to: string, onlyFailed: boolean) =>
+export const replayPreviewQuery = (webhook: Webhook, range: Range, onlyFailed: boolean) =>
   queryOptions({
-    queryKey: ['replay-preview', webhook.id, from, to, onlyFailed],
+    queryKey: ['replay-preview', webhook.id, range, onlyFailed],
     queryFn: async ({ signal }): Promise<ReplayPreview> => {
-      const listed = await get<Page<StreamEvent>>(
-        pathWith('/v1/events', {
-          organization_id: webhook.organization_id,
-          workspace_id: webhook.workspace_id,
-          ...{ from, to, limit: listedMax },
-        }),
-        signal,
-      );
-      if (listed.meta.has_more) return estimated(webhook, from, to, onlyFailed, signal);
+      const inRange = { ...scopeOf(webhook), ...range, limit: listedMax };
+      const listed = await posthorn.events.list(inRange, { signal }).first();
+      if (listed.hasMore) return estimated(webhook, range, onlyFailed, signal);
       const wanted = listed.data.filter(
         ({ type, subject }) => matches(webhook.event_types, type) && subject.id !== webhook.id,
       );
-      const arrived = onlyFailed ? await arrivedEvents(webhook, from, signal) : undefined;
-      const left = arrived ? wanted.filter(({ id }) => arrived.get(id) !== true) : wanted;
-      const isExact = !onlyFailed || arrived !== undefined;
-      return { count: left.length, isExact, isAtMost: !isExact, byType: countByType(left) };
+      if (!onlyFailed) return previewOf(wanted, 'exact');
+      const arrived = await arrivedEvents(webhook, range, signal);
+      if (!arrived) return previewOf(wanted, 'up_to');
+      return previewOf(
+        wanted.filter(({ id }) => arrived.get(id) !== true),
+        'exact',
+      );
     },
     placeholderData: keepPreviousData,
   });
 
+const scopeOf = ({ organization_id, workspace_id }: Webhook) => ({
+  organization_id,
+  workspace_id: workspace_id ?? undefined,
+});
+
 /** Returns whether the latest delivery of each event arrived, or undefined if there are too many to look at. */
 async function arrivedEvents(
   webhook: Webhook,
-  from: string,
+  { from }: Range,
   signal: AbortSignal,
 ): Promise<Map<string, boolean> | undefined> {
+  const query = { webhook_id: webhook.id, from, limit: 100 };
+  const deliveries = await posthorn.deliveries.list(query, { signal }).all(arrivedMax + 1);
+  if (deliveries.length > arrivedMax) return undefined;
   const latest = new Map<string, boolean>();
-  let cursor: string | null = null;
-  for (let pages = 0; pages < 3; pages += 1) {
-    const path = pathWith('/v1/deliveries', { webhook_id: webhook.id, from, limit: listedMax, cursor });
-    const page: Page<Delivery> = await get(path, signal);
-    for (const { event_id, status } of page.data) {
-      if (!latest.has(event_id)) latest.set(event_id, status === 'success');
-    }
-    if (!page.meta.has_more) return latest;
-    cursor = page.meta.cursor;
+  for (const { event_id, status } of deliveries) {
+    if (!latest.has(event_id)) latest.set(event_id, status === 'success');
   }
-  return undefined;
+  return latest;
 }
 
 async function estimated(
   webhook: Webhook,
-  from: string,
-  to: string,
+  range: Range,
   onlyFailed: boolean,
   signal: AbortSignal,
 ): Promise<ReplayPreview> {
-  const interval = intervalFor(Date.parse(to) - Date.parse(from));
-  const path = pathWith('/v1/stats', { from, to, interval });
-  const { data } = await get<{ data: Stats }>(path, signal);
-  const byType = (data.events_by_type ?? []).filter(({ type }) => matches(webhook.event_types, type));
+  const interval = intervalFor(Date.parse(range.to) - Date.parse(range.from));
+  const stats = await posthorn.stats({ ...scopeOf(webhook), ...range, interval }, { signal });
+  const byType = (stats.events_by_type ?? []).filter(({ type }) => matches(webhook.event_types, type));
   const count = webhook.event_types.includes('*')
-    ? (data.totals.events ?? 0)
+    ? (stats.totals.events ?? 0)
     : byType.reduce((sum, one) => sum + one.count, 0);
-  return { count, isExact: false, isAtMost: onlyFailed || webhook.workspace_id !== null, byType };
+  return { count, certainty: onlyFailed ? 'up_to' : 'about', byType };
 }
 
-function countByType(events: readonly StreamEvent[]): { type: string; count: number }[] {
+function previewOf(events: readonly Event[], certainty: ReplayPreview['certainty']): ReplayPreview {
   const groups = Map.groupBy(events, ({ type }) => type);
-  return [...groups].map(([type, of]) => ({ type, count: of.length })).sort((a, b) => b.count - a.count);
+  const byType = [...groups].map(([type, of]) => ({ type, count: of.length }));
+  return { count: events.length, certainty, byType: byType.sort((a, b) => b.count - a.count) };
 }

@@ -1,21 +1,22 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import type { Webhook } from '../../api/types';
-import { replayQuery, startReplay, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
 import { formatCount, formatExact, plural } from '../../format';
 import { newActionKey } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
 import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Loaded } from '../../parts/loaded';
-import { TimeAgo } from '../../parts/time';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { zone } from '../../preferences';
 import { rangeChoices } from '../../range';
 import { useStore } from '../../store';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
+import { ReplayProgress } from './replay-progress';
 
 /** Sends a range of past events again. The address keeps the range and the running replay. */
 export function ReplayView() {
@@ -39,7 +40,7 @@ export function ReplayView() {
             Sends past events of the types that the webhook subscribes to again, oldest first, with the same
             event IDs.
           </p>
-          {replay ? <Progress webhook={data} replayId={replay} /> : <Form webhook={data} />}
+          {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <Form webhook={data} />}
         </>
       )}
     </Loaded>
@@ -56,16 +57,21 @@ function Form({ webhook }: { webhook: Webhook }) {
   const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
   const to = search.to ?? new Date(openedMs).toISOString();
   const onlyFailed = search.only_failed !== '0';
-  const preview = useQuery(replayPreviewQuery(webhook, from, to, onlyFailed));
+  const preview = useQuery(replayPreviewQuery(webhook, { from, to }, onlyFailed));
   const start = useMutation({
-    mutationFn: () => startReplay(webhook.id, { from, to, only_failed: onlyFailed }, key.current),
+    mutationFn: () =>
+      posthorn.webhooks.replay(
+        webhook.id,
+        { from, to, only_failed: onlyFailed },
+        { idempotencyKey: key.current },
+      ),
     onSuccess: ({ id }) => void navigate({ search: (now) => ({ ...now, replay: id }) }),
   });
   const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
     void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
   return (
     <form
-      className="form replay section"
+      className="form replay"
       onSubmit={(event) => {
         event.preventDefault();
         key.current = newActionKey();
@@ -116,7 +122,7 @@ function Form({ webhook }: { webhook: Webhook }) {
         <button
           type="submit"
           className="btn primary"
-          disabled={!preview.data?.count || webhook.status !== 'active'}
+          disabled={!preview.data || isNothing(preview.data) || webhook.status !== 'active'}
         >
           Replay…
         </button>
@@ -141,16 +147,33 @@ function Form({ webhook }: { webhook: Webhook }) {
   );
 }
 
-function sentenceOf({ count, isExact, isAtMost }: ReplayPreview): string {
-  const events = plural(count, 'event');
-  if (isExact) return `${events} will be sent.`;
-  return isAtMost ? `At most ${events} will be sent.` : `About ${events} will be sent.`;
+/** Returns whether a replay has nothing to send for certain. */
+const isNothing = ({ count, certainty }: ReplayPreview) => certainty === 'exact' && count === 0;
+
+function sentenceOf({ count, certainty }: ReplayPreview): string {
+  const events = `${plural(count, 'event')} will be sent`;
+  switch (certainty) {
+    case 'exact':
+      return `${events}.`;
+    case 'about':
+      return `About ${events}.`;
+    case 'up_to':
+      return `Up to about ${events}.`;
+  }
 }
 
+const estimateNotes = {
+  exact: undefined,
+  about: 'An estimate from the statistics, which count an event within a minute.',
+  up_to: 'An estimate from the statistics. Events that have arrived are left out when the replay runs.',
+};
+
 function Preview({ preview }: { preview: ReplayPreview }) {
+  const note = estimateNotes[preview.certainty];
   return (
     <div className="why calm">
       <b>{sentenceOf(preview)}</b>
+      {note && <p>{note}</p>}
       {preview.byType.length > 0 && (
         <p className="mono">
           {preview.byType.map(({ type, count }) => `${type} ${formatCount(count)}`).join(' · ')}
@@ -176,7 +199,7 @@ function TimeField({
     : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
   return (
     <label className="field">
-      <span>{label}, local time</span>
+      <span className="label">{label}</span>
       <input
         className="input"
         type="datetime-local"
@@ -188,58 +211,5 @@ function TimeField({
         }}
       />
     </label>
-  );
-}
-
-function Progress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
-  const replay = useQuery(replayQuery(webhook.id, replayId));
-  return (
-    <Loaded query={replay} lines={3}>
-      {({ status, total, done, created_at }) => (
-        <section className="form section">
-          <div
-            className={status === 'cancelled' ? 'why' : status === 'done' ? 'why ok' : 'why calm'}
-            role="status"
-          >
-            <b>
-              {
-                {
-                  running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
-                  done: `Done: ${plural(done, 'delivery was', 'deliveries were')} created.`,
-                  cancelled: `Cancelled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
-                }[status]
-              }
-            </b>
-            <p>
-              Started <TimeAgo at={created_at} />. You can leave this page: the replay goes on, and this
-              address shows it.
-            </p>
-          </div>
-          <div
-            className="progress"
-            role="progressbar"
-            aria-label="Replay"
-            aria-valuemin={0}
-            aria-valuemax={total}
-            aria-valuenow={done}
-          >
-            <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
-          </div>
-          <div className="actions">
-            <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="btn">
-              See the deliveries
-            </Link>
-            <Link
-              to="/webhooks/$webhookId/replay"
-              params={{ webhookId: webhook.id }}
-              search={{}}
-              className="btn"
-            >
-              Another replay
-            </Link>
-          </div>
-        </section>
-      )}
-    </Loaded>
   );
 }

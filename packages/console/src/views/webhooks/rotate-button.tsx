@@ -1,13 +1,14 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Webhook } from '../../api/types';
-import { rotateSecret, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
-import { CopyButton } from '../../parts/copy-button';
 import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
 import { keepFreshSecret } from './fresh-secret';
+import { SecretBox } from './secret-box';
 
 const graces = [
   { key: '0s', label: 'Not at all' },
@@ -23,7 +24,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
   const [grace, setGrace] = useState<(typeof graces)[number]['key']>('24h');
   const rotate = useMutation({
     mutationFn: ({ secret, key }: { secret: string; key: string }) =>
-      rotateSecret(webhook.id, { secret, grace }, key),
+      posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
     onSuccess: (rotated, { secret }) => {
       keepFreshSecret(webhook.id, secret);
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
@@ -63,11 +64,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
             ? 'Give it to your receiver. After you close this dialog, it is shown in the Receiver tab until you reload the page.'
             : 'This is the new secret. It takes effect when you rotate.'}
         </p>
-        <div className="secret">
-          <code>{next?.secret}</code>
-          <span className="grow" />
-          <CopyButton text={next?.secret ?? ''} what="the secret" />
-        </div>
+        <SecretBox secret={next?.secret ?? ''} />
         {!rotate.isSuccess && (
           <div className="field">
             <span className="label">The old secret keeps signing for</span>

@@ -1,13 +1,12 @@
+import type { Receipt, Webhook } from '@posthorn/client';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
-import type { Receipt, Webhook } from '../../api/types';
-import { testWebhook } from '../../api/webhooks';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { ProblemNote } from '../../parts/problem-note';
-import { Segmented } from '../../parts/segmented';
+import { TextChoice } from '../../parts/text-choice';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { matches } from '../../subscription';
 
@@ -18,7 +17,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   const { data: types } = useQuery(eventTypesQuery);
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
   const type = chosen ?? fitting ?? types?.[0]?.type ?? '';
-  const test = useMutation({ mutationFn: () => testWebhook(webhook.id, type) });
+  const test = useMutation({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
   return (
     <>
       <form
@@ -58,9 +57,8 @@ export function TestView({ webhook }: { webhook: Webhook }) {
 }
 
 function Result({ receipt }: { receipt: Receipt }) {
-  const [text, setText] = useState<'pretty' | 'raw'>('pretty');
   const isGood = receipt.status === 'success';
-  const isRaw = text === 'raw';
+  const isRaw = useSearch({ from: '/webhooks/$webhookId' }).text === 'raw';
   return (
     <>
       <div className={isGood ? 'why ok' : 'why'} role="status">
@@ -74,7 +72,7 @@ function Result({ receipt }: { receipt: Receipt }) {
       <div className="section-head">
         <h2>On the wire</h2>
         <span className="grow" />
-        <Segmented label="How to show bodies" choices={textChoices} value={text} onChange={setText} />
+        <TextChoice label="How to show bodies" isRaw={isRaw} />
       </div>
       <div className="two">
         {receipt.request && <RequestBox title="Request" request={receipt.request} isRaw={isRaw} />}
@@ -90,8 +88,3 @@ function Result({ receipt }: { receipt: Receipt }) {
     </>
   );
 }
-
-const textChoices = [
-  { key: 'pretty', label: 'Pretty' },
-  { key: 'raw', label: 'Raw' },
-] as const;

@@ -1,7 +1,7 @@
+import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
-import type { EventType } from '../../api/types';
 import { Bones } from '../../parts/bones';
 import { WithCode } from '../../parts/with-code';
 

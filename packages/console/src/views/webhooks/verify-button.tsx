@@ -1,6 +1,7 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Webhook } from '../../api/types';
-import { verifyWebhook, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { webhookQuery } from '../../api/webhooks';
 import { say } from '../../toast';
 
 /** Sends the verification request again. The result shows where the webhook shows. */
@@ -15,7 +16,7 @@ export function VerifyButton({
 }) {
   const client = useQueryClient();
   const verify = useMutation({
-    mutationFn: () => verifyWebhook(webhook.id),
+    mutationFn: () => posthorn.webhooks.verify(webhook.id),
     onSuccess: (verified) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, verified);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });

@@ -1,7 +1,7 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { Webhook } from '../../api/types';
 import { webhookQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
 import { Bones } from '../../parts/bones';

@@ -1,5 +1,4 @@
-import type { Webhook } from '../../api/types';
-import type { WebhookFields } from '../../api/webhooks';
+import type { ChangeWebhookRequest, Webhook } from '@posthorn/client';
 
 export interface HeaderPair {
   /** Identifies the row in the form. */
@@ -46,6 +45,9 @@ export function draftOf(webhook: Webhook): WebhookDraft {
     rate_limit: webhook.rate_limit ? String(webhook.rate_limit) : '',
   };
 }
+
+/** The fields of a webhook that the form can change. */
+type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
 
 /** Returns the fields as the API takes them. A stored header that was not typed again keeps its value. */
 export function fieldsOf(draft: WebhookDraft): WebhookFields {

@@ -1,5 +1,6 @@
+import type { PosthornError } from '@posthorn/client';
 import { type ReactNode, useId } from 'react';
-import type { ApiProblem } from '../../api/problem';
+import { faultOf } from '../../api/problem';
 import { Icon } from '../../parts/icon';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
@@ -7,7 +8,7 @@ import { newPair, type WebhookDraft } from './webhook-fields';
 interface FormProps {
   draft: WebhookDraft;
   onChange: (draft: WebhookDraft) => void;
-  problem: ApiProblem | undefined;
+  problem: PosthornError | undefined;
   /** Undefined where the workspace is fixed. */
   canChooseWorkspace: boolean;
   onShowSample?: (type: string) => void;
@@ -21,7 +22,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
       <Field
         label="URL"
         hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 under npm start."
-        fault={problem?.faultOf('url')}
+        fault={faultOf(problem, 'url')}
       >
         {(props) => (
           <input
@@ -35,7 +36,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           />
         )}
       </Field>
-      <Field label="Name" hint="What you call it. Optional." fault={problem?.faultOf('description')}>
+      <Field label="Name" hint="What you call it. Optional." fault={faultOf(problem, 'description')}>
         {(props) => (
           <input
             {...props}
@@ -50,7 +51,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
       <TypePicker
         chosen={draft.event_types}
         onChange={(event_types) => change({ event_types })}
-        fault={problem?.faultOf('event_types')}
+        fault={faultOf(problem, 'event_types')}
         {...(onShowSample && { onShowSample })}
       />
       <details open={draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== ''}>
@@ -60,7 +61,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             <Field
               label="Workspace"
               hint="Only events of this workspace. Empty: of the whole organization."
-              fault={problem?.faultOf('workspace_id')}
+              fault={faultOf(problem, 'workspace_id')}
             >
               {(props) => (
                 <input
@@ -73,11 +74,11 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
               )}
             </Field>
           )}
-          <HeaderPairs draft={draft} onChange={onChange} fault={problem?.faultOf('headers')} />
+          <HeaderPairs draft={draft} onChange={onChange} fault={faultOf(problem, 'headers')} />
           <Field
             label="Rate limit"
             hint="Deliveries per second per node, 1 to 1,000. Empty: no limit."
-            fault={problem?.faultOf('rate_limit')}
+            fault={faultOf(problem, 'rate_limit')}
           >
             {(props) => (
               <input

@@ -1,6 +1,6 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { Webhook } from '../../api/types';
 import { webhooksQuery } from '../../api/webhooks';
 import { plural } from '../../format';
 import { useLive } from '../../live';

@@ -1,7 +1,7 @@
+import type { Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { latestFailureQuery } from '../../api/deliveries';
-import type { Webhook } from '../../api/types';
 import { useNow } from '../../clock';
 import { formatMs } from '../../format';
 import { useLive } from '../../live';
@@ -10,9 +10,9 @@ import { conditionOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 
 const disabledBecause = {
-  gone: 'Its receiver responded 410 Gone.',
-  failing: 'Nothing but failures for days.',
-  manual: 'Somebody paused it.',
+  gone: 'This webhook was disabled: its receiver responded 410 Gone.',
+  failing: 'This webhook was disabled: all deliveries failed for days.',
+  manual: 'This webhook is paused.',
 };
 
 /** Why the webhook is not just active, and what to do. */
@@ -23,14 +23,8 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
       {conditionOf(webhook) === 'failing' && <Failing webhook={webhook} />}
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'why calm' : 'why'}>
-          <b>
-            {webhook.disabled_reason === 'manual' ? 'Paused.' : 'Disabled.'}{' '}
-            {disabledBecause[webhook.disabled_reason ?? 'manual']}
-          </b>
-          <p>
-            It receives no events. Events that are recorded meanwhile make no deliveries; after you activate
-            it, replay the time it missed.
-          </p>
+          <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
+          <p>It receives no events. After you activate it, replay the time that it missed.</p>
         </div>
       )}
       {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}

@@ -1,9 +1,10 @@
+import type { Webhook } from '@posthorn/client';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiProblem } from '../../api/problem';
-import type { Webhook } from '../../api/types';
-import { changeWebhook, webhookQuery } from '../../api/webhooks';
+import { posthorn } from '../../api/client';
+import { problemIn } from '../../api/problem';
+import { webhookQuery } from '../../api/webhooks';
 import { ProblemNote } from '../../parts/problem-note';
 import { ExactTime } from '../../parts/time';
 import { usePermission } from '../../permission';
@@ -50,7 +51,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
   const changes = changesOf(draft, webhook);
   const save = useMutation({
-    mutationFn: () => changeWebhook(webhook.id, changes),
+    mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
     onSuccess: (changed) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
       setDraft(draftOf(changed));
@@ -70,7 +71,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       <WebhookForm
         draft={draft}
         onChange={setDraft}
-        problem={save.error instanceof ApiProblem ? save.error : undefined}
+        problem={problemIn(save.error)}
         canChooseWorkspace={false}
       />
       {verifies && (
@@ -106,7 +107,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <dt>Event types</dt>
       <dd className="mono">{webhook.event_types.join(', ')}</dd>
       <dt>Workspace</dt>
-      <dd>{webhook.workspace_id ?? 'all of the organization'}</dd>
+      <dd>{webhook.workspace_id ?? 'whole organization'}</dd>
       <dt>Headers</dt>
       <dd className="mono">{headers.length > 0 ? headers.join(', ') : 'none'}</dd>
       <dt>Rate limit</dt>

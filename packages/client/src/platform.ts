@@ -1,0 +1,118 @@
+import type { Event } from './api.js';
+import type { CallOptions } from './client.js';
+import { listAt } from './list.js';
+import { at } from './path.js';
+import type {
+  CreatePortalSessionRequest,
+  CreateTokenRequest,
+  IssuedToken,
+  ListedToken,
+  ListTokensQuery,
+  PortalSession,
+  ReferenceInput,
+} from './platform-api.js';
+import { Transport, type TransportOptions } from './transport.js';
+
+/** A service line, an invoice or another thing with a lifecycle. Its other fields depend on its type. */
+export interface Resource {
+  id: string;
+  /** Type, as in the subject of events. */
+  type: string;
+  organization_id: string;
+  workspace_id: string | null;
+  /** Only moves change it. */
+  status: string;
+  created_at: string;
+  updated_at: string;
+  [attribute: string]: unknown;
+}
+
+/** What a new resource starts with: who creates it for whom, and the attributes of its type. */
+export interface NewResource {
+  organization_id: string;
+  workspace_id?: string | null;
+  actor: ReferenceInput;
+  [attribute: string]: unknown;
+}
+
+/** Who makes a move, and what this move needs to know. */
+export interface Move {
+  actor: ReferenceInput;
+  [detail: string]: unknown;
+}
+
+/** A resource after it was created or moved. */
+export interface Change {
+  resource: Resource;
+  /** What was recorded. Undefined if the creation of this type of resource is not an event. */
+  event: Event | undefined;
+}
+
+/**
+ * The platform listener, for your own backend: `new Platform({ url, token })`. It creates tokens and portal sessions
+ * and moves resources. To record events, use a `Producer`.
+ */
+export class Platform {
+  readonly #transport: Transport;
+
+  constructor(options: TransportOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  readonly tokens = {
+    /** Creates an access token for the public API. The result has it in `token`, this once. */
+    create: (token: CreateTokenRequest, options?: CallOptions) =>
+      this.#create<IssuedToken>('/platform/tokens', token, options),
+    /** Lists the tokens of an organization. */
+    list: (query: ListTokensQuery, options?: CallOptions) =>
+      listAt<ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
+    /** Revokes a token. Fails with `not_found` if it is revoked already. */
+    revoke: async (tokenId: string, options?: CallOptions): Promise<void> => {
+      const once = { signal: options?.signal, repeatable: false };
+      await this.#transport.json('DELETE', at`/platform/tokens/${tokenId}`, once);
+    },
+  };
+
+  readonly portalSessions = {
+    /** Creates a session for one visit to the portal. Open its `url` in a frame, and store it nowhere. */
+    create: (session: CreatePortalSessionRequest, options?: CallOptions) =>
+      this.#create<PortalSession>('/platform/portal-sessions', session, options),
+  };
+
+  /** Resources by the names in their paths: `resources.move('invoices', 'INV-1', 'pay', { actor })`. */
+  readonly resources = {
+    create: (resources: string, resource: NewResource, options?: CallOptions) =>
+      this.#change(at`/platform/${resources}`, resource, options),
+    get: async (resources: string, id: string, options?: CallOptions): Promise<Resource> => {
+      const path = at`/platform/${resources}/${id}`;
+      const { data } = await this.#transport.json<{ data: Resource }>('GET', path, {
+        signal: options?.signal,
+      });
+      return data;
+    },
+    /** Moves a resource to another status. Fails with `move_not_allowed` if its status does not allow it. */
+    move: (resources: string, id: string, move: string, body: Move, options?: CallOptions) =>
+      this.#change(at`/platform/${resources}/${id}/${move}`, body, options),
+  };
+
+  /** Returns the metrics of the node, in the text format of Prometheus. */
+  async metrics(options?: CallOptions): Promise<string> {
+    const response = await this.#transport.open('GET', '/metrics', { signal: options?.signal });
+    return response.text();
+  }
+
+  async #create<T>(path: string, body: unknown, options?: CallOptions): Promise<T> {
+    const { data } = await this.#transport.json<{ data: T }>('POST', path, { body, signal: options?.signal });
+    return data;
+  }
+
+  async #change(path: string, body: unknown, options?: CallOptions): Promise<Change> {
+    const request = { body, signal: options?.signal };
+    const { data, event } = await this.#transport.json<{ data: Resource; event?: Event }>(
+      'POST',
+      path,
+      request,
+    );
+    return { resource: data, event };
+  }
+}

@@ -1,0 +1,42 @@
+import { Posthorn } from '@posthorn/client';
+import { noteAway, noteSlowed } from '../connection';
+import { endSession, session } from '../session';
+
+/** Longer than a test may take: the longest delivery timeout that an operator can set. */
+const timeoutMs = 11 * 60_000;
+
+/** The public API, with the token of this tab. It never repeats a request by itself: the views say how they wait. */
+export const posthorn = new Posthorn({
+  url: location.origin,
+  token: tokenNow,
+  retry: { attempts: 1 },
+  timeoutMs,
+  fetch: watchedFetch,
+});
+
+function tokenNow(): string {
+  const now = session.get();
+  return now.kind === 'open' ? now.token : '';
+}
+
+/** Sends a request, and notes what its response says about the connection and the session. */
+async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const token = tokenNow();
+  let response: Response;
+  try {
+    response = await fetch(input, { ...init, credentials: 'omit', cache: 'no-store' });
+  } catch (error) {
+    if (!init?.signal?.aborted) noteAway(1_000);
+    throw error;
+  }
+  const waitMs = Number(response.headers.get('retry-after') ?? 1) * 1_000 || 1_000;
+  if (response.status === 401) endSession(token, await detailOf(response.clone()));
+  else if (response.status === 429) noteSlowed(waitMs);
+  else if (response.status >= 502 && response.status <= 504) noteAway(waitMs);
+  return response;
+}
+
+async function detailOf(response: Response): Promise<string> {
+  const problem = await response.json().catch(() => undefined);
+  return problem?.detail ?? 'The token was not accepted.';
+}

@@ -1,0 +1,61 @@
+import type { Webhook } from '@posthorn/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { replayQuery } from '../../api/webhooks';
+import { formatCount, plural } from '../../format';
+import { Loaded } from '../../parts/loaded';
+import { TimeAgo } from '../../parts/time';
+
+/** How far a replay is. The address names the replay, so a reload shows the same. */
+export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
+  const replay = useQuery(replayQuery(webhook.id, replayId));
+  return (
+    <Loaded query={replay} lines={3}>
+      {({ status, total, done, created_at }) => (
+        <section className="form section">
+          <div
+            className={status === 'cancelled' ? 'why' : status === 'done' ? 'why ok' : 'why calm'}
+            role="status"
+          >
+            <b>
+              {
+                {
+                  running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
+                  done: `Done: ${plural(done, 'delivery was', 'deliveries were')} created.`,
+                  cancelled: `Cancelled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
+                }[status]
+              }
+            </b>
+            <p>
+              Started <TimeAgo at={created_at} />. You can leave this page: the replay goes on, and this
+              address shows it.
+            </p>
+          </div>
+          <div
+            className="progress"
+            role="progressbar"
+            aria-label="Replay"
+            aria-valuemin={0}
+            aria-valuemax={total}
+            aria-valuenow={done}
+          >
+            <i style={{ width: `${total === 0 ? 100 : (done / total) * 100}%` }} />
+          </div>
+          <div className="actions">
+            <Link to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} className="btn">
+              See the deliveries
+            </Link>
+            <Link
+              to="/webhooks/$webhookId/replay"
+              params={{ webhookId: webhook.id }}
+              search={{}}
+              className="btn"
+            >
+              Another replay
+            </Link>
+          </div>
+        </section>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,197 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { tamper } from '../../server/test/support/audit.js';
+import { ask } from '../../server/test/support/client.js';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { platformToken, startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { expectAccessible } from './support/axe.js';
+import { describeInBrowser, unexpected } from './support/browser.js';
+
+const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+
+describeInBrowser('the views of the console', async (open) => {
+  const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
+  const watched = (options = {}) => open(service.publicUrl, options);
+  const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
+  const clipboard = async (page: Page) => String(await page.evaluate('navigator.clipboard.readText()'));
+
+  it('find an event by its subject, and show its payload to the last digit', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const digits = '12345678901234567890.10';
+    await tenant.record({ subject: { type: 'invoice', id: 'INV-other' } });
+    const { body } = await ask(`${service.platformUrl}/platform/events`, {
+      ...{ method: 'POST', token: platformToken, headers: { 'content-type': 'application/json' } },
+      raw: `{"type":"invoice.paid","organization_id":"${tenant.organization}","actor":{"type":"user","id":"USR-ada"},
+               "subject":{"type":"invoice","id":"INV-exact"},"payload":{"id":"INV-exact","big":${digits}}}`,
+    });
+    const [event] = body.data;
+    const { page, faults } = await watched();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto(link(tenant.token, '/events'));
+    await page.getByRole('link', { name: 'INV-other' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('INV-exact');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'History of INV-exact' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('subject_id')).toBe('INV-exact');
+    await page.getByRole('link', { name: 'INV-other' }).waitFor({ state: 'detached' });
+    await page.locator(`tbody a[href*="${event.id}"]`).click();
+    await page.locator('pre').getByText(digits).waitFor();
+    await page.getByRole('button', { name: 'Raw' }).click();
+    await page.locator('pre').getByText(`"big":${digits}}`).waitFor();
+    expect(new URL(page.url()).searchParams.get('text')).toBe('raw');
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await expect.poll(() => clipboard(page)).toContain(`/v1/events/${event.id}`);
+    await page.goBack();
+    await page.getByRole('button', { name: 'Remove the filter subject' }).click();
+    await page.getByRole('link', { name: 'INV-other' }).waitFor();
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('keep the place of a list: its pages, its filters and how far it was scrolled', async () => {
+    const tenant = await newTenant(service, { scopes });
+    for (let count = 0; count < 40; count += 1) {
+      await tenant.record({ subject: { type: 'invoice', id: `INV-${count}` } });
+    }
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events?type=invoice.paid'));
+    await page.getByRole('button', { name: 'Show more' }).click();
+    const oldest = page.getByRole('link', { name: 'INV-0', exact: true });
+    await oldest.scrollIntoViewIfNeeded();
+    const scrolled = Number(await page.evaluate('scrollY'));
+    expect(scrolled).toBeGreaterThan(200);
+    await page.locator('tbody tr').last().locator('a.row-link').click();
+    await page.getByRole('heading', { name: 'invoice.paid', level: 1 }).waitFor();
+    await page.goBack();
+    await oldest.waitFor();
+    await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('narrow the events to the part of the histogram that was dragged over', async () => {
+    const tenant = await newTenant(service, { scopes });
+    await tenant.record();
+    await service.database.query({
+      text: `insert into posthorn.event_counts values ($1, '', 60, date_trunc('hour', now()), 'invoice.paid', 7)`,
+      values: [tenant.organization],
+    });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events?range=24h'));
+    const box = (await page.locator('.u-over').boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL((url) => url.searchParams.has('from') && url.searchParams.has('to'));
+    const { searchParams } = new URL(page.url());
+    const hours =
+      (Date.parse(searchParams.get('to') ?? '') - Date.parse(searchParams.get('from') ?? '')) / 3_600_000;
+    expect(hours).toBeGreaterThan(4);
+    expect(hours).toBeLessThan(9);
+    await page.getByText('No event matches').waitFor();
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('pause a webhook and activate it again, and say why it is not active', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const closed = await startReceiver({ onVerification: { status: 204 } });
+    const unverified = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('This webhook is paused.').waitFor();
+    await expectAccessible(page, 'a paused webhook');
+    await page.getByRole('button', { name: 'Activate' }).click();
+    await page.getByText('Active', { exact: true }).waitFor();
+    await page.goto(`${service.publicUrl}/console/webhooks/${unverified.body.data.id}`);
+    await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
+    await expectAccessible(page, 'a webhook that is not verified');
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('show who changed what, and whether the chain of the audit log is intact', async () => {
+    const tenant = await newTenant(service, { scopes, actor: { type: 'user', id: 'USR-grace' } });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { event_types: ['invoice.*'] });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/audit?target_id=${webhook.id}`));
+    const entry = page.locator('.entry').filter({ hasText: 'webhook.updated' });
+    await entry.getByText('USR-grace').waitFor();
+    expect(await entry.locator('del').textContent()).toContain('*');
+    expect(await entry.locator('ins').textContent()).toContain('invoice.*');
+    await page.getByText('Chain intact').waitFor();
+    await page.getByText('All 2 entries are unaltered.').waitFor();
+    await tamper(
+      service.databaseUrl,
+      `update posthorn.audit_log set actor_id = 'USR-eve' where organization_id = '${tenant.organization}' and position = 1`,
+    );
+    await page.reload();
+    await page.getByText('The chain is broken. An entry was altered.').waitFor();
+    await expectAccessible(page, 'a broken chain');
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('explain an event type, and send it as a test', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/event-types'));
+    await page.getByRole('searchbox', { name: 'Filter event types' }).fill('voided');
+    await page.getByRole('link', { name: 'invoice.voided' }).click();
+    await page.getByRole('heading', { name: 'invoice.voided' }).waitFor();
+    await page.getByRole('cell', { name: 'previous_status' }).waitFor();
+    await page.getByLabel('Send as a test to').selectOption({ label: 'orders-eu' });
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText(/The receiver responded 200 in/).waitFor();
+    expect(receiver.deliveries.last.envelope).toMatchObject({ type: 'invoice.voided', test: true });
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('say who I am, and keep how times and colours are shown', async () => {
+    const tenant = await newTenant(service, { scopes: ['events:read'] });
+    const event = await tenant.record();
+    const { page, faults } = await watched({ timezoneId: 'Asia/Tokyo', colorScheme: 'light' });
+    await page.goto(link(tenant.token, '/token'));
+    await page.getByText(tenant.organization).first().waitFor();
+    const rights = page.locator('.facts-row');
+    expect(await rights.filter({ hasText: 'events:read' }).first().textContent()).toContain('yes');
+    expect(await rights.filter({ hasText: 'audit:read' }).textContent()).toContain('no');
+    await page.getByRole('button', { name: 'UTC' }).click();
+    await page.getByRole('button', { name: 'Dark' }).click();
+    await page.goto(`${service.publicUrl}/console/events/${event.id}`);
+    const shown = await page.locator('dd time').first().textContent();
+    expect(shown).toContain(event.created_at.slice(11, 19));
+    expect(shown).toContain('UTC');
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('show a problem in the words of the API, with the request to report', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'));
+    const note = page.getByRole('alert');
+    await note.getByText('The event does not exist').waitFor();
+    const responded = await tenant.ask('GET', '/v1/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV');
+    expect(await note.textContent()).toContain(responded.body.detail);
+    expect(await note.locator('code').textContent()).toMatch(/^[\w.-]{8,}$/);
+    await note.getByRole('link', { name: 'All events' }).waitFor();
+    await expectAccessible(page, 'a problem');
+    await page.evaluate('sessionStorage.clear()');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();
+    await expectAccessible(page, 'the sign-in');
+    expect(unexpected(faults, /status of 404/)).toEqual([]);
+    await page.context().close();
+  });
+});

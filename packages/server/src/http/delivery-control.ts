@@ -1,0 +1,20 @@
+import type { Receipt } from '../domain/receipt.js';
+import type { VerificationFailure, Webhook } from '../domain/webhook.js';
+import type { TestEvent } from '../sending/prober.js';
+import type { RecordedBatch } from '../storage/recording.js';
+import type { Room } from '../storage/room.js';
+import type { WebhookKey } from '../storage/webhooks.js';
+
+/** What the public API needs from the part of the service that sends requests to receivers. */
+export interface DeliveryControl {
+  /** Returns undefined if the webhook was verified. */
+  verify: (webhook: Webhook) => Promise<VerificationFailure | undefined>;
+  test: (webhook: Webhook, event: TestEvent) => Promise<Receipt>;
+  /** Returns the room for deliveries of events that the API records. `accept` takes the deliveries that fit. */
+  room: () => Room;
+  accept: (batch: RecordedBatch) => void;
+  /** Resolves when no delivery to a disabled webhook is waiting any longer. */
+  endWaiting: (webhook: WebhookKey) => Promise<void>;
+  /** Resolves when no node will send anything more to the webhook with its old configuration. */
+  forgetEverywhere: (webhook: WebhookKey) => Promise<void>;
+}

@@ -1,0 +1,52 @@
+import type { Logger } from 'pino';
+import { Repeating } from '../signals/repeating.js';
+import { readAuditedOrganizations, verifyChain } from '../storage/audit-chain.js';
+import type { Database } from '../storage/database.js';
+
+/** One organization per minute, so that verifying never takes much of the database. */
+const everyMs = 60_000;
+
+/** Verifies the audit log all the time, one organization after another, and counts what it finds. */
+export class AuditWatch {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #broken = new Set<string>();
+  #after = '';
+  #verified = 0;
+  #repeating: Repeating | undefined;
+
+  constructor(database: Database, logger: Logger) {
+    this.#database = database;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    this.#repeating = new Repeating(everyMs, () => this.verifyNext(), this.#logger);
+  }
+
+  /** Organizations whose chain was broken when it was last verified, and chains verified since the start. */
+  get figures(): { broken: number; verified: number } {
+    return { broken: this.#broken.size, verified: this.#verified };
+  }
+
+  /** Verifies the chain of the next organization. After the last one, it starts again with the first. */
+  async verifyNext(): Promise<void> {
+    const [organizationId] = await readAuditedOrganizations(this.#database, this.#after, 1);
+    this.#after = organizationId ?? '';
+    if (organizationId === undefined) return;
+    const { fault } = await verifyChain(this.#database, organizationId);
+    this.#verified += 1;
+    const wasBroken = this.#broken.delete(organizationId);
+    if (!fault) return;
+    this.#broken.add(organizationId);
+    if (wasBroken) return;
+    this.#logger.error(
+      { organization_id: organizationId, fault: fault.kind, position: fault.position, audit_id: fault.id },
+      'the audit log was changed; run posthorn audit verify',
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeating?.stop();
+  }
+}

@@ -1,0 +1,168 @@
+import { randomInt } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Outcome, Verdict } from '../domain/delivery.js';
+import { addCounts, countAttempt, type DeliveryCounts, noCounts } from '../domain/delivery-counts.js';
+import { Repeating } from '../signals/repeating.js';
+import type { Database } from '../storage/database.js';
+import { type CountedDeliveries, type Step, writeDeliveryCounts } from '../storage/delivery-counts.js';
+
+interface TalliedWebhook {
+  id: string;
+  organization_id: string;
+  workspace_id: string | null;
+}
+
+/** The counts of one webhook in one period. */
+interface Tallied {
+  webhook: TalliedWebhook;
+  counts: DeliveryCounts;
+  isWritten: boolean;
+}
+
+const minuteMs = 60_000;
+
+/** The counts of this process for one minute or one hour, by webhook. */
+class Span {
+  readonly step: Step;
+  readonly atMs: number;
+  /** Distinguishes the rows of this span from those of other processes, and of other spans for the same time. */
+  readonly part = randomInt(1, 2 ** 31 - 1);
+  readonly #webhooks = new Map<string, Tallied>();
+
+  constructor(step: Step, nowMs: number) {
+    this.step = step;
+    this.atMs = nowMs - (nowMs % (step * minuteMs));
+  }
+
+  get size(): number {
+    return this.#webhooks.size;
+  }
+
+  includes(nowMs: number): boolean {
+    return nowMs >= this.atMs && nowMs < this.atMs + this.step * minuteMs;
+  }
+
+  /** Returns the counts of a webhook, to be changed in place. */
+  of(webhook: TalliedWebhook): DeliveryCounts {
+    let tallied = this.#webhooks.get(webhook.id);
+    if (!tallied) {
+      tallied = { webhook, counts: noCounts(), isWritten: false };
+      this.#webhooks.set(webhook.id, tallied);
+    }
+    tallied.isWritten = false;
+    return tallied.counts;
+  }
+
+  add(other: Span): void {
+    for (const { webhook, counts } of other.#webhooks.values()) addCounts(this.of(webhook), counts);
+  }
+
+  /**
+   * Takes the complete counts of webhooks that changed since the last call, and of their workspaces and organizations.
+   */
+  take(): readonly CountedDeliveries[] {
+    const changed: CountedDeliveries[] = [];
+    const wider = new Map<string, CountedDeliveries>();
+    const dirty = new Set<string>();
+    for (const { webhook, counts, isWritten } of this.#webhooks.values()) {
+      const { organization_id, workspace_id, id } = webhook;
+      for (const scope of workspace_id === null ? [''] : ['', workspace_id]) {
+        const key = `${organization_id} ${scope}`;
+        const sum = wider.get(key) ?? this.#row(organization_id, scope, noCounts());
+        wider.set(key, sum);
+        addCounts(sum, counts);
+        if (!isWritten) dirty.add(key);
+      }
+      if (!isWritten) {
+        // Copy the counts, because attempts continue while they are written.
+        changed.push(this.#row(organization_id, id, { ...counts, latencies: [...counts.latencies] }));
+      }
+    }
+    for (const tallied of this.#webhooks.values()) tallied.isWritten = true;
+    for (const [key, row] of wider) if (dirty.has(key)) changed.push(row);
+    return changed;
+  }
+
+  /** Puts back counts that could not be written. They are all written the next time. */
+  putBack(): void {
+    for (const tallied of this.#webhooks.values()) tallied.isWritten = false;
+  }
+
+  #row(organization_id: string, scope: string, counts: DeliveryCounts): CountedDeliveries {
+    return { organization_id, scope, step: this.step, atMs: this.atMs, part: this.part, ...counts };
+  }
+}
+
+export interface TallyOptions {
+  database: Database;
+  logger: Logger;
+  now: () => number;
+  everyMs: number;
+  /** The most webhooks to keep counts of in memory. Beyond this, counts continue in new rows. */
+  webhooksMax: number;
+}
+
+/**
+ * Counts the results of attempts in memory, and writes the counts every few seconds in one statement. So nothing is
+ * added to what is written for a delivery. The row of a minute is written as it changes, and the row of an hour when a
+ * minute ends: readers add up the minutes of the current hour.
+ */
+export class DeliveryTally {
+  readonly #options: TallyOptions;
+  readonly #writing: Repeating;
+  #minute: Span;
+  #hour: Span;
+  /** Minutes that have ended and hours that have grown since they were written. */
+  #due = new Set<Span>();
+
+  constructor(options: TallyOptions) {
+    this.#options = options;
+    this.#minute = new Span(1, options.now());
+    this.#hour = new Span(60, options.now());
+    this.#writing = new Repeating(options.everyMs, () => this.#write(), options.logger);
+  }
+
+  /** Counts an attempt that has just ended. */
+  note(webhook: TalliedWebhook, outcome: Outcome, verdict: Verdict): void {
+    const nowMs = this.#options.now();
+    if (!this.#minute.includes(nowMs)) this.#endMinute(nowMs);
+    countAttempt(this.#minute.of(webhook), outcome, verdict);
+  }
+
+  /** Adds the current minute to its hour, and starts a new one. */
+  #endMinute(nowMs: number): void {
+    const { webhooksMax } = this.#options;
+    if (this.#minute.size > 0) {
+      this.#hour.add(this.#minute);
+      this.#due.add(this.#minute).add(this.#hour);
+    }
+    this.#minute = new Span(1, nowMs);
+    if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax) this.#hour = new Span(60, nowMs);
+  }
+
+  async #write(): Promise<void> {
+    const nowMs = this.#options.now();
+    if (!this.#minute.includes(nowMs) || this.#minute.size > this.#options.webhooksMax)
+      this.#endMinute(nowMs);
+    const due = this.#due;
+    this.#due = new Set();
+    const spans = [...due, this.#minute];
+    try {
+      await writeDeliveryCounts(
+        this.#options.database,
+        spans.flatMap((span) => span.take()),
+      );
+    } catch (error) {
+      for (const span of spans) span.putBack();
+      this.#due = new Set([...due, ...this.#due]);
+      throw error;
+    }
+  }
+
+  /** Writes the remaining counts. */
+  async stop(): Promise<void> {
+    await this.#writing.stop();
+    this.#endMinute(this.#options.now());
+    await this.#write().catch(() => undefined);
+  }
+}

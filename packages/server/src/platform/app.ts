@@ -1,0 +1,78 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { EventChecker } from '../domain/new-event.js';
+import { healthRoutes } from '../web/health.js';
+import { createListener } from '../web/listener.js';
+import type { Metrics } from '../web/metrics.js';
+import { metricsRoute } from '../web/monitoring.js';
+import { installOpenApi } from '../web/openapi.js';
+import { requirePlatformToken } from '../web/platform-token.js';
+import { ProblemSchema } from '../web/problem-schema.js';
+import { referenceRoutes } from '../web/reference.js';
+import { platformEventRoutes } from './event-routes.js';
+import { platformGuides } from './guides.js';
+import { lifecycleRoutes, lifecycleTags } from './lifecycle-routes.js';
+import type { MoverOptions } from './mover.js';
+import { type PortalOptions, portalSessionRoute } from './portal-sessions.js';
+import type { Recorder } from './recorder.js';
+import { tokenRoutes } from './token-routes.js';
+
+export interface PlatformApiOptions {
+  logger: FastifyBaseLogger;
+  version: string;
+  token: string;
+  recorder: Recorder;
+  check: EventChecker;
+  lifecycles: MoverOptions;
+  portal: PortalOptions;
+  metrics: Metrics;
+  isReady: () => Promise<boolean>;
+}
+
+const bodyLimit = 8 * 1024 * 1024;
+
+/** Creates the platform listener, which must not be exposed to integrators. */
+export async function createPlatformApi(options: PlatformApiOptions): Promise<FastifyInstance> {
+  const app = await createListener({
+    name: 'platform',
+    logger: options.logger,
+    bodyLimit,
+    onFinished: options.metrics.observeRequests('platform'),
+  });
+  requirePlatformToken(app, options.token);
+  await installOpenApi(app, {
+    title: 'Posthorn platform API',
+    version: options.version,
+    description:
+      'Record events, and manage resources whose moves record events. This API is for your own systems: keep it ' +
+      'inside your network. Integrators use the public API.',
+    guides: platformGuides,
+    securityName: 'platformToken',
+    securityDescription:
+      'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
+      'starts, in the file `platform-token` in its data directory.',
+    tagGroups: [
+      {
+        name: 'API',
+        tags: [
+          { name: 'Events', description: 'Record what happens in your own systems.' },
+          {
+            name: 'Tokens',
+            description: 'Access tokens for the public API, and links that open the console for a customer.',
+          },
+          { name: 'Monitoring', description: 'Health checks and metrics.' },
+        ],
+      },
+      { name: 'Resources', tags: lifecycleTags },
+    ],
+    problemSchema: ProblemSchema,
+  });
+  healthRoutes(app, options.isReady);
+  // This route has its own scope, because only this route accepts NDJSON.
+  await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
+  lifecycleRoutes(app, options.lifecycles);
+  tokenRoutes(app, options.portal.database, options.portal.now);
+  portalSessionRoute(app, options.portal);
+  metricsRoute(app, options.metrics);
+  referenceRoutes(app);
+  return app;
+}

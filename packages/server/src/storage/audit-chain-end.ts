@@ -1,0 +1,74 @@
+import { type ChainFault, type ChainReport, faultAtEnd, faultOf, type Link } from './audit-chain.js';
+import type { Queryable } from './database.js';
+
+/** What a check of the newest entries found. */
+export interface ChainEndReport extends ChainReport {
+  /** How many of the newest entries were checked. */
+  checked: number;
+}
+
+interface ChainRow {
+  /** Null if the organization has no chain. */
+  length: number | null;
+  end_hash: Buffer;
+  dropped: number;
+  dropped_hash: Buffer;
+}
+
+type Row = ChainRow & (Link | { position: null });
+
+/**
+ * Verifies the newest entries of an organization's chain, at most `max`, and that the chain ends with them. All of it is
+ * one statement, so entries that are written meanwhile do not matter, and the cost does not grow with the log.
+ */
+export async function verifyChainEnd(
+  database: Queryable,
+  organizationId: string,
+  max: number,
+): Promise<ChainEndReport> {
+  const { rows } = await database.query<Row>({
+    text: `
+  select c.length, c.hash as end_hash, coalesce(c.dropped, 0) as dropped, coalesce(c.dropped_hash, '') as dropped_hash,
+         p.position, p.id, p.created_at, p.hash,
+         p.hash = posthorn.audit_hash(lag(p.hash, 1, coalesce(c.dropped_hash, '')) over (order by p.created_at, p.id),
+                                      p.entry) as follows
+    from (values (true)) always
+    left join posthorn.audit_chains c on c.organization_id = $1
+    left join (select l as entry, l.position, l.id, l.created_at, l.hash
+                 from posthorn.audit_log l
+                where l.organization_id = $1
+                order by l.created_at desc, l.id desc
+                limit $2) p on true
+   order by p.created_at, p.id`,
+    values: [organizationId, max + 1],
+  });
+  // Without entries there is still one row, for the end of the chain.
+  const chain = rows[0]!;
+  const links = rows.filter((row): row is ChainRow & Link => row.position !== null);
+  // One entry more than are checked: its hash is what the oldest of them must follow.
+  const before = links.length > max ? links.shift() : undefined;
+  const { last, fault } = follow(chain, before, links);
+  return {
+    organization_id: organizationId,
+    entries: (chain.length ?? last.position) - chain.dropped,
+    position: last.position,
+    head: last.hash.toString('hex'),
+    fault,
+    checked: links.length,
+  };
+}
+
+function follow(
+  chain: ChainRow,
+  before: Link | undefined,
+  links: readonly Link[],
+): { last: { position: number; hash: Buffer }; fault: ChainFault | undefined } {
+  let last = before ?? { position: chain.dropped, hash: chain.dropped_hash };
+  for (const link of links) {
+    const fault = faultOf(link, last.position + 1);
+    if (fault) return { last, fault };
+    last = link;
+  }
+  const end = chain.length === null ? undefined : { length: chain.length, hash: chain.end_hash };
+  return { last, fault: faultAtEnd(end, last, links.at(-1)?.id ?? null) };
+}

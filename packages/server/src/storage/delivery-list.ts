@@ -1,0 +1,151 @@
+import type { Position } from '../domain/page.js';
+import type { Queryable } from './database.js';
+import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
+import { type Page, pageOf } from './page.js';
+
+export interface DeliveryFilter {
+  organization_id: string;
+  /** Limits the list to webhooks of this workspace. */
+  workspace_id?: string | undefined;
+  webhook_id?: string | undefined;
+  status?: 'success' | 'failed' | undefined;
+  /** Whether no attempt will follow. */
+  final?: boolean | undefined;
+  event_type?: string | undefined;
+  /** The event id and the time that it contains. */
+  event?: { id: string; createdMs: number } | undefined;
+  fromMs: number;
+  toMs?: number | undefined;
+}
+
+/**
+ * The most rows that one page reads. A filter may match few of millions of deliveries; then the page is shorter, and
+ * the next one continues where it stopped. Reading as many takes about a tenth of a second.
+ */
+export const readMax = 50_000;
+
+interface ReadRow extends StoredDelivery {
+  is_match: boolean;
+  /** Whether the page stopped here, because it had read enough. */
+  is_end: boolean;
+}
+
+/**
+ * Lists deliveries of all matching webhooks with at least one attempt, newest first, after `after`. Reads a page of
+ * each webhook, which is an ordered scan of the primary key, and returns the newest of these. That needs no additional
+ * index. A page with `hasMore` can have fewer than `limit` deliveries, or none.
+ */
+export async function listDeliveries(
+  database: Queryable,
+  filter: DeliveryFilter,
+  after: Position | undefined,
+  limit: number,
+  most = readMax,
+): Promise<Page<StoredDelivery>> {
+  const statement = deliveryListStatement(filter, after, limit + 1, most);
+  const rows = statement ? (await database.query<ReadRow>(statement)).rows : [];
+  const matches = rows.filter(({ is_match }) => is_match);
+  const end = rows.at(-1);
+  if (!end?.is_end || matches.length > limit) return pageOf(matches, limit);
+  return { rows: matches, hasMore: true, next: { atMs: end.created_at.getTime(), id: end.id } };
+}
+
+/** Returns the statement of a list, or undefined if no delivery can match the filter. */
+export function deliveryListStatement(
+  filter: DeliveryFilter,
+  after: Position | undefined,
+  limit: number,
+  most: number,
+): { text: string; values: unknown[] } | undefined {
+  const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const range: string[] = [];
+  if (filter.toMs !== undefined) range.push(`and created_at <= ${bind(new Date(filter.toMs))}`);
+  if (after) {
+    const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
+    range.push(`and created_at <= ${at} and (created_at, id) < (${at}, ${id})`);
+  }
+  const ways = waysTo(filter, bind);
+  if (ways.length === 0) return undefined;
+  const isType = filter.event_type === undefined ? '' : `and event_type = ${bind(filter.event_type)}`;
+  // Without the limit in the middle, a page would read on until it is full.
+  const pages = ways.map(
+    ({ found, matching }) => `
+    (select *
+       from (select ${deliveryColumns}, (${matching}) ${isType} as is_match,
+                    row_number() over (order by created_at desc, id desc) = (select rows from share) as is_end
+               from (select ${deliveryColumns}
+                       from posthorn.deliveries
+                      where organization_id = $1 and created_at >= $2 and ${found}
+                            ${range.join('\n                            ')}
+                      order by created_at desc, id desc
+                      limit (select rows from share)) read) tested
+      where is_match or is_end
+      order by created_at desc, id desc
+      limit (select $3::int))`,
+  );
+  const visible = ['organization_id = $1'];
+  if (filter.workspace_id !== undefined) visible.push(`workspace_id = ${bind(filter.workspace_id)}`);
+  if (filter.webhook_id !== undefined) visible.push(`id = ${bind(filter.webhook_id)}`);
+  const text = `
+  with visible as materialized (
+    select id from posthorn.webhooks where ${visible.join(' and ')}
+  ), share as materialized (
+    select greatest($3::int, ${bind(most)}::int / greatest(1, ${ways.length} * count(*)))::int as rows from visible
+  ), pages as materialized (
+    select page.* from visible w cross join lateral (${pages.join('\n    union all')}) page
+  ), stop as (
+    -- Before this row, everything was read.
+    select created_at, id from pages where is_end order by created_at desc, id desc limit 1
+  )
+  select p.*
+    from pages p
+    left join stop s on true
+   where s.id is null or (p.created_at, p.id) >= (s.created_at, s.id)
+   order by p.created_at desc, p.id desc
+   limit $3`;
+  return { text, values };
+}
+
+/** A part of a list: which rows an index finds, and which of these match. */
+interface Way {
+  found: string;
+  matching: string;
+}
+
+const ofWebhook = 'webhook_id = w.id';
+/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
+const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
+
+const retrying: Way = { found: "status = 'pending' and attempts > 0", matching: 'true' };
+const givenUp: Way = { found: "status = 'failed'", matching: 'attempts > 0' };
+const delivered: Way = { found: 'true', matching: "status = 'success'" };
+const attempted: Way = { found: 'true', matching: "attempts > 0 and status <> 'cancelled'" };
+
+/** Returns the parts whose union is the filter by status. A delivery between attempts counts as failed. */
+function endsOf({ status, final }: DeliveryFilter): readonly Way[] {
+  if (status === undefined && final === undefined) return [attempted];
+  return [
+    ...(status !== 'failed' && final !== false ? [delivered] : []),
+    ...(status !== 'success' && final !== false ? [givenUp] : []),
+    ...(status !== 'success' && final !== true ? [retrying] : []),
+  ];
+}
+
+/**
+ * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among millions
+ * of successes. The first delivery of an event has the event's time; later ones have an index.
+ */
+function waysTo(filter: DeliveryFilter, bind: (value: unknown) => string): readonly Way[] {
+  const ends = endsOf(filter);
+  const { event } = filter;
+  if (event === undefined || ends.length === 0)
+    return ends.map(({ found, matching }) => ({ found: `${ofWebhook} and ${found}`, matching }));
+  const matching = ends.map((end) => `(${end.found} and ${end.matching})`).join(' or ');
+  const isEvent = `event_id = ${bind(event.id)}`;
+  const first = `created_at = ${bind(new Date(event.createdMs))}`;
+  return [
+    { found: `${ofWebhook} and ${isEvent} and ${first}`, matching },
+    { found: `${alsoOfWebhook} and ${isEvent} and created_at <> event_created_at`, matching },
+  ];
+}

@@ -1,0 +1,67 @@
+import type { Database } from './database.js';
+import { partitioned } from './partitions.js';
+
+/** What monitoring reads from the database. Each figure is found with a bounded number of index entries. */
+export interface StoreFigures {
+  /** How long the delivery that has been due the longest has waited for a node. */
+  oldestDueSeconds: number;
+  /** Webhooks with deliveries that are due and that no node has claimed. */
+  waitingWebhooks: number;
+  /** Those deliveries: first attempts and retries, each counted up to `countedMax` rows. */
+  waitingFirst: number;
+  waitingRetries: number;
+  /** Nodes that are alive. */
+  nodes: number;
+  partitions: readonly { table: string; count: number; aheadSeconds: number }[];
+}
+
+/** Counting stops here, so that a scrape costs the same however much waits. A row of the backlog has many deliveries. */
+const countedMax = 5_000;
+
+/** Reads all figures in one transaction. */
+export function readStoreFigures(database: Database): Promise<StoreFigures> {
+  return database.transaction(async (client) => {
+    // A plan made when the tables were empty would scan them forever.
+    await client.query({ text: 'set local enable_seqscan = off' });
+    const { rows: waiting } = await client.query<Omit<StoreFigures, 'partitions'>>({
+      name: 'store figures',
+      text: `
+  select w.seconds as "oldestDueSeconds", w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
+         r.deliveries as "waitingRetries",
+         (select count(*) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes
+    from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
+                 count(distinct webhook_id) as webhooks
+            from posthorn.waiting_webhooks()
+           where since <= clock_timestamp()) w
+   cross join (
+         select coalesce(sum(cardinality(ordinals)), 0)::int8 as deliveries
+           from (select ordinals
+                   from posthorn.backlog
+                  where leased_by is null
+                  order by organization_id, webhook_id, created_at, head, first
+                  limit $1) counted) b
+   cross join (
+         select count(*) as deliveries
+           from (select
+                   from posthorn.deliveries
+                  where status = 'pending' and leased_by is null and due_at <= clock_timestamp()
+                  order by due_at
+                  limit $1) counted) r`,
+      values: [countedMax],
+    });
+    const { rows: partitions } = await client.query<StoreFigures['partitions'][number]>({
+      name: 'partitions',
+      text: `
+  select parent.relname as "table", count(*),
+         extract(epoch from max(posthorn.partition_end(parent.relname, to_date(right(part.relname, 8), 'YYYYMMDD')))
+                          - clock_timestamp())::float8 as "aheadSeconds"
+    from pg_inherits i
+    join pg_class parent on parent.oid = i.inhparent
+    join pg_class part on part.oid = i.inhrelid
+   where parent.relnamespace = 'posthorn'::regnamespace and parent.relname = any ($1)
+   group by parent.relname`,
+      values: [partitioned],
+    });
+    return { ...waiting[0]!, partitions };
+  });
+}

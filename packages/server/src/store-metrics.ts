@@ -1,0 +1,57 @@
+import { JoinedCall } from './signals/joined-call.js';
+import type { Database } from './storage/database.js';
+import { readHorizonMs } from './storage/events.js';
+import { readStoreFigures, type StoreFigures } from './storage/store-figures.js';
+import type { Metrics } from './web/metrics.js';
+
+/** Adds the metrics that are read from the database. One scrape reads it twice, however many metrics there are. */
+export function watchStore(metrics: Metrics, database: Database): void {
+  const figures = new JoinedCall(() => readStoreFigures(database));
+  const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
+    metrics.watch(name, help, async () => read(await figures.call()));
+  metrics.watch('posthorn_database_up', 'Whether this process reached the database for this scrape', () =>
+    figures.call().then(
+      () => 1,
+      () => 0,
+    ),
+  );
+  watch(
+    'posthorn_oldest_due_delivery_age_seconds',
+    'How long the oldest due delivery has waited for a node to claim it',
+    ({ oldestDueSeconds }) => oldestDueSeconds,
+  );
+  watch(
+    'posthorn_waiting_webhooks',
+    'Webhooks with due deliveries in the database that no node has claimed',
+    ({ waitingWebhooks }) => waitingWebhooks,
+  );
+  metrics.watch(
+    'posthorn_waiting_deliveries',
+    'Due deliveries in the database that no node has claimed, counted up to 5,000 rows for each kind',
+    async () => {
+      const { waitingFirst, waitingRetries } = await figures.call();
+      return { first: waitingFirst, retry: waitingRetries };
+    },
+    'kind',
+  );
+  watch('posthorn_nodes', 'Delivery nodes that are alive', ({ nodes }) => nodes);
+  const byTable = (read: (table: StoreFigures['partitions'][number]) => number) => async () =>
+    Object.fromEntries((await figures.call()).partitions.map((table) => [table.table, read(table)]));
+  metrics.watch(
+    'posthorn_partitions',
+    'Partitions of a table',
+    byTable(({ count }) => count),
+    'table',
+  );
+  metrics.watch(
+    'posthorn_partitions_ahead_seconds',
+    'Time until the last partition of a table ends',
+    byTable(({ aheadSeconds }) => aheadSeconds),
+    'table',
+  );
+  metrics.watch(
+    'posthorn_event_horizon_age_seconds',
+    'How far readers in ascending order are behind, held back by the oldest recording transaction',
+    async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
+  );
+}

@@ -1,0 +1,47 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { healthRoutes } from './health.js';
+import { createListener } from './listener.js';
+import type { Metrics } from './metrics.js';
+import { requirePlatformToken } from './platform-token.js';
+
+export interface MonitoringOptions {
+  logger: FastifyBaseLogger;
+  metrics: Metrics;
+  /** The platform token. Without one, there are only health checks. */
+  token: string | undefined;
+  isReady: () => Promise<boolean>;
+}
+
+const bodyLimit = 1024;
+
+/** Creates the listener of a node without the role `platform`: health checks and metrics, nothing else. */
+export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
+  const { logger, metrics, token } = options;
+  const app = await createListener({
+    ...{ name: 'monitoring', logger, bodyLimit },
+    onFinished: metrics.observeRequests('monitoring'),
+  });
+  if (token !== undefined) requirePlatformToken(app, token);
+  healthRoutes(app, options.isReady);
+  if (token !== undefined) metricsRoute(app, metrics);
+  return app;
+}
+
+/** Adds `GET /metrics`. */
+export function metricsRoute(app: FastifyInstance, { registry }: Metrics): void {
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        operationId: 'metrics',
+        tags: ['Monitoring'],
+        summary: 'Get metrics',
+        description: 'Metrics in the text format of Prometheus.',
+        produces: ['text/plain'],
+        response: { 200: Type.String({ description: 'Metrics.' }) },
+      },
+    },
+    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+  );
+}

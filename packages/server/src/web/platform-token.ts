@@ -1,0 +1,34 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { Problem } from '../domain/problem.js';
+
+/** Requires the platform token for every route that is not open. */
+export function requirePlatformToken(app: FastifyInstance, token: string): void {
+  const isToken = tokenComparison(token);
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.routeOptions.config.open) return done();
+    const given = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given === undefined || !isToken(given)) {
+      throw new Problem(
+        'unauthenticated',
+        'Send the platform token: Authorization: Bearer <POSTHORN_PLATFORM_TOKEN>.',
+        {
+          headers: { 'WWW-Authenticate': 'Bearer' },
+        },
+      );
+    }
+    done();
+  });
+}
+
+/**
+ * Compares tokens in constant time if the lengths are equal. The length is not a secret, and a digest takes ten times
+ * as long.
+ */
+function tokenComparison(token: string): (given: string) => boolean {
+  const expected = Buffer.from(token);
+  return (given) => {
+    const bytes = Buffer.from(given);
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
+  };
+}
