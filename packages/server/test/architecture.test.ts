@@ -165,7 +165,7 @@ describe('the packages', () => {
     // It loads @posthorn/server only at run time, and only if that is installed.
     cli: ['@posthorn/receiver', '@posthorn/receiver/testing', '@posthorn/client'],
     demo: ['@posthorn/client', '@posthorn/receiver'],
-    console: [],
+    console: ['@posthorn/client'],
     server: ['@posthorn/receiver', '@posthorn/demo', '@posthorn/console', 'posthorn'],
   };
 
@@ -199,7 +199,8 @@ describe('the packages', () => {
 });
 
 /** Besides the catalogue: producers, which choose what they record, and the rule against loops. */
-const mayNameTypes = /^(domain\/(catalogue|service-event|lifecycles)\.ts|welcome\.ts|storage\/replays\.ts)$/;
+const mayNameTypes =
+  /^(domain\/(catalogue|service-event|lifecycles)\.ts|demo-data\.ts|storage\/replays\.ts)$/;
 
 /** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
 const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;

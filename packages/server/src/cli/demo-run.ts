@@ -15,11 +15,11 @@ import {
 import { type Logger, pino } from 'pino';
 import { CommandFailure, UsageError } from 'posthorn';
 import { type Config, settings, unknownSettings } from '../config.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
 import { shellWord } from './shell-word.js';

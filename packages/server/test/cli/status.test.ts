@@ -20,8 +20,8 @@ describe('status', () => {
     await tenant.record();
     await tenant.settled(webhook);
     const env = { DATABASE_URL: service.databaseUrl };
-    const { code, stdout } = await command(['status', '--json'], env);
-    expect(code).toBe(0);
+    const { code, stdout, stderr } = await command(['status', '--json'], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const status = JSON.parse(stdout);
     expect(status).toMatchObject({
       nodes: [{ alive: true }],

@@ -1,0 +1,57 @@
+import { Lane } from '../../src/delivery/lane.js';
+import type { Turn } from '../../src/delivery/lanes.js';
+import { limits } from '../../src/delivery/limits.js';
+import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
+import type { Room } from '../../src/storage/room.js';
+import type { Scheduler } from './node.js';
+
+/** One queue for all webhooks, first in, first out, with `slots` requests in flight: no turns, no windows, no pace. */
+export class OneQueue implements Scheduler {
+  readonly #slots: number;
+  readonly #waiting: LeasedDelivery[] = [];
+  #inFlight = 0;
+
+  constructor(slots: number) {
+    this.#slots = slots;
+  }
+
+  get queued(): number {
+    return this.#waiting.length;
+  }
+
+  add(deliveries: readonly LeasedDelivery[]): LeasedDelivery[] {
+    this.#waiting.push(...deliveries);
+    return [];
+  }
+
+  next(): Turn | undefined {
+    if (this.#inFlight >= this.#slots) return undefined;
+    const delivery = this.#waiting.shift();
+    if (!delivery) return undefined;
+    this.#inFlight += 1;
+    return { lane: new Lane(delivery.organization_id, delivery.webhook_id), delivery, isUnproven: false };
+  }
+
+  ended(): { surplus: LeasedDelivery[]; wantsMore: boolean } {
+    this.#inFlight -= 1;
+    return { surplus: [], wantsMore: false };
+  }
+
+  roomToRecord(node: number): Room {
+    return { node, webhooks: new Map(), each: limits.laneQueued, total: limits.queued };
+  }
+
+  roomToClaim(node: number): Room {
+    return this.roomToRecord(node);
+  }
+
+  claimed(): boolean {
+    return false;
+  }
+
+  recorded(): boolean {
+    return true;
+  }
+
+  limit(): void {}
+}
