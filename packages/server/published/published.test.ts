@@ -23,6 +23,21 @@ describe('a new project', () => {
     expect(await project.packages()).toEqual([name]);
   });
 
+  it('gets the command line in seconds, without the service', async () => {
+    const project = await Project.open();
+    expect(warnings(await install(project, 'posthorn'))).toEqual([]);
+    const packages = await project.packages();
+    for (const name of ['@posthorn/server', 'pg', 'fastify']) expect(packages).not.toContain(name);
+    const sample =
+      'npx posthorn trigger invoice.paid --to http://127.0.0.1:1/ --secret a-secret-of-the-project';
+    expect(await project.shell(sample)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('127.0.0.1'),
+    });
+    const { code, stderr } = await project.shell('npx posthorn serve');
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('@posthorn/server') });
+  });
+
   it('receives events with the first example of @posthorn/receiver', async () => {
     const project = await Project.open();
     expect(warnings(await install(project, '@posthorn/receiver', 'express'))).toEqual([]);
