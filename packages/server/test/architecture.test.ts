@@ -197,7 +197,8 @@ describe('the packages', () => {
 });
 
 /** Besides the catalogue: producers, which choose what they record, and the rule against loops. */
-const mayNameTypes = /^(domain\/(catalogue|service-event|lifecycles)\.ts|welcome\.ts|storage\/replays\.ts)$/;
+const mayNameTypes =
+  /^(domain\/(catalogue|service-event|lifecycles)\.ts|demo-data\.ts|storage\/replays\.ts)$/;
 
 /** What the reference shows for a field: `examples: ['a.b']`, or the second argument of a describing function. */
 const example = /(?:examples: |', )\[+'[^\]]*'\]+/g;

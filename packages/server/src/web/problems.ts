@@ -5,6 +5,8 @@ import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
+/** PostgreSQL's class of codes for a full disk, too little memory and the like. It rolls back what it was doing. */
+const outOfResources = /^53/;
 
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
@@ -18,7 +20,15 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  if ((error as { code?: string }).code === lockNotAvailable) {
+  const { code = '' } = error as { code?: string };
+  if (outOfResources.test(code)) {
+    return new Problem(
+      'unavailable',
+      'The database has run out of disk space or memory. Nothing was changed. Try again later.',
+      { headers: { 'Retry-After': '5' } },
+    );
+  }
+  if (code === lockNotAvailable) {
     return new Problem(
       'unavailable',
       'Another write for this organization is taking a long time. Nothing was changed. Try again.',

@@ -14,9 +14,9 @@ import {
   resolved,
   urlOf,
 } from '../support/operations.js';
-import { makeToken, platformToken, startTestService } from '../support/service.js';
+import { makeToken, platformToken, sharedService } from '../support/service.js';
 
-const service = await startTestService();
+const service = await sharedService();
 // The examples are of this organization, so they can be tried as they stand.
 const accessToken = await makeToken(service.database, { organization_id: 'ORG-demo', scopes: [...scopes] });
 const ours = { organization_id: 'ORG-demo', workspace_id: 'WS-berlin' };

@@ -1,0 +1,33 @@
+import { certificates } from './scenarios/certificates.js';
+import { clocks } from './scenarios/clocks.js';
+import { connections } from './scenarios/connections.js';
+import { cuts } from './scenarios/cuts.js';
+import { diskFull } from './scenarios/disk-full.js';
+import { failover } from './scenarios/failover.js';
+import { kill } from './scenarios/kill.js';
+import { late } from './scenarios/late.js';
+import { names } from './scenarios/names.js';
+import { overload } from './scenarios/overload.js';
+import { receivers } from './scenarios/receivers.js';
+import { recordPoints } from './scenarios/record-points.js';
+import { restart } from './scenarios/restart.js';
+import { settlePoints } from './scenarios/settle-points.js';
+import { slow } from './scenarios/slow.js';
+import { takeover } from './scenarios/takeover.js';
+import { upgrade } from './scenarios/upgrade.js';
+
+/** Every scenario, in the order in which seeds take turns with them. */
+export const scenarios = [
+  ...[kill, recordPoints, settlePoints, restart, slow, connections, cuts, failover, diskFull],
+  ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload],
+];
+
+const trialsPerSeed = 3;
+
+/** Returns the scenarios of a seed. Successive seeds take turns, so that six seeds cover all. */
+export function scenariosOf(seed) {
+  return Array.from(
+    { length: trialsPerSeed },
+    (_, index) => scenarios[((seed - 1) * trialsPerSeed + index) % scenarios.length],
+  );
+}

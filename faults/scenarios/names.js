@@ -1,0 +1,47 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { missingForIsolation } from '../isolation.js';
+import { NameServer } from '../name-server.js';
+
+const name = 'receiver.faults.example';
+const good = ['127.0.0.1'];
+
+/** Lets the name of the receivers fail, change, and resolve to addresses that must not be reached. */
+export const names = {
+  name: 'names',
+  summary: 'DNS that fails, is silent, changes, and responds with private addresses',
+  isIsolated: true,
+  missing: missingForIsolation,
+  shape: () => ({
+    ...{ nodes: 1, load: { perSecond: 80 } },
+    base: ({ receivers }) => receivers.url.replace('127.0.0.1', name),
+    prepare: async (world) => {
+      world.names = await NameServer.start();
+      world.names.set(name, good);
+      world.closeLater(() => world.names.close());
+    },
+  }),
+  async run(world, random) {
+    const states = {
+      'no such name': 'no such name',
+      'server failure': 'server failure',
+      'silent name server': 'silence',
+      'a private address': [random.pick(['10.0.0.1', '192.168.1.1', '169.254.169.254', '127.0.0.2'])],
+      'a private address beside a good one': [...good, '10.0.0.1'],
+    };
+    for (const state of random.shuffle(Object.keys(states)).slice(0, 3)) {
+      await wait(random.between(300, 800));
+      await world.fault(`DNS: ${state}`, async () => {
+        world.names.set(name, states[state]);
+        // The next request needs a new connection, and so the name.
+        await world.receivers.hangUp();
+        await wait(200);
+        const before = await world.receivers.progress();
+        await wait(random.between(1_000, 2_000));
+        const after = await world.receivers.progress();
+        const isSent = world.doors.some((path) => after[path] > before[path]);
+        world.expect(`nothing is sent while a name resolves to: ${state}`, !isSent);
+        world.names.set(name, good);
+      });
+    }
+  },
+};

@@ -1,0 +1,183 @@
+import { join } from 'node:path';
+import { Api } from './api.js';
+import { Cluster } from './cluster.js';
+import { balance } from './ledger.js';
+import { Node } from './node.js';
+import { makePlace } from './place.js';
+import { Producer } from './producer.js';
+import { PostgresProxy } from './proxy.js';
+import { Receivers } from './receivers.js';
+import { template } from './template.js';
+import { until } from './waiting.js';
+
+const secret = 'faults-signing-secret';
+/** The last retries, the end of the longest lease, and a busy machine. */
+const settleMs = 90_000;
+
+/**
+ * Everything that one run needs: PostgreSQL, a proxy in front of it, nodes, receivers and a producer. It notes each
+ * fault with its time, and closes its books at the end.
+ */
+export class World {
+  #place = makePlace();
+  #doors = [];
+  #api;
+  #closing = [];
+  #checks = [];
+  #broken = [];
+  faults = [];
+  nodes = [];
+  cluster;
+  proxy;
+  receivers;
+  producer;
+
+  static async open(shape, load) {
+    const world = new World();
+    try {
+      await world.#build(shape, load);
+    } catch (error) {
+      await world.close();
+      throw error;
+    }
+    return world;
+  }
+
+  async #build(shape, random) {
+    const { nodes = 1, doors = 2, load = {}, https, base, walMb, place, prepare, started } = shape;
+    this.cluster = await Cluster.at(place?.(this) ?? join(this.path, 'primary'));
+    this.cluster.copy(await template(walMb));
+    await prepare?.(this);
+    await this.cluster.start();
+    await started?.(this);
+    this.proxy = await PostgresProxy.open(this.cluster.socket);
+    this.receivers = await Receivers.start();
+    const settings = Array.isArray(nodes) ? nodes : Array(nodes).fill({});
+    for (const [index, own] of settings.entries()) {
+      const node = await Node.prepare(`node-${index + 1}`, this.path, {
+        DATABASE_URL: this.proxy.url,
+        ...own,
+      });
+      this.nodes.push(node);
+    }
+    await Promise.all(this.nodes.map((node) => node.start()));
+    this.#api = await Api.open(this.nodes[0]);
+    if (https) await this.receivers.certify(https.key, https.cert);
+    for (let number = 1; number <= doors; number += 1)
+      await this.openDoor(`/hook-${number}`, base?.(this, number));
+    this.producer = new Producer(this.nodes, random, load);
+  }
+
+  get path() {
+    return this.#place.path;
+  }
+
+  get doors() {
+    return this.#doors.map(({ path }) => path);
+  }
+
+  /** Creates a webhook with a receiver of its own. */
+  async openDoor(path, base = this.receivers.secureUrl ?? this.receivers.url) {
+    await this.receivers.open(path, secret);
+    const id = await this.#api.createWebhook(`${base}${path}`, secret);
+    this.#doors.push({ path, id });
+    return id;
+  }
+
+  /** Returns the id of the event with this number, or undefined if it was not recorded. */
+  findEvent(number) {
+    return this.#api.findEvent(`RUN-${number}`);
+  }
+
+  /** Returns whether no attempt of an event will follow, at any webhook. */
+  isFinal(eventId) {
+    return this.#api.isFinal(eventId);
+  }
+
+  /** Returns a client of the public API with a token of its own. */
+  openReader() {
+    return Api.open(this.nodes[0]);
+  }
+
+  /** Calls `close` when this world is closed. */
+  closeLater(close) {
+    this.#closing.push(close);
+  }
+
+  /** Notes a promise that did not hold. */
+  expect(promise, holds) {
+    if (!holds) this.#broken.push(`broken: ${promise}`);
+  }
+
+  /** Checks a promise against the ledger, at the end. */
+  check(promise, holds) {
+    this.#checks.push({ promise, holds });
+  }
+
+  /** Does something to the system, and notes when it began and when it was over. */
+  async fault(kind, work) {
+    const fault = { kind, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+    this.faults.push(fault);
+    await work();
+    fault.toMs = Date.now();
+  }
+
+  /**
+   * Stops recording and waits until every recorded event has arrived and every delivery is final. Returns the ledger.
+   * If that never happens, the ledger says what is missing.
+   */
+  async settle() {
+    await this.producer.stop();
+    const { acknowledged, statuses, dishonest, slowestMs, offered } = this.producer;
+    const complete = async () => {
+      const progress = await this.receivers.progress();
+      const count = this.producer.acknowledgedCount;
+      return this.doors.every((path) => progress[path] >= count);
+    };
+    const arrivedMs = performance.now();
+    await until('the arrival of every event', complete, settleMs, 100).catch(() => undefined);
+    const recoveryMs = performance.now() - arrivedMs;
+    let books = await this.#books(acknowledged);
+    // The last outcomes are written a moment after the receivers have responded.
+    const deadlineMs = performance.now() + settleMs / 3;
+    while (books.faulty.length > 0 && performance.now() < deadlineMs) {
+      await new Promise((waited) => setTimeout(waited, 500));
+      books = await this.#books(acknowledged);
+    }
+    for (const { promise, holds } of this.#checks) this.expect(promise, holds(books));
+    books.faulty.push(...this.#broken);
+    for (const text of dishonest) books.faulty.push(`a response that the contract does not allow: ${text}`);
+    return {
+      ...{ offered, ...books, recoveryMs: Math.round(recoveryMs), slowestMs: Math.round(slowestMs) },
+      statuses: Object.fromEntries(statuses),
+      faults: this.faults.map(({ kind }) => kind),
+      memoryMb: Math.max(...this.nodes.filter((node) => node.isRunning).map((node) => node.memoryMb.peak)),
+    };
+  }
+
+  async #books(acknowledged) {
+    const reader = this.nodes.findLast((node) => node.isRunning);
+    this.#api.use(reader);
+    const events = [];
+    for await (const event of this.#api.events()) events.push({ id: event.id, subject: event.subject });
+    const reports = await this.receivers.report();
+    const doors = [];
+    for (const { path, id } of this.#doors) {
+      const deliveries = [];
+      for await (const { event_id, status, final } of this.#api.deliveries(id))
+        deliveries.push({ event_id, status, final });
+      doors.push({ ...reports.find((report) => report.path === path), deliveries });
+    }
+    return balance({ acknowledged, events, doors, faults: this.faults });
+  }
+
+  async close() {
+    await this.#api?.close();
+    for (const node of this.nodes) await node.kill();
+    this.receivers?.stop();
+    await this.proxy?.close();
+    await this.cluster?.kill();
+    for (const close of this.#closing.reverse()) await close();
+    this.#place.remove();
+  }
+}
