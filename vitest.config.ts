@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,10 +6,12 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'examples/test/*.test.ts'],
     globalSetup: ['packages/server/test/support/postgres.ts'],
     setupFiles: ['packages/server/test/support/setup.ts'],
-    // Loading the service anew for each of a hundred files took a third of the time.
+    // Loading the service again for each of a hundred files took a third of the time.
     isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // One more than cores: a test that waits leaves its core to another. Each worker needs some 20 connections of the
+    // 100 that a PostgreSQL usually has.
+    maxWorkers: Math.min(availableParallelism() + 1, 4),
   },
 });

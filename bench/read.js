@@ -49,7 +49,7 @@ export async function benchRead(print, options) {
       '',
     );
     for (const [name, at] of Object.entries(figures)) print(name, row(at), p95Aim(at));
-    summarise(print, figures);
+    summarize(print, figures);
   } finally {
     await pool.close();
     await server.stop();
@@ -139,7 +139,7 @@ function row({ perSecond, p50Ms, p95Ms, serverUs, databaseUs }) {
 
 const p95Aim = ({ p95Ms }) => (p95Ms > 15 ? 'aim: p95 at most 15 ms' : '');
 
-function summarise(print, figures) {
+function summarize(print, figures) {
   const [one, page, hundred] = ['page of 1', 'page of 25', 'page of 100'].map((name) => figures[name]);
   const deep = figures[`page ${deepPage.toLocaleString('en')}`];
   const us = (value) => `${value.toFixed(1)} µs`;

@@ -5,7 +5,7 @@ createServer(async (request, response) => {
   const session = await fetch(`${process.env.PLATFORM}/platform/portal-sessions`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${process.env.PLATFORM_TOKEN}`, 'Content-Type': 'application/json' },
-    // Take both from your own session: who is signed in, and for which organization.
+    // Take both values from your own user session: who is signed in, and their organization.
     body: JSON.stringify({ organization_id: 'ORG-demo', actor: { type: 'user', id: 'USR-ada' } }),
   });
   if (!session.ok) return response.writeHead(502).end(await session.text());

@@ -25,17 +25,17 @@ export interface Attempt {
 export interface AuditChain {
   /** Organization ID. */
   organization_id: string;
-  /** Whether nothing is wrong with the entries that were checked. */
+  /** Whether all entries that were checked are valid. */
   intact: boolean;
   /** Number of entries that are stored. */
   entries: number;
   /** Number of entries that were checked: the newest ones, at most 1,000. */
   checked: number;
-  /** Position of the last entry that is in order. */
+  /** Position of the last valid entry. */
   position: number;
-  /** Hash of that entry in hex. Empty if there are no entries. Store it elsewhere to compare later. */
+  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it in another place to compare it later. */
   head: string;
-  /** The first thing that is wrong. Null if nothing is. */
+  /** The first fault in the chain. Null if there is none. */
   fault: AuditChainFault | null;
   /** Time of the check. */
   checked_at: string;
@@ -705,7 +705,7 @@ export interface ListAuditLogsQuery {
 }
 
 export interface GetAuditChainQuery {
-  /** Organization ID. Default: the organization of the token. */
+  /** Organization ID. Default: the token's organization. */
   organization_id?: string | undefined;
 }
 

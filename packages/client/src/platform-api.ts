@@ -4,24 +4,24 @@
 import type { Reference } from './api.js';
 
 export interface CreatePortalSessionRequest {
-  /** The organization of the token. */
+  /** The organization that the token belongs to. */
   organization_id: string;
   /** Restricts the token to this workspace. */
   workspace_id?: string | null;
-  /** Who is responsible for what the token does, in the audit log. Default: the token itself. */
+  /** The actor that the audit log names for what the token does. Default: the token itself. */
   actor?: ReferenceInput;
-  /** Whether to leave out the scope `webhooks:write`, so that the session cannot change anything. */
+  /** Whether to omit the scope `webhooks:write`, so that the session cannot change anything. */
   read_only?: boolean;
   /** Lifetime of the session: a duration, at most `24h`. */
   expires?: string;
 }
 
 export interface CreateTokenRequest {
-  /** The organization of the token. */
+  /** The organization that the token belongs to. */
   organization_id: string;
   /** Restricts the token to this workspace. */
   workspace_id?: string | null;
-  /** Who is responsible for what the token does, in the audit log. Default: the token itself. */
+  /** The actor that the audit log names for what the token does. Default: the token itself. */
   actor?: ReferenceInput;
   /** What the token may do. Default: `events:read`, `webhooks:read`, `webhooks:write`. */
   scopes?: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
@@ -30,42 +30,42 @@ export interface CreateTokenRequest {
 }
 
 export interface IssuedToken {
-  /** ID of the token. */
+  /** Token ID. */
   id: string;
-  /** The organization of the token. */
+  /** The organization that the token belongs to. */
   organization_id: string;
-  /** The only workspace that the token can access. Null: the whole organization. */
+  /** The only workspace that the token can access. Null means the whole organization. */
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** Who is responsible for what the token does, in the audit log. */
+  /** The actor that the audit log names for what the token does. */
   actor: Reference;
-  /** When the token expires. */
+  /** Time when the token expires. */
   expires_at: string;
   /** The token. It is not shown again: only its hash is stored. */
   token: string;
 }
 
 export interface ListedToken {
-  /** ID of the token. */
+  /** Token ID. */
   id: string;
-  /** The organization of the token. */
+  /** The organization that the token belongs to. */
   organization_id: string;
-  /** The only workspace that the token can access. Null: the whole organization. */
+  /** The only workspace that the token can access. Null means the whole organization. */
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** Who is responsible for what the token does, in the audit log. */
+  /** The actor that the audit log names for what the token does. */
   actor: Reference;
-  /** When the token was created. */
+  /** Time when the token was created. */
   created_at: string;
-  /** When the token expires. */
+  /** Time when the token expires. */
   expires_at: string;
   /** Whether the token is a portal session. */
   portal: boolean;
-  /** When the token was revoked. Null if it is not revoked. */
+  /** Time when the token was revoked. Null if it is not revoked. */
   revoked_at: string | null;
-  /** When the token was last used, accurate to 10 seconds. Null if it was never used. */
+  /** Time when the token was last used, accurate to 10 seconds. Null if it was never used. */
   last_used_at: string | null;
 }
 
@@ -87,9 +87,9 @@ export interface NewEvent {
 }
 
 export interface PortalSession {
-  /** Link to the console, with the token in its fragment. Open it for your customer, or show it in a frame. */
+  /** Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame. */
   url: string;
-  /** The token of the session. It is not shown again: only its hash is stored. */
+  /** The session's token. It is not shown again: only its hash is stored. */
   token: string;
   /** When the session ends. */
   expires_at: string;
@@ -110,7 +110,7 @@ export interface ReferenceInput {
 }
 
 export interface ListTokensQuery {
-  /** List the tokens of this organization. */
+  /** Organization ID. Return only tokens of this organization. */
   organization_id: string;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { readDocument } from '../../server/test/support/operations.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { Posthorn } from '../src/index.js';
 import { apiTypes } from './support/api-types.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const howToUpdate =
   'The types differ from the OpenAPI document. Bring them up to date with: ' +
   'UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts';

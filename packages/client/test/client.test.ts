@@ -3,11 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { recordText } from '../../server/test/support/recording.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { Posthorn, PosthornError } from '../src/index.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const tenant = await newTenant(service);
 const { organization: organization_id, token } = tenant;
 const posthorn = new Posthorn({ url: service.publicUrl, token });
@@ -62,6 +63,17 @@ describe('a list', () => {
   });
 });
 
+describe('an event as text', () => {
+  it('keeps the digits that a parsed number loses', async () => {
+    const digits = '12345678901234567890.10';
+    const event = { type: 'invoice.paid', organization_id, actor: { type: 'user', id: 'USR-1' } };
+    const text = JSON.stringify({ ...event, subject: { type: 'invoice', id: 'INV-1' }, payload: 'here' });
+    const payload = `{"id":"INV-1","big":${digits}}`;
+    const [recorded] = await recordText(service.database, `[${text.replace('"here"', payload)}]`);
+    expect(await posthorn.events.getText(recorded!.id)).toContain(payload);
+  });
+});
+
 describe('the life of a webhook', () => {
   it('can be followed from its creation to its end', async () => {
     const receiver = await startReceiver();
@@ -97,6 +109,7 @@ describe('a problem', () => {
       posthorn.events.list({ organization_id, limit: 1_000, from: 'soon' }).first(),
     );
     expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', requestId: expect.any(String) });
+    expect(error.title).toMatch(/\w/);
     expect(error.errors.map(({ parameter }) => parameter).sort()).toEqual(['from', 'limit']);
     expect(error.message).toBe(error.detail);
   });

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { run, snippet } from '../../server/test/support/snippets.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 
 const readme = 'packages/client/README.md';
 
 describe('the package, installed from its tarball into an empty directory', async () => {
-  const service = await startTestService();
+  const service = await sharedService();
   const directory = await mkdtemp(join(tmpdir(), 'posthorn-client-'));
   afterFile(() => rm(directory, { recursive: true, force: true }));
   const npm = (...args: string[]) => run('npm', ['--prefix', directory, '--offline', ...args]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { event } from '../../server/test/support/client.js';
-import { platformToken, startTestService } from '../../server/test/support/service.js';
+import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { type NewEvent, Posthorn, Producer, type ProducerOptions } from '../src/index.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 type Send = (url: string, init: RequestInit) => Promise<Response>;
 

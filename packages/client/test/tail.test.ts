@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { Posthorn } from '../src/index.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 /** A client whose connections the test can cut. */
 async function cuttable() {

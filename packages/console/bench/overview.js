@@ -21,7 +21,9 @@ function noteMarks() {
     complete: () =>
       document.querySelector('.u-over') !== null &&
       document.querySelector('.bones') === null &&
-      [...document.querySelectorAll('td.rate')].every((cell) => cell.textContent !== ''),
+      [...document.querySelectorAll('.problem:has(.tag)')].every((problem) =>
+        /responded|failed with/.test(problem.textContent),
+      ),
   };
   window.marks = {};
   const look = () => {
@@ -78,13 +80,15 @@ function printWaterfall({ requests, marks }) {
   console.log(`  ${JSON.stringify(marks)}`);
 }
 
+// An ended bench leaves no server behind: the server stops when this process exits.
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => process.exit(1));
+
 const receiver = createServer((request, response) => request.resume().on('end', () => response.end('ok')));
 await new Promise((listening) => receiver.listen(0, '127.0.0.1', listening));
 const server = await startServer();
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
   args: ['--no-sandbox'],
-  // Whoever ends the bench ends the server too, which Playwright's own handler would prevent.
   handleSIGTERM: false,
   handleSIGINT: false,
 });

@@ -1,6 +1,6 @@
 import { tokenQuery } from './api/token';
 import { webhooksQuery } from './api/webhooks';
-import { loadChart } from './parts/delivery-chart';
+import { loadChart } from './parts/chart';
 import { permissionOf } from './permission';
 import { queryClient } from './query-client';
 import { parseSearch } from './search';

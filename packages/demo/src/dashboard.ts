@@ -91,7 +91,7 @@ const figureColumns = [
   { title: 'p99', width: 8 },
 ] as const;
 const nameWidth = 11;
-const manners = { title: 'behaviour', widthMin: 24, widthMax: 40 };
+const manners = { title: 'behavior', widthMin: 24, widthMax: 40 };
 
 /** The heading says what p50 and p99 measure: the first arrival, not the response. */
 function receiverLines(figures: Figures, columns: number): Line[] {
@@ -146,7 +146,7 @@ interface TailColumn {
 /** As wide as our ids. Other ids may be longer. */
 const tailColumns: readonly TailColumn[] = [
   { width: 12, rank: 3, of: ({ created_at }) => ['dim', created_at.slice(11, 23)] },
-  { width: 28, rank: 1, of: ({ type }) => [colourOf(type), type] },
+  { width: 28, rank: 1, of: ({ type }) => [colorOf(type), type] },
   { width: 30, rank: 2, of: ({ subject }) => subject.id },
   { width: 33, rank: 4, of: ({ actor }) => `by ${actor.id}` },
   {
@@ -174,7 +174,7 @@ function tailLines(latest: readonly StreamEvent[], rows: number, columns: number
     );
 }
 
-function colourOf(type: string): 'red' | 'yellow' | 'cyan' {
+function colorOf(type: string): 'red' | 'yellow' | 'cyan' {
   if (type.endsWith('failed')) return 'red';
   return isOwn(type) ? 'yellow' : 'cyan';
 }

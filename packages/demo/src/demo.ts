@@ -11,7 +11,7 @@ import { Pacer } from './pace.js';
 import { seededRandom } from './random.js';
 import { perSecondMax, perSecondMin } from './rate.js';
 import { manners, Receiver } from './receivers.js';
-import { type Summary, summarise } from './summary.js';
+import { type Summary, summarize } from './summary.js';
 import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
 import { Webhooks } from './webhooks.js';
@@ -103,7 +103,7 @@ class Demo {
     const endedMs = await this.#work(platform, receivers);
     await watch.stop();
     const givenUp = await this.#settle(watch, webhooks, tail);
-    return summarise(this.#figures, {
+    return summarize(this.#figures, {
       ...{ endedMs, givenUp },
       wantedPerSecond: this.#wanted.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),

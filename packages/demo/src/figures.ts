@@ -22,7 +22,7 @@ export interface DeliveryCounts {
 
 export interface ReceiverFigures extends DeliveryCounts {
   readonly name: string;
-  /** Describes its behaviour in a few words. */
+  /** Describes its behavior in a few words. */
   readonly manner: string;
   /** From recording to the first arrival. */
   readonly latencies: Latencies;

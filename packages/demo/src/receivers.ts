@@ -9,7 +9,7 @@ import { between, pick, type Random } from './random.js';
 /** The response: a status, at once or after a while, or a closed connection. */
 type Answer = { status: number; afterMs: number } | 'hang up';
 
-/** The behaviour of one receiver. */
+/** The behavior of one receiver. */
 export interface Manner {
   name: string;
   /** Describes it in a few words. */

@@ -45,7 +45,7 @@ export interface Ending {
   givenUp: ReadonlyMap<string, number>;
 }
 
-export function summarise(figures: Figures, ending: Ending): Summary {
+export function summarize(figures: Figures, ending: Ending): Summary {
   const { endedMs, wantedPerSecond, webhookIdOf, givenUp } = ending;
   const { ledger, recorded, startedMs, byType, own } = figures;
   const duration = endedMs - startedMs;

@@ -88,7 +88,7 @@ describe('the dashboard', () => {
     expect(lines[2]).toBe('Console: http://127.0.0.1:7400/console  (token: .posthorn/demo-token)');
     expect(lines[3]).toMatch(/^ +time to arrival$/);
     const text = lines.join('\n');
-    expect(text).toMatch(/^receiver +behaviour +delivered +pending +failed +p50 +p99$/m);
+    expect(text).toMatch(/^receiver +behavior +delivered +pending +failed +p50 +p99$/m);
     expect(text).toMatch(/^healthy +responds at once +12,345 +0 +0 +5\d ms +\d+ ms$/m);
     expect(text).toMatch(/^dead +closes every connection +0 +57 +102 +- +-$/m);
     expect(text).toMatch(/^verifying +11 signed, 1 forged /m);

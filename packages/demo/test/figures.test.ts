@@ -5,7 +5,7 @@ import { Latencies } from '../src/latencies.js';
 import { Ledger } from '../src/ledger.js';
 import { RateMeter } from '../src/rate-meter.js';
 import { manners } from '../src/receivers.js';
-import { progressLine, summarise, summaryLines } from '../src/summary.js';
+import { progressLine, summarize, summaryLines } from '../src/summary.js';
 import { WantedRate } from '../src/wanted-rate.js';
 import { clock, compact, milliseconds, perSecond, wait, whole } from '../src/wording.js';
 
@@ -140,7 +140,7 @@ describe('figures', () => {
     figures.deliveryAccepted('healthy');
     figures.signatureChecked('verifying', true);
     figures.signatureChecked('verifying', false);
-    const summary = summarise(figures, {
+    const summary = summarize(figures, {
       endedMs: 3_000,
       wantedPerSecond: 20,
       webhookIdOf: (name) => (name === 'healthy' ? 'WHK-1' : undefined),
@@ -178,7 +178,7 @@ describe('a summary for people', () => {
     figures.troubled('something');
     figures.eventShown(shown('EVT-others'));
     return summaryLines(
-      summarise(figures, {
+      summarize(figures, {
         endedMs: 36_000_000,
         wantedPerSecond: 27.4321,
         webhookIdOf: () => undefined,

@@ -8,7 +8,7 @@ export interface Envelope<Data = Record<string, unknown>, Type extends string = 
   organization_id: string;
   workspace_id: string | null;
   data: Data;
-  /** Present only on requests of the test endpoint. */
+  /** True in test events, otherwise absent. */
   test?: true;
 }
 
@@ -16,7 +16,7 @@ export interface Envelope<Data = Record<string, unknown>, Type extends string = 
  * The type of `data` for each envelope type. A receiver can add the types of its installation by declaration merging.
  */
 export interface EnvelopeData extends EventData {
-  /** The verification request. It belongs to no event. */
+  /** The verification request. It is not an event. */
   'webhook.verification': { webhook_id: string; challenge: string };
 }
 
@@ -25,5 +25,5 @@ export type EnvelopeOf<Type extends keyof EnvelopeData = keyof EnvelopeData> = {
   [Each in Type]: Envelope<EnvelopeData[Each], Each>;
 }[Type];
 
-/** A type of event: every type of envelope but the verification request. */
+/** An event type: every envelope type except the verification request. */
 export type EventType = Exclude<keyof EnvelopeData, 'webhook.verification'>;

@@ -9,7 +9,7 @@ export interface HonoHandlerOptions {
   maxBytes?: number | undefined;
 }
 
-/** Returns a handler for a receiver. A middleware may have read the body before: Hono keeps the bytes. */
+/** Returns a handler for a receiver. Middleware may read the body first, because Hono keeps the bytes. */
 export function honoHandler(
   receiver: Receiver,
   { maxBytes = MAX_BYTES }: HonoHandlerOptions = {},
@@ -23,7 +23,7 @@ export function honoHandler(
   };
 }
 
-// The getter throws on a host that has no such thing, like Node.
+// The getter throws on hosts without an execution context, such as Node.
 function waitUntilOf(context: Context): WaitUntil {
   try {
     const { executionCtx } = context;

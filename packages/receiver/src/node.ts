@@ -12,8 +12,8 @@ export interface NodeHandlerOptions {
 type Request = IncomingMessage & { body?: unknown; rawBody?: unknown };
 
 /**
- * Returns a request listener for a receiver, for `node:http` and every framework that passes its objects on. It
- * reads the body itself. It needs no body parser.
+ * Returns a request listener for a receiver, for `node:http` and every framework that passes on its request and
+ * response objects. It reads the body itself and needs no body parser.
  */
 export function nodeHandler(
   receiver: Receiver,
@@ -27,13 +27,13 @@ export function nodeHandler(
       const { status, text } = await receiver.receive(body as Body, request.headers);
       respond(response, status, text);
     } catch {
-      // The request broke off: nobody is left to respond to.
+      // The request was aborted, so there is no one to respond to.
       response.destroy();
     }
   };
 }
 
-/** Returns what is there of the body. If a parser has read it and kept only its result, this is that result. */
+/** Returns the body. If a parser has already read it and kept only its result, returns that result. */
 async function bodyOf(request: Request, maxBytes: number): Promise<unknown> {
   const { rawBody, body } = request;
   if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return rawBody;

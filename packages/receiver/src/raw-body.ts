@@ -1,11 +1,11 @@
-/** The longest body that adapters read by default. The service takes events of up to 8 MiB over HTTP. */
+/** The largest body that adapters read by default. The service accepts events of up to 8 MiB over HTTP. */
 export const MAX_BYTES = 10 * 1024 * 1024;
 
-export const TOO_LARGE = 'too_large: The body has too many bytes.';
+export const TOO_LARGE = 'too_large: The body is too large.';
 
 /**
- * Returns all bytes of a stream, or undefined if there are more than `maxBytes`. The rest is read and dropped: a
- * stream that is left early takes the connection, and with it the response, down.
+ * Returns all bytes of a stream, or undefined if there are more than `maxBytes`. The rest is read and dropped, because
+ * leaving a stream early would close the connection before the response is sent.
  */
 export async function collected(
   chunks: AsyncIterable<Uint8Array>,

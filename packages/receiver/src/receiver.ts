@@ -14,34 +14,34 @@ type Matching<Of extends Pattern> = Of extends '*'
     ? EnvelopeOf<Extract<EventType, `${Domain}.${string}`>>
     : EnvelopeOf<Extract<EventType, Of>>;
 
-/** Handlers by what they handle. Only the most specific one runs: that of the type, then the domain, then `*`. */
+/** Handlers by event type, domain or `*`. Only the most specific one runs. */
 export type Handlers<Context = undefined> = {
   [Of in Pattern]?: (event: Matching<Of>, context: Context) => unknown;
 };
 
 export interface ReceiverOptions<Context = undefined> {
-  /** The secret of the webhook. During a rotation, the new and the old one. */
+  /** The webhook's secret. During a rotation, the new and the old secret. */
   secret: Secret | readonly Secret[];
   on: Handlers<Context>;
-  /** Skips events that were handled before. By default, a handler runs each time an event arrives. */
+  /** Skips events that were already handled. By default, a handler runs each time an event arrives. */
   seen?: Seen<Context> | undefined;
   /**
-   * Respond 200 before the handler runs. The response is fast, however long the work takes. But if the process
-   * dies or the handler fails, the work is lost: the service does not send the event again.
+   * Respond with 200 before the handler runs. The response is fast, no matter how long the work takes. But if the
+   * process dies or the handler fails, the work is lost, because the service does not send the event again.
    */
   respondFirst?: boolean | undefined;
-  /** Gets what a handler or `seen` throws. By default, it is printed to the console. */
+  /** Called with what a handler or `seen` throws. By default, it is printed to the console. */
   onError?: ((error: unknown, event: Envelope) => unknown) | undefined;
-  /** Gets the outcome of every request. By default, refused requests are printed to the console. */
+  /** Called with the outcome of every request. By default, refused requests are printed to the console. */
   log?: ((outcome: Outcome) => unknown) | undefined;
-  /** How far the time of sending may be from now, either way. Default 300. */
+  /** The maximum difference between `webhook-timestamp` and now, in either direction. Default: 300. */
   toleranceSeconds?: number | undefined;
   now?: (() => Date) | undefined;
 }
 
-/** What became of a request. `accepted`: the response was sent first, and the work goes on. */
+/** The outcome of a request. `accepted` means that the response was sent and the work continues. */
 export type Outcome = {
-  /** Id of the delivery, `WDLV-*`, if the request has one. */
+  /** Delivery ID, `WDLV-*`, if the request has one. */
   delivery: string | undefined;
 } & (
   | { outcome: 'refused'; status: number; reason: Refusal | 'not_an_event'; detail: string }
@@ -56,14 +56,14 @@ export type Outcome = {
 export interface Reply {
   status: number;
   text: string;
-  /** The work that goes on after the response. It never rejects. */
+  /** The work that continues after the response. It never rejects. */
   work: Promise<void> | undefined;
 }
 
 export interface Receiver {
   /** Verifies and handles a request. The body must be the text or bytes that arrived. It never rejects. */
   receive(body: Body | ArrayBuffer, headers: ReceivedHeaders): Promise<Reply>;
-  /** Resolves once no work is under way: wait for it before the process ends. */
+  /** Resolves when no work is in progress. Wait for it before the process exits. */
   idle(): Promise<void>;
 }
 
@@ -144,7 +144,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
   };
 }
 
-/** Reasons that are the fault of the application, not of whoever sent the request. */
+/** Reasons that are caused by the application, not by the sender of the request. */
 const FAULTS_HERE: ReadonlySet<Refusal> = new Set<Refusal>(['no_secret', 'malformed_secret', 'body_not_raw']);
 
 function parsed(body: Body | ArrayBuffer): Envelope | undefined {
@@ -161,7 +161,7 @@ function track(underWay: Set<Promise<unknown>>, work: Promise<unknown>): void {
   underWay.add(tracked);
 }
 
-/** A hook that throws must not change the response, nor end the process. */
+/** A hook that throws must not change the response or end the process. */
 function guarded<Args extends unknown[]>(hook: (...args: Args) => unknown): (...args: Args) => Promise<void> {
   return async (...args) => {
     try {

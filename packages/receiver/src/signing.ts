@@ -12,7 +12,7 @@ export interface SigningKey {
 }
 
 export interface SignOptions {
-  /** The event id. It must not contain a full stop, which separates the signed fields. */
+  /** The event ID. It must not contain a period, which separates the signed fields. */
   id: string;
   timestamp: Date;
   key: SigningKey | string;
@@ -37,7 +37,7 @@ const DECODABLE = /^(?=.{4})(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}|[^=])?={0
  * as it is, like any other secret that a user chose. Throws if the secret is empty.
  */
 export function signingKey(secret: string): SigningKey {
-  if (secret === '') throw new TypeError('an empty secret would sign for everyone');
+  if (secret === '') throw new TypeError('the secret is empty, so anyone could sign');
   const service = createSecretKey(secret, 'utf8');
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : '';
   const standard = DECODABLE.test(encoded) ? createSecretKey(encoded, 'base64') : service;

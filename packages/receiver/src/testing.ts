@@ -9,7 +9,7 @@ export interface SignedRequestOptions<Type extends keyof EnvelopeData> {
   data?: Partial<EnvelopeData[Type]> | undefined;
   /** Replaces other fields of the envelope, such as `id` or `workspace_id`. */
   envelope?: Partial<Omit<EnvelopeOf<Type>, 'type' | 'data'>> | undefined;
-  /** Signs with this secret, too, as during the grace period of a rotation. */
+  /** Also signs with this secret, as during the grace period after a rotation. */
   previous?: string | undefined;
   /** Time of sending. Default: now. */
   sentAt?: Date | undefined;

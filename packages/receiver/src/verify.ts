@@ -33,7 +33,7 @@ export type Verification =
   | { ok: true; signedAt: Date | null }
   | { ok: false; reason: Refusal; detail: string };
 
-// Looking for the cause costs further digests, which anyone can ask for.
+// Looking for the cause takes further digests, and anyone can send such requests.
 const EXPLAINED_BYTES_MAX = 1024 * 1024;
 const KEEP_RAW =
   'Pass the bytes that arrived, or use an adapter of @posthorn/receiver. In Express, register the route before ' +
@@ -53,7 +53,7 @@ export function verify(
 ): Verification {
   const secrets = [secret].flat().filter(isUsable);
   if (secrets.length === 0) {
-    return refuse('no_secret', 'There is no secret: every one is empty, not set or not a string.');
+    return refuse('no_secret', 'There is no secret: all of them are empty, not set or not a string.');
   }
 
   const body = rawBody instanceof ArrayBuffer ? new Uint8Array(rawBody) : rawBody;
@@ -83,7 +83,7 @@ export function verify(
     return refuse('malformed_timestamp', 'webhook-timestamp is not a whole number of seconds.');
   }
 
-  // With a full stop in the id, part of a signed body could pass as another id, time and body.
+  // With a period in the ID, part of a signed body could pass as another ID, time and body.
   const standardGiven = timestamped && !id.includes('.') ? standardDigests(standard) : [];
   const serviceGiven = options.requireTimestamp ? [] : service.flatMap(serviceDigests);
   if (standardGiven.length + serviceGiven.length === 0) {
@@ -101,11 +101,11 @@ export function verify(
     const change = changed(body, headers, (other) => fits(other, keys));
     if (change !== undefined) return refuse('body_not_raw', `${change} ${KEEP_RAW}`);
     const slip =
-      body.length <= EXPLAINED_BYTES_MAX && misspelt(secrets, (other) => fits(body, [prepared(other)]));
+      body.length <= EXPLAINED_BYTES_MAX && misspelled(secrets, (other) => fits(body, [prepared(other)]));
     if (slip) return refuse('malformed_secret', slip);
     return refuse(
       'signature_mismatch',
-      `The secret is not that of the webhook, or the body was changed. ${KEEP_RAW}`,
+      `The secret is not the one of the webhook, or the body was changed. ${KEEP_RAW}`,
     );
   }
 
@@ -156,7 +156,8 @@ function matches(given: string[], keys: SigningKey[], digest: (key: SigningKey) 
 }
 
 function malformed(service: string | undefined): string {
-  if (service === undefined) return 'webhook-signature has no v1,<44 characters>, or webhook-id a full stop.';
+  if (service === undefined)
+    return 'webhook-signature has no v1,<44 characters>, or webhook-id contains a period.';
   if (!service.startsWith('sha256=')) return 'X-Service-Signature does not start with sha256=.';
   const digits = service.length - 'sha256='.length;
   if (digits !== 64) return `X-Service-Signature has ${digits} characters after sha256=, not 64.`;
@@ -164,7 +165,7 @@ function malformed(service: string | undefined): string {
 }
 
 /**
- * Returns evidence that the body is not the one that was sent. A body re-serialised to the same length, for example
+ * Returns evidence that the body is not the one that was sent. A body re-serialized to the same length, for example
  * with reordered keys, cannot be distinguished from one that was never signed.
  */
 function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => boolean) {
@@ -179,7 +180,7 @@ function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => 
     const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
     const compact = JSON.stringify(JSON.parse(text));
     return fits(compact)
-      ? 'The body was serialised again: as compact JSON, it is the one signed.'
+      ? 'The body was serialized again: as compact JSON, it matches the signature.'
       : undefined;
   } catch {
     return undefined;
@@ -187,20 +188,20 @@ function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => 
 }
 
 /**
- * Returns what is wrong with the form of a secret, if the signature matches without that fault. Only a request that
+ * Returns what is wrong with the form of a secret, if the signature matches the corrected secret. Only a request that
  * was signed with the real secret can match, so this reveals nothing to an attacker.
  */
-function misspelt(secrets: (SigningKey | string)[], fits: (other: string) => boolean): string | undefined {
+function misspelled(secrets: (SigningKey | string)[], fits: (other: string) => boolean): string | undefined {
   for (const secret of secrets) {
     if (typeof secret !== 'string') continue;
     const bare = secret.trim().replace(/^(["'])(.*)\1$/, '$2');
     if (bare !== secret && bare !== '' && fits(bare)) {
       return 'The secret has white space or quotation marks around it. Remove them.';
     }
-    if (fits(`whsec_${bare}`)) return 'The secret lacks its first characters, whsec_.';
+    if (fits(`whsec_${bare}`)) return 'The secret lacks its prefix, whsec_.';
     const rest = bare.replace(/^whsec_/, '');
     if (rest !== bare && rest !== '' && fits(rest)) {
-      return 'The secret of the webhook does not start with whsec_. Remove this prefix.';
+      return "The webhook's secret does not start with whsec_. Remove this prefix.";
     }
   }
   return undefined;

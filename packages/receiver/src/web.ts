@@ -6,8 +6,8 @@ export interface WebHandlerOptions {
   /** Longer bodies get 413. Default 10 MiB. */
   maxBytes?: number | undefined;
   /**
-   * Keeps the host running until a promise settles. With `respondFirst`, a serverless host needs this: otherwise
-   * it stops after the response.
+   * Keeps the host running until a promise settles. With `respondFirst`, a serverless host needs this. Otherwise, it
+   * may stop after the response.
    */
   waitUntil?: WaitUntil;
 }
@@ -19,7 +19,7 @@ export function webHandler(
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     if (request.method !== 'POST') return textResponse(405, 'Send a POST request.', { allow: 'POST' });
-    // A body that was read before is gone: the receiver says so.
+    // A body that was already read is gone. The receiver reports this.
     if (request.bodyUsed) return webReply(receiver, undefined as never, request.headers, waitUntil);
     if (Number(request.headers.get('content-length')) > maxBytes) return tooLarge();
     const body = await collected(chunksOf(request), maxBytes);

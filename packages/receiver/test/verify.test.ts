@@ -358,7 +358,7 @@ describe('refusals', () => {
     }
   });
 
-  test('malformed_signature: an id with a full stop, which could pass one signed body off as another', () => {
+  test('malformed_signature: an id with a period, which could pass one signed body off as another', () => {
     const outer = '{"title":".1736933400.{}"}';
     const { 'webhook-signature': signature } = sign(outer, { id, timestamp, key: whsec });
     const [before, inner] = outer.split('.1736933400.');
@@ -423,7 +423,7 @@ describe('refusals', () => {
     },
   );
 
-  test('body_not_raw: a body serialised again with other whitespace, if its compact form is the signed one', () => {
+  test('body_not_raw: a body serialized again with other whitespace, if its compact form is the signed one', () => {
     const pretty = JSON.stringify(JSON.parse(body), null, 2);
     for (const headers of [signed(), serviceOnly(signed()), standardOnly(signed())]) {
       expect(reasonOf(headers, { raw: pretty })).toBe('body_not_raw');
@@ -442,7 +442,7 @@ describe('refusals', () => {
   test.each([
     ['a line break after it', chosen, `${chosen}\n`, /white space or quotation marks/],
     ['quotation marks around it', whsec, `"${whsec}"`, /white space or quotation marks/],
-    ['no whsec_ before it', whsec, whsec.slice('whsec_'.length), /lacks its first characters, whsec_/],
+    ['no whsec_ before it', whsec, whsec.slice('whsec_'.length), /lacks its prefix, whsec_/],
     ['a whsec_ before it that is not its own', chosen, `whsec_${chosen}`, /Remove this prefix/],
   ])('malformed_secret: the right secret, with %s, is named as such', (_, key, secret, detail) => {
     const result = verify(body, signed({ key }), ['another-secret-too', secret], {

@@ -71,12 +71,15 @@ export class Program {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.pid !== undefined)
-      process.kill(-this.#child.pid, 'SIGTERM');
+    const { exitCode, signalCode, pid } = this.#child;
+    if (exitCode === null && signalCode === null && pid !== undefined) process.kill(-pid, 'SIGTERM');
     await this.#ended;
   }
 }
 
-/** What npm warns about: engines, deprecations, peers, scripts. Not about the settings of this machine. */
+/**
+ * What npm warns about: engines, deprecations, peers. Not the settings of this machine, and not the install script of
+ * the embedded PostgreSQL, which the service does without.
+ */
 export const warnings = ({ stderr }: Ended) =>
-  stderr.split('\n').filter((line) => /^npm warn /i.test(line) && !line.includes('user config'));
+  stderr.split('\n').filter((line) => /^npm warn (?!Unknown user config|install-scripts)/i.test(line));

@@ -174,13 +174,15 @@ function watchConnections(metrics: Metrics, pools: Record<string, Database>): vo
   );
   metrics.watch(
     'posthorn_database_connection_waits',
-    'Statements and transactions that wait for a connection',
+    'Statements and transactions that are waiting for a connection',
     read(({ waiting }) => waiting),
     'pool',
   );
 }
 
-/** A receiver misses the event unless someone acts. Everything else the service handles itself. */
+/**
+ * Returns `warn` if the receiver misses the event unless someone acts. The service handles everything else itself.
+ */
 function levelOf({ kind }: Verdict): 'info' | 'warn' {
   return kind === 'given_up' || kind === 'gone' ? 'warn' : 'info';
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Returns a secret from the data directory. Generates it on first use, readable only by its owner. */
-export async function keptSecret(dataDir: string, name: string, make: () => string): Promise<string> {
+export async function storedSecret(dataDir: string, name: string, make: () => string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   const file = join(dataDir, name);
   // 'wx' fails if the file exists, so if two processes start at the same time, they use the same value.
@@ -14,13 +14,17 @@ export async function keptSecret(dataDir: string, name: string, make: () => stri
 }
 
 export function platformToken(dataDir: string): Promise<string> {
-  return keptSecret(dataDir, 'platform-token', () => `phn_platform_${randomBytes(24).toString('base64url')}`);
+  return storedSecret(
+    dataDir,
+    'platform-token',
+    () => `phn_platform_${randomBytes(24).toString('base64url')}`,
+  );
 }
 
 /** Returns the key that encrypts webhook secrets if none is configured. */
 export async function secretKey(dataDir: string): Promise<Buffer> {
   return Buffer.from(
-    await keptSecret(dataDir, 'secret-key', () => randomBytes(32).toString('base64')),
+    await storedSecret(dataDir, 'secret-key', () => randomBytes(32).toString('base64')),
     'base64',
   );
 }

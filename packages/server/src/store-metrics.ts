@@ -4,7 +4,9 @@ import { readHorizonMs } from './storage/events.js';
 import { readStoreFigures, type StoreFigures } from './storage/store-figures.js';
 import type { Metrics } from './web/metrics.js';
 
-/** Adds the metrics that are read from the database. One scrape reads it twice, however many metrics there are. */
+/**
+ * Adds the metrics that are read from the database. A scrape reads it twice, no matter how many metrics there are.
+ */
 export function watchStore(metrics: Metrics, database: Database): void {
   const figures = new JoinedCall(() => readStoreFigures(database));
   const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
@@ -51,7 +53,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
   );
   metrics.watch(
     'posthorn_event_horizon_age_seconds',
-    'How far readers in ascending order are behind, held back by the oldest recording transaction',
+    'How far readers in ascending order lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
   );
 }

@@ -128,7 +128,7 @@ describe.runIf(hasChromium)(
 
     const menuEntry = (page: Page, name: string) =>
       page.locator('aside').getByText(name, { exact: true }).first();
-    const colourOf = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const colorOf = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
     // A page takes seconds to load, so the tests of a listener share one.
     describe.each(named)('the API reference on the %s', (_name, listener) => {
@@ -151,7 +151,7 @@ describe.runIf(hasChromium)(
       });
 
       it('works on a desktop, in light colours', async () => {
-        expect(await colourOf(desktop)).toBe('rgb(255, 255, 255)');
+        expect(await colorOf(desktop)).toBe('rgb(255, 255, 255)');
         expect(await desktop.title()).toBe(`${title} reference`);
         expect(await menuEntry(desktop, 'Errors').isVisible()).toBe(true);
         expect(faults).toEqual([]);
@@ -183,7 +183,7 @@ describe.runIf(hasChromium)(
     it('the API reference works on a phone, in dark colours, with a menu and without horizontal scrolling', async () => {
       const options: BrowserContextOptions = { viewport: { width: 375, height: 812 }, colorScheme: 'dark' };
       const { page: phone, faults } = await open(listeners[0]!, options, '');
-      expect(await colourOf(phone)).toBe('rgb(15, 15, 15)');
+      expect(await colorOf(phone)).toBe('rgb(15, 15, 15)');
       expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(375);
       await phone.getByRole('button', { name: 'Open Menu' }).click();
       await menuEntry(phone, 'Errors').click();

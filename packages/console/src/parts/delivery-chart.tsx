@@ -1,13 +1,9 @@
 import type { Stats } from '@posthorn/client';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense } from 'react';
+import type { ReactNode } from 'react';
 import { formatCount } from '../format';
 import { barsOf, stepName } from '../stats-bars';
-
-/** Fetches the code of charts. A view that will show one calls it before its figures have come. */
-export const loadChart = () => import('./bar-chart');
-
-const BarChart = lazy(() => loadChart().then(({ BarChart }) => ({ default: BarChart })));
+import { Chart } from './chart';
 
 const states = ['delivered', 'retrying', 'given_up'] as const;
 
@@ -42,20 +38,18 @@ export function DeliveryChart({
         <span className="grow" />
         {children}
       </div>
-      <Suspense fallback={<div className="plot" />}>
-        <BarChart
-          starts={bars.starts}
-          stepMs={bars.stepMs}
-          series={[
-            { label: 'delivered', color: '--bar-ok', values: bars.delivered },
-            { label: 'failed attempts', color: '--bar-warn', values: bars.retried },
-            { label: 'given up', color: '--bar-bad', values: bars.givenUp },
-          ]}
-          label={`${formatCount(totals.delivered)} delivered, ${formatCount(totals.failed_attempts)} failed attempts, ${formatCount(totals.given_up)} given up`}
-          onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
-          onRange={openRange}
-        />
-      </Suspense>
+      <Chart
+        starts={bars.starts}
+        stepMs={bars.stepMs}
+        series={[
+          { label: 'delivered', color: '--bar-ok', values: bars.delivered },
+          { label: 'failed attempts', color: '--bar-warn', values: bars.retried },
+          { label: 'given up', color: '--bar-bad', values: bars.givenUp },
+        ]}
+        label={`${formatCount(totals.delivered)} delivered, ${formatCount(totals.failed_attempts)} failed attempts, ${formatCount(totals.given_up)} given up`}
+        onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
+        onRange={openRange}
+      />
       <Legend stats={stats} webhookId={webhookId} />
     </section>
   );

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What to do where there is nothing yet. */
+/** Says what to do when there is nothing to show yet. */
 export function Empty({
   title,
   children,

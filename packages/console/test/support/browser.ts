@@ -47,7 +47,7 @@ type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<Wat
 /** Describes what the built console does in a browser; without a browser, the title says why it is skipped. */
 export function describeInBrowser(title: string, define: (open: OpenPage) => Promise<void>): void {
   const name = hasChromium ? title : `${title} (skipped: no ${chromiumPath})`;
-  describe.runIf(hasChromium)(name, { timeout: 60_000 }, async () => {
+  describe.runIf(hasChromium)(name, { timeout: 180_000 }, async () => {
     await buildConsole();
     let browser: Browser;
     beforeAll(async () => {

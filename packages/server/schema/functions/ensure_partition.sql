@@ -4,8 +4,7 @@ create or replace function posthorn.ensure_partition(parent text, day date) retu
 language plpgsql
 as $$
 declare
-  length    text := case parent when 'audit_log' then 'month' else 'week' end;
-  start     date := date_trunc(length, day::timestamp)::date;
+  start     date := date_trunc(case parent when 'audit_log' then 'month' else 'week' end, day::timestamp)::date;
   partition text := format('%s_%s', parent, to_char(start, 'YYYYMMDD'));
   index     regclass;
 begin
@@ -27,7 +26,7 @@ begin
   end if;
   execute format(
     'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
-    parent, partition, start::timestamp at time zone 'UTC', (start + ('1 ' || length)::interval) at time zone 'UTC');
+    parent, partition, start::timestamp at time zone 'UTC', posthorn.partition_end(parent, start));
   if parent = 'audit_log' then
     execute format(
       'create trigger audit_log_stays_whole before truncate on posthorn.%I

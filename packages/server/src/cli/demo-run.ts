@@ -14,11 +14,11 @@ import {
 } from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
 import { type Config, settings, unknownSettings } from '../config.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import { CommandFailure, type Context, UsageError } from './command.js';
 import { shellWord } from './shell-word.js';
 

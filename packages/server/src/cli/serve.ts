@@ -1,8 +1,8 @@
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import { type Config, unknownSettings } from '../config.js';
+import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import type { Service } from '../service.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../welcome.js';
 import type { Command } from './command.js';
 import { shellWord } from './shell-word.js';
 import type { Terminal } from './terminal.js';
@@ -24,7 +24,7 @@ export const serve: Command = {
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);
-    // Imported here because no other command needs it. Without this import, they start in 0.15 s instead of 0.45 s.
+    // Imported here because only this command needs it. Without it, the others start in 0.15 s instead of 0.45 s.
     const { startService } = await import('../service.js');
     const service = await startService(config, logger);
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);

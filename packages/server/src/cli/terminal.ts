@@ -8,7 +8,7 @@ export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number
 /** Writes the output of a command: colors and aligned tables in a terminal, tab-separated lines in a pipe. */
 export class Terminal {
   readonly #out: Output;
-  readonly #colours: boolean;
+  readonly #colors: boolean;
   readonly isInteractive: boolean;
   /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
   endsWithItsReader = true;
@@ -17,7 +17,7 @@ export class Terminal {
   constructor(out: Output, env: Record<string, string | undefined>) {
     this.#out = out;
     this.isInteractive = out.isTTY === true;
-    this.#colours = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
+    this.#colors = this.isInteractive && !env.NO_COLOR && env.TERM !== 'dumb';
     // The reader may go away: `posthorn events list | head`, a restarted log collector, or (EIO) a closed
     // terminal.
     out.on('error', (error: NodeJS.ErrnoException) => {
@@ -49,7 +49,7 @@ export class Terminal {
   }
 
   paint(style: Style, text: string): string {
-    return this.#colours ? styleText(style, text, { validateStream: false }) : text;
+    return this.#colors ? styleText(style, text, { validateStream: false }) : text;
   }
 
   /** Prints a table: aligned to the width of a terminal, complete in a pipe. */

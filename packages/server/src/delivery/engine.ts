@@ -150,7 +150,7 @@ export class DeliveryEngine {
     if (node === undefined) return notAttempted;
     const webhook = directory.peek(delivery.webhook_id) ?? (await this.#read(turn));
     if (webhook?.kind !== 'active' || !this.#lease.coversAttempt)
-      return this.#wait(delivery, node, webhook?.kind ?? 'active');
+      return this.#wait(delivery, node, webhook?.kind ?? 'unread');
     const message = messageOf(delivery);
     if (message === undefined) {
       this.#settler.add({ node, settlement: { delivery, status: 'cancelled', attempts: delivery.attempts } });
@@ -198,15 +198,11 @@ export class DeliveryEngine {
   }
 
   /** Settles a delivery that cannot be attempted now, so that it waits in the database. */
-  #wait(delivery: LeasedDelivery, node: number, reason: WebhookState['kind'] | Withheld['reason']): Ended {
+  #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
     if (reason === 'out_of_resources') this.#warnOfResources();
-    const waitMs = {
-      ...{
-        active: 0,
-        recalled: 0,
-        sealed: limits.sealedWaitMs,
-        out_of_resources: limits.outOfResourcesWaitMs,
-      },
+    const waitMs: Record<Reason, number> = {
+      ...{ unread: 0, active: 0, recalled: 0 },
+      ...{ sealed: limits.sealedWaitMs, out_of_resources: limits.outOfResourcesWaitMs },
       // Settling holds or ends the delivery, unless the webhook is active again by then.
       idle: limits.trustMs,
     };
@@ -307,5 +303,8 @@ export class DeliveryEngine {
     await this.#lease.stop().catch(() => undefined);
   }
 }
+
+/** Why a delivery cannot be attempted now. An active webhook means that the lease ends too soon. */
+type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 const notAttempted: Ended = { kind: 'not attempted' };

@@ -1,6 +1,7 @@
 import Denque from 'denque';
+import { Pace } from '../domain/pace.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
-import { Pace } from './pace.js';
+import { limits } from './limits.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
@@ -16,7 +17,7 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   track: Track = newTrack;
-  readonly pace = new Pace();
+  readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so that retries make progress no matter how many deliveries are fresh. */
   readonly #retries = new Denque<LeasedDelivery>();

@@ -51,7 +51,7 @@ export const limitTable = {
   settleAgainMs: [500, 'ms', 'After the database was unreachable or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],
   healthEveryMs: [1_000, 'ms', 'In a larger batch, an unchanged webhook is reported this often.'],
-  tallyEveryMs: [5_000, 'ms', 'Statistics are at most 10 s old. A crash loses the counts of this time.'],
+  tallyEveryMs: [8_000, 'ms', 'Statistics are at most 10 s old. A crash loses the counts of this time.'],
   // Leases and webhooks in memory
   renewEveryMs: [1_000, 'ms', 'Several renewals may fail before a lease ends.'],
   leaseMarginMs: [2_500, 'ms', 'A lease outlives an attempt, so that no other node sends it.'],

@@ -275,7 +275,7 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
   return { host, place: `${host}:${port || usualPort}`, path: cut(pathname, placeLengthMax) };
 }
 
-/** Quotes what the response says to people. Text with quotation marks of its own gets no others around it. */
+/** Quotes the text of the response. Adds no quotation marks if the text already contains some. */
 function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
   const { text, isPart } = wordsOf(response);
   if (text === '') return '';

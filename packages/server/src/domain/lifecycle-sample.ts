@@ -51,7 +51,7 @@ export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample 
 /** Returns the shortest sequence of moves from the creation to a status. */
 export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
-  // A Map also iterates over entries that are added meanwhile, so this is a breadth-first search.
+  // A Map also iterates over entries that are added during the loop, so this is a breadth-first search.
   for (const [reached, way] of ways) {
     for (const { move, from, to } of transitionsOf(lifecycle))
       if (from === reached && !ways.has(to)) ways.set(to, [...way, move]);

@@ -11,13 +11,13 @@ export interface Message {
 }
 
 /** A message as the API shows it. Subject and actor are absent if the token cannot read the event. */
-export type SeenMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
+export type ShownMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
 
 /** Asks for an uncompressed response, which can be stored as text. */
 export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
 
 /** Adds the headers for the subject, the actor and the delivery, as alternating names and values. */
-export function addAboutHeaders(headers: string[], { subject, actor, delivery }: SeenMessage): void {
+export function addEventHeaders(headers: string[], { subject, actor, delivery }: ShownMessage): void {
   if (subject) headers.push('X-Service-Subject', referenceText(subject));
   if (actor) headers.push('X-Service-Actor', referenceText(actor));
   if (delivery) {
@@ -43,7 +43,7 @@ export interface ShownRequest {
 
 /** Returns the headers of a request as the API shows them. */
 export function shownHeaders(
-  message: SeenMessage,
+  message: ShownMessage,
   sent: { userAgent: string; at: Date | null; ownNames: readonly string[] },
 ): Record<string, string | null> {
   const { userAgent, at, ownNames } = sent;
@@ -52,7 +52,7 @@ export function shownHeaders(
   const own = new Set(ownNames.map((name) => name.toLowerCase()));
   const headers: Record<string, string | null> = {};
   const flat = [...fixedHeaders, ...named];
-  addAboutHeaders(flat, message);
+  addEventHeaders(flat, message);
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!;
     if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;

@@ -36,7 +36,7 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 
-/** Returns one text for the query of a list: names and values in a fixed order, without absent ones. */
+/** Serializes the query of a list: names and values in a fixed order, without absent values. */
 export function bindingOf(resource: string, filters: Record<string, string | number | undefined>): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

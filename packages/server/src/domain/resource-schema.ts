@@ -7,13 +7,22 @@ const catalogue = createCatalogue();
 const { organization_id, workspace_id, actor } = NewEventSchema.properties;
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
+type Fields = Readonly<Record<string, TSchema>>;
+
+/** The routes need the fields of a type once for each attribute and move: hundreds of times at every start. */
+const fieldsOfTypes = new Map<EventTypeName, Fields>();
+
 /** Returns the fields of an event type's payload in their recorded order, each with its sample. */
-export function payloadFields(type: EventTypeName): Readonly<Record<string, TSchema>> {
+export function payloadFields(type: EventTypeName): Fields {
+  const known = fieldsOfTypes.get(type);
+  if (known) return known;
   const { schema, sample } = catalogue.get(type)!;
   const { properties } = schema as TObject;
-  return Object.fromEntries(
+  const fields = Object.fromEntries(
     Object.entries(properties).map(([name, field]) => [name, { ...field, examples: [sample[name]] }]),
   );
+  fieldsOfTypes.set(type, fields);
+  return fields;
 }
 
 export function isNullable(schema: TSchema): boolean {

@@ -1,19 +1,19 @@
 import { printable } from './evidence.js';
 
-/** What a response says, in the words that it has for people. */
+/** The human-readable text in a response. */
 export interface ResponseWords {
   text: string;
   /** Whether the text is only a part of the response, such as the title of a page. */
   isPart: boolean;
 }
 
-/** Where APIs put their message, the most specific field first. */
+/** The fields in which APIs return messages, the most specific first. */
 const messageFields = ['detail', 'message', 'error_description', 'error', 'errors', 'title', 'reason', 'msg'];
 const depthMax = 4;
 
 /**
- * Returns the words of a response: the message of a JSON body, the title or the first text of an HTML page, else the
- * body itself. The body may be cut off anywhere.
+ * Returns the text of a response: the message in a JSON body, the title or the first text of an HTML page, or
+ * otherwise the body itself. The body may be cut off anywhere.
  */
 export function wordsOf(response: string | null): ResponseWords {
   const body = (response ?? '').trim();
@@ -43,7 +43,7 @@ function messageIn(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** Looks for a message in JSON that was cut off, and can therefore not be parsed. */
+/** Looks for a message in JSON that was cut off and therefore cannot be parsed. */
 function messageInCut(body: string): string | undefined {
   for (const field of messageFields) {
     const text = new RegExp(`"${field}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)`).exec(body)?.[1];

@@ -6,11 +6,11 @@ import type { Database } from '../storage/database.js';
 import { nonEmpty } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
 
-/** A check of 1,000 entries takes some 15 ms. More is for `posthorn audit verify`. */
+/** Bounds the cost of a request. `posthorn audit verify` checks every entry. */
 const checkedMax = 1_000;
 
 const ChainQuery = Type.Object(
-  { organization_id: nonEmpty('Organization ID. Default: the organization of the token.', ['ORG-demo']) },
+  { organization_id: nonEmpty("Organization ID. Default: the token's organization.", ['ORG-demo']) },
   { additionalProperties: false },
 );
 
@@ -35,20 +35,21 @@ const ChainFaultSchema = Type.Object(
 const AuditChainSchema = Type.Object(
   {
     organization_id: Type.String({ description: 'Organization ID.', examples: ['ORG-demo'] }),
-    intact: Type.Boolean({ description: 'Whether nothing is wrong with the entries that were checked.' }),
+    intact: Type.Boolean({ description: 'Whether all entries that were checked are valid.' }),
     entries: Type.Integer({ description: 'Number of entries that are stored.', examples: [1204] }),
     checked: Type.Integer({
       description: `Number of entries that were checked: the newest ones, at most ${checkedMax.toLocaleString('en')}.`,
       examples: [checkedMax],
     }),
-    position: Type.Integer({ description: 'Position of the last entry that is in order.', examples: [1204] }),
+    position: Type.Integer({ description: 'Position of the last valid entry.', examples: [1204] }),
     head: Type.String({
       description:
-        'Hash of that entry in hex. Empty if there are no entries. Store it elsewhere to compare later.',
+        'Hash of that entry, in hexadecimal. Empty if there are no entries. Store it in another place to compare it ' +
+        'later.',
       examples: ['6ca9ad45dec9566c1fe3307709ff59fe9ff024d5d82b0c1075bf7c68b9f77849'],
     }),
     fault: Type.Union([ChainFaultSchema, Type.Null()], {
-      description: 'The first thing that is wrong. Null if nothing is.',
+      description: 'The first fault in the chain. Null if there is none.',
     }),
     checked_at: Type.String({ format: 'date-time', description: 'Time of the check.' }),
   },
@@ -66,9 +67,9 @@ export function auditChainRoutes(app: FastifyInstance, database: Database, now: 
         tags: ['Audit log'],
         summary: 'Check the audit log',
         description:
-          'Computes the hashes of the newest entries again and compares them with the chain, which shows whether one of ' +
-          'them was altered or removed. A token that is limited to a workspace gets 403, because the chain contains the ' +
-          'entries of all workspaces. `posthorn audit verify` checks all entries.',
+          'Recomputes the hashes of the newest entries and compares them with the chain, to detect whether an entry ' +
+          'was altered or removed. A token that is restricted to a workspace gets 403, because the chain contains ' +
+          'the entries of all workspaces. `posthorn audit verify` checks all entries.',
         querystring: ChainQuery,
         response: { 200: Type.Object({ data: AuditChainSchema }) },
       },

@@ -35,8 +35,10 @@ type AuditQuery = Static<typeof AuditQuery>;
 const nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions) =>
   Type.Union([schema, Type.Null()], options);
 
+const plainTypes = ['string', 'number', 'boolean', 'object', 'null'];
+
 const anyValue = (description: string) =>
-  Type.Unsafe<unknown>({ type: ['string', 'number', 'boolean', 'object', 'array', 'null'], description });
+  Type.Unsafe<unknown>({ type: [...plainTypes, 'array'], items: { type: plainTypes }, description });
 
 const AuditEntrySchema = Type.Object(
   {

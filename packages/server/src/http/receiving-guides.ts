@@ -25,7 +25,7 @@ const receiving = (catalogue: Catalogue) => {
   return `For each event that a webhook subscribes to, the service sends a \`POST\` request to its URL. Your endpoint must do four things:
 
 1. Verify the signature over the **raw bytes** of the body. Return 401 if it is not valid.
-2. Return a 2xx status within 3 seconds. Do slow work afterwards.
+2. Return a 2xx status within 3 seconds. Do slow work later.
 3. Ignore duplicates. The same event can arrive more than once, always with the same \`id\`.
 4. Accept events in any order. To sort them, use \`created_at\` and \`id\`.
 

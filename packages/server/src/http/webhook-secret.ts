@@ -109,6 +109,7 @@ function graceFaults(request: FastifyRequest): readonly InputFault[] {
   if (typeof grace !== 'string') return [];
   const ms = parseDurationMs(grace);
   if (ms !== undefined && ms <= graceMsMax) return [];
-  const detail = 'must be a duration such as 24h, at most 30d; 0s ends the old secret at once';
+  const detail =
+    'must be a duration such as 24h, at most 30d; with 0s, the old secret stops working immediately';
   return [{ pointer: '/grace', code: 'invalid_duration', detail }];
 }

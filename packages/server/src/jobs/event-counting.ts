@@ -3,7 +3,8 @@ import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
 import { countEvents } from '../storage/event-counts.js';
 
-const everyMs = 20_000;
+/** Statistics show an event within a minute. Counting less often writes fewer rows. */
+const everyMs = 45_000;
 
 /** Counts new events for the statistics, including those recorded from SQL. Only one node counts at a time. */
 export class EventCounting {

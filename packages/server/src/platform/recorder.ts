@@ -49,7 +49,10 @@ export class Recorder {
   readonly #database: Database;
   readonly #room: () => Room;
   readonly #onRecorded: (batch: RecordedBatch) => void;
-  readonly #lines = { grouped: new Line(transactionsMax, secondBatchMin), keyed: new Line(keyedMax, 0) };
+  readonly #queues = {
+    grouped: new RequestQueue(transactionsMax, secondBatchMin),
+    keyed: new RequestQueue(keyedMax, 0),
+  };
   #heldBytes = 0;
 
   constructor(database: Database, room: () => Room, onRecorded: (batch: RecordedBatch) => void) {
@@ -75,29 +78,29 @@ export class Recorder {
     this.refuseIfFull(bytes);
     this.#heldBytes += bytes;
     return new Promise((resolve, reject) => {
-      const line = keyed ? this.#lines.keyed : this.#lines.grouped;
-      line.add({ batch, characters, bytes, keyed, sinceMs: performance.now(), resolve, reject });
-      this.#run(line);
+      const queue = keyed ? this.#queues.keyed : this.#queues.grouped;
+      queue.add({ batch, characters, bytes, keyed, sinceMs: performance.now(), resolve, reject });
+      this.#run(queue);
     });
   }
 
-  #run(line: Line): void {
-    while (line.mayStart) {
-      line.running += 1;
-      void this.#commit(line.takeGroup(), line).finally(() => {
-        line.running -= 1;
-        this.#run(line);
+  #run(queue: RequestQueue): void {
+    while (queue.mayStart) {
+      queue.running += 1;
+      void this.#commit(queue.takeGroup(), queue).finally(() => {
+        queue.running -= 1;
+        this.#run(queue);
       });
     }
-    if (line.isEmpty || line.running >= line.transactionsMax) return;
+    if (queue.isEmpty || queue.running >= queue.transactionsMax) return;
     // Even if the first transaction is delayed, others do not wait for long.
-    line.timer ??= setTimeout(() => {
-      line.timer = undefined;
-      this.#run(line);
+    queue.timer ??= setTimeout(() => {
+      queue.timer = undefined;
+      this.#run(queue);
     }, secondBatchMs);
   }
 
-  async #commit(group: Waiting[], line: Line): Promise<void> {
+  async #commit(group: Waiting[], queue: RequestQueue): Promise<void> {
     try {
       const batch = await recordBatch(this.#database, together(group), this.#room());
       this.#onRecorded(batch);
@@ -111,12 +114,12 @@ export class Recorder {
     } catch (error) {
       // A request that PostgreSQL refuses must not fail the others.
       if (group.length > 1 && isRefused(error)) {
-        for (const waiting of group) await this.#commit([waiting], line);
+        for (const waiting of group) await this.#commit([waiting], queue);
       } else {
         // This handles a bug after the commit. Otherwise, deliveries leased to this node would wait until the process
         // ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
-        const refused = isUnreachable(error) ? [...group, ...line.takeLate()] : group;
+        const refused = isUnreachable(error) ? [...group, ...queue.takeLate()] : group;
         this.#release(refused);
         for (const { reject } of refused) reject(error);
       }
@@ -142,7 +145,7 @@ function together(group: readonly Waiting[]): NewBatch {
 }
 
 /** Requests that are waiting to be committed, and how many transactions may run for them. */
-class Line {
+class RequestQueue {
   readonly transactionsMax: number;
   readonly #secondBatchMin: number;
   readonly #waiting: Waiting[] = [];

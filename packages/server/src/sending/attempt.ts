@@ -1,6 +1,6 @@
 import { sign } from '@posthorn/receiver';
 import type { Outcome, Withheld } from '../domain/delivery.js';
-import { addAboutHeaders, type Message } from '../domain/message-headers.js';
+import { addEventHeaders, type Message } from '../domain/message-headers.js';
 import type { Target } from './target.js';
 import type { Transport } from './transport.js';
 
@@ -28,7 +28,7 @@ export function attempt(
   });
   const headers = [...target.headers, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
-  addAboutHeaders(headers, message);
+  addEventHeaders(headers, message);
   const { origin, path } = target;
   return sender.transport.post({ origin, path, headers, body: message.body, timeoutMs, mayStart });
 }

@@ -9,9 +9,11 @@ export interface ResolverOptions {
   /** Name servers and search domains to use instead of the machine's, for tests. */
   servers?: readonly string[];
   search?: readonly string[];
+  /** How long a name server has to respond to each try. */
+  tryMs?: number;
 }
 
-const tryMs = 1_500;
+const usualTryMs = 1_500;
 const tries = 2;
 /** How long the machine's DNS settings and hosts file are cached. */
 const settingsMs = 30_000;
@@ -88,7 +90,7 @@ class Settings {
   }
 
   async #readAnew(): Promise<Known> {
-    const { servers, search } = this.#options;
+    const { servers, search, tryMs = usualTryMs } = this.#options;
     const resolver = new Resolver({ timeout: tryMs, tries });
     if (servers) resolver.setServers(servers);
     const hosts = namesIn(await this.#text(hostsPath()));

@@ -74,8 +74,8 @@ async function partitionsOf(client: Queryable, parent: Partitioned): Promise<rea
       join pg_class c on c.oid = i.inhrelid
      where i.inhparent = ('posthorn.' || $1)::regclass
   )
-  select name, (start + $2::interval) at time zone 'UTC' as ends from starts order by name`,
-    values: [parent, parent === 'audit_log' ? '1 month' : '1 week'],
+  select name, posthorn.partition_end($1, start) as ends from starts order by name`,
+    values: [parent],
   });
   return rows;
 }

@@ -8,14 +8,14 @@ import { requirePlatformToken } from './platform-token.js';
 export interface MonitoringOptions {
   logger: FastifyBaseLogger;
   metrics: Metrics;
-  /** The platform token. Without one, there are only health checks. */
+  /** The platform token. If not set, the listener serves only health checks. */
   token: string | undefined;
   isReady: () => Promise<boolean>;
 }
 
 const bodyLimit = 1024;
 
-/** Creates the listener of a node without the role `platform`: health checks and metrics, nothing else. */
+/** Creates the listener for a node without the role `platform`. It serves only health checks and metrics. */
 export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
   const { logger, metrics, token } = options;
   const app = await createListener({
@@ -37,7 +37,7 @@ export function metricsRoute(app: FastifyInstance, { registry }: Metrics): void 
         operationId: 'metrics',
         tags: ['Monitoring'],
         summary: 'Get metrics',
-        description: 'Metrics in the text format of Prometheus.',
+        description: 'Returns metrics in the Prometheus text format.',
         produces: ['text/plain'],
         response: { 200: Type.String({ description: 'Metrics.' }) },
       },

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { changeWebhook, deleteWebhook, disableWebhook } from '../../src/storage/webhooks.js';
-import { startTestService, type TestService } from '../support/service.js';
+import { sharedService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 
 /** Longer than any test: what waits then goes on waiting. */

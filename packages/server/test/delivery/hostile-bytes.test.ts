@@ -81,7 +81,7 @@ const timeoutMs = 150;
 test('whatever a receiver sends, every request ends once, in time, and the process continues', async () => {
   const transport = startTransport();
   const healthy = await startByteReceiver((socket) => socket.write(ok));
-  const scripts = fc.array(fc.tuple(fc.boolean(), acts), { minLength: 20, maxLength: 20 });
+  const scripts = fc.array(fc.tuple(fc.boolean(), acts), { minLength: 50, maxLength: 50 });
   await fc.assert(
     fc.asyncProperty(scripts, async (batch) => {
       // Each meets a fresh connection or one that has served before, the others beside it.
@@ -107,7 +107,7 @@ test('whatever a receiver sends, every request ends once, in time, and the proce
       expect(await post(transport, healthy.url)).toMatchObject({ kind: 'response', response: 'hi' });
       expect(uncaught).toEqual([]);
     }),
-    { numRuns: 25 },
+    { numRuns: 10 },
   );
 });
 

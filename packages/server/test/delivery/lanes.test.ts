@@ -6,16 +6,18 @@ import type { Room } from '../../src/storage/room.js';
 
 let number = 0;
 
+const at = new Date(0);
+const common = {
+  ...{ organization_id: 'ORG-acme', delivery_created_at: at, attempts: 0, type: 'invoice.paid' },
+  ...{ group: undefined, event_created_at: at, workspace_id: null, payload: '{}' },
+  ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
+} as const;
+
+/** Some tests make a hundred thousand of them. */
 function delivery(webhook: string, more: Partial<LeasedDelivery> = {}): LeasedDelivery {
   number += 1;
-  const at = new Date(0);
-  return {
-    ...{ organization_id: 'ORG-acme', webhook_id: webhook, delivery_created_at: at, attempts: 0 },
-    ...{ delivery_id: `WDLV-${number}`, event_id: `EVT-${number}`, type: 'invoice.paid', group: undefined },
-    ...{ event_created_at: at, workspace_id: null, payload: '{}' },
-    ...{ actor: { type: 'user', id: 'USR-1' }, subject: { type: 'invoice', id: 'INV-1' } },
-    ...more,
-  };
+  const own = { webhook_id: webhook, delivery_id: `WDLV-${number}`, event_id: `EVT-${number}` };
+  return Object.assign(own, common, more);
 }
 
 const many = (count: number, webhook: string, more: Partial<LeasedDelivery> = {}) =>

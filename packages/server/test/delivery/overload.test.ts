@@ -10,7 +10,7 @@ beforeAll(async () => {
   service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '10s' });
 });
 
-const recordings = 4;
+const recordings = 2;
 const together = 1_000;
 const total = recordings * together;
 

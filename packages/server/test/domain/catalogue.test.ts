@@ -203,7 +203,7 @@ describe('added types', () => {
 
 describe('types derived from the catalogue', () => {
   test('narrow on type', () => {
-    const summarise = (event: EventOf<EventTypeName>): string => {
+    const summarize = (event: EventOf<EventTypeName>): string => {
       switch (event.type) {
         case 'agent.run.completed':
           expectTypeOf(event.payload).toEqualTypeOf<{
@@ -224,7 +224,7 @@ describe('types derived from the catalogue', () => {
       }
     };
     const event = { type: 'webhook.disabled', payload: { webhook_id: 'WHK-1', reason: 'gone' } };
-    expect(summarise(event as EventOf<'webhook.disabled'>)).toBe('gone');
+    expect(summarize(event as EventOf<'webhook.disabled'>)).toBe('gone');
   });
 
   test('name every type and no other', () => {

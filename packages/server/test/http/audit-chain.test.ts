@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
 import { auditEntry, tamper } from '../support/audit.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 let tenant: Tenant;
 
 const read = (by = tenant, query = '') => by.ask('GET', `/v1/audit-logs/chain${query}`);

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { prepareDemo } from '../../src/demo-data.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
-import { prepareDemo } from '../../src/welcome.js';
 import { type AuditRow, auditRows } from '../support/audit.js';
 import { startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ask } from '../support/client.js';
 import { openSocket, type RawAnswer, sendRaw } from '../support/raw-http.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const listeners = [
   ['public', service.publicUrl],
   ['platform', service.platformUrl],

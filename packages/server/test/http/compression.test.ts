@@ -2,14 +2,14 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { event, record } from '../support/client.js';
-import { makeToken, startTestService, type TestService } from '../support/service.js';
+import { makeToken, sharedService, type TestService } from '../support/service.js';
 
 let service: TestService;
 let token: string;
 let large: string;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   token = await makeToken(service.database);
   large = (await record(service, event({ payload: { note: 'again and '.repeat(500) } })))[0]!.id;
 });

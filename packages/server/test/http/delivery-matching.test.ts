@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordEvents } from '../../src/storage/recording.js';
 import { event, record } from '../support/client.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 /** A caller's own connection, which knows nothing of ours but the schema. */
 const caller = new pg.Client({ connectionString: service.databaseUrl });

@@ -1,10 +1,10 @@
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it } from 'vitest';
 import { type Answering, Held, startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const service = await sharedService();
 
 const redeliver = (tenant: Tenant, webhook: { id: string }, delivery: { id: string }) =>
   tenant.ask('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { event, record } from '../support/client.js';
 import { type Received, startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const service = await sharedService();
 const always = { from: '2020-01-01', to: '2100-01-01' };
 
 const replay = (tenant: Tenant, webhook: { id: string }, body: Record<string, unknown> = always) =>

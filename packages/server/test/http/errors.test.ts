@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, ask, event, record } from '../support/client.js';
 import { sendRaw } from '../support/raw-http.js';
-import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
+import { makeToken, platformToken, sharedService, type TestService } from '../support/service.js';
 
 let service: TestService;
 let token: string;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   token = await makeToken(service.database);
 });
 

@@ -2,14 +2,14 @@ import { METHODS } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Ask, ask, event, record } from '../support/client.js';
 import { sendRaw } from '../support/raw-http.js';
-import { makeToken, startTestService, type TestService } from '../support/service.js';
+import { makeToken, sharedService, type TestService } from '../support/service.js';
 
 let service: TestService;
 let token: string;
 let id: string;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   token = await makeToken(service.database);
   id = (await record(service, event()))[0]!.id;
 });

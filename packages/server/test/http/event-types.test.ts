@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/client.js';
-import { makeToken, startTestService } from '../support/service.js';
+import { makeToken, sharedService } from '../support/service.js';
 
 /** The table of the interface. */
 const listed: Record<string, string[]> = {
@@ -29,7 +29,7 @@ describe('GET /v1/event-types', () => {
   let data: EventType[];
 
   beforeAll(async () => {
-    const service = await startTestService();
+    const service = await sharedService();
     const token = await makeToken(service.database, { scopes: ['events:read'] });
     const { status, body } = await ask(`${service.publicUrl}/v1/event-types`, { token });
     expect(status).toBe(200);

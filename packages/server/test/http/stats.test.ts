@@ -10,7 +10,7 @@ import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 // Read once, when the service starts.
 Object.assign(limits, { tallyEveryMs: 200 });
 const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
-Object.assign(limits, { tallyEveryMs: 5_000 });
+Object.assign(limits, { tallyEveryMs: 8_000 });
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000];
 const read = (tenant: Tenant, query: Record<string, string> = {}) =>

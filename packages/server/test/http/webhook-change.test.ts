@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Held, startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const service = await sharedService();
 
 const pathOf = (webhook: { id: string }) => `/v1/webhooks/${webhook.id}`;
 const patch = (tenant: Tenant, webhook: { id: string }, body: unknown) =>

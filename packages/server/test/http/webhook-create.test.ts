@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { type Scope, scopes } from '../../src/domain/token.js';
 import type { Answer } from '../support/client.js';
 import { startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 /** As an operator runs it who has allowed nothing. */
 const strict = await startTestService({ POSTHORN_EGRESS_ALLOW: '' });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { event, record } from '../support/client.js';
 import { startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 const patch = (tenant: Tenant, webhook: { id: string }, body: unknown) =>
   tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body });

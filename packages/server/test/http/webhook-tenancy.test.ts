@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startReceiver } from '../support/receiver.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h' });
+const service = await sharedService();
 
 interface Ids {
   webhook: string;

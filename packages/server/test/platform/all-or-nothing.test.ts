@@ -4,10 +4,10 @@ import type { NewEvent } from '../../src/domain/event.js';
 import { recordEvents } from '../../src/platform/record-events.js';
 import { ask, event } from '../support/client.js';
 import { deliveriesOf } from '../support/deliveries.js';
-import { platformToken, startTestService } from '../support/service.js';
+import { platformToken, sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const [first, second] = [1, 2].map(() => new pg.Client({ connectionString: service.databaseUrl })) as [
   pg.Client,
   pg.Client,

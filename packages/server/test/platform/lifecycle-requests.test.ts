@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { ask, record } from '../support/client.js';
 import { actor, moveBody, Platform, resources } from '../support/lifecycle.js';
 import { readOperations } from '../support/operations.js';
-import { platformToken, startTestService } from '../support/service.js';
+import { platformToken, sharedService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const tenant = await newTenant(service);
 const platform = new Platform(service, tenant.organization);
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Ask, ask } from '../support/client.js';
-import { makeToken, platformToken, startTestService } from '../support/service.js';
+import { makeToken, platformToken, sharedService, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 const platform = (method: string, path: string, more: Omit<Ask, 'method'> = {}) =>
   ask(`${service.platformUrl}/platform${path}`, { method, token: platformToken, ...more });

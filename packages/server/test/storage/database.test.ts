@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, isUnreachable } from '../../src/storage/database.js';
+import { type Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
 import { freshDatabase } from '../support/database.js';
 
 let database: Database;
@@ -18,6 +18,17 @@ const backend = async () => {
   return rows[0]!.pid;
 };
 
+/** Runs `work` with a limit that expires soon. */
+async function hurried<T>(work: () => Promise<T>): Promise<T> {
+  const usual = { ...databaseLimits };
+  Object.assign(databaseLimits, { queryMs: 500 });
+  try {
+    return await work();
+  } finally {
+    Object.assign(databaseLimits, usual);
+  }
+}
+
 async function running(text: string): Promise<number> {
   const { rows } = await other.query(
     'select count(*)::int from pg_stat_activity where query = $1 and datname = current_database()',
@@ -28,10 +39,11 @@ async function running(text: string): Promise<number> {
 
 test('a statement that takes too long is cancelled on the server', async () => {
   const text = 'select pg_sleep(600)';
-  const asked = database.query({ text });
-  const refusal = expect(asked).rejects.toSatisfy(isUnreachable);
-  while ((await running(text)) === 0);
-  await refusal;
+  await hurried(async () => {
+    const refusal = expect(database.query({ text })).rejects.toSatisfy(isUnreachable);
+    while ((await running(text)) === 0);
+    await refusal;
+  });
   while ((await running(text)) > 0);
   expect(await backend()).toBeGreaterThan(0);
 });
@@ -40,7 +52,7 @@ test('a statement that waits too long for a lock is cancelled on the server, too
   await database.query({ text: 'create table locked (n int)' });
   await other.query('begin; lock table locked');
   const text = 'insert into locked values (1)';
-  await expect(database.query({ text })).rejects.toSatisfy(isUnreachable);
+  await hurried(() => expect(database.query({ text })).rejects.toSatisfy(isUnreachable));
   const waiting =
     'select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())';
   while ((await other.query(waiting)).rowCount !== 0);
@@ -97,12 +109,14 @@ test('the leases of a transaction are in doubt only after its commit was sent', 
   database.onLeaseInDoubt = () => {
     inDoubt += 1;
   };
-  const broken = database.transaction(async (client) => {
-    await client.query({ text: 'select 1', leases: true });
-    await client.query({ text: 'select pg_sleep(30)' });
+  await hurried(async () => {
+    const broken = database.transaction(async (client) => {
+      await client.query({ text: 'select 1', leases: true });
+      await client.query({ text: 'select pg_sleep(30)' });
+    });
+    await expect(broken).rejects.toThrow(/timeout/);
+    expect(inDoubt).toBe(0);
+    await expect(database.query({ text: 'select pg_sleep(30)', leases: true })).rejects.toThrow(/timeout/);
+    expect(inDoubt).toBe(1);
   });
-  await expect(broken).rejects.toThrow(/timeout/);
-  expect(inDoubt).toBe(0);
-  await expect(database.query({ text: 'select pg_sleep(30)', leases: true })).rejects.toThrow(/timeout/);
-  expect(inDoubt).toBe(1);
 });

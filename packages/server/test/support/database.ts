@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { afterFile } from './cleanup.js';
-import { administer, urlOf } from './postgres.js';
+import { administer, nameOf, urlOf } from './postgres.js';
 
 export interface TestDatabase {
   url: string;
@@ -11,23 +11,28 @@ export interface TestDatabase {
   drop: () => Promise<void>;
 }
 
-/** A database of the calling test file's own, dropped after it. `empty`: without our schema. */
+/** Creates a database of the calling test file's own, dropped after it. `empty`: without our schema. */
 export async function freshDatabase(empty = false): Promise<TestDatabase> {
-  const name = `posthorn_test_${randomBytes(6).toString('hex')}`;
-  const adminUrl = inject('adminUrl');
-  await administer(
-    adminUrl,
-    `create database ${name} template ${empty ? 'template0' : inject('templateName')} strategy file_copy`,
-  );
-  const url = urlOf(adminUrl, name);
+  const url = await createDatabase(empty);
   const database = new Database({ connectionString: url });
   let dropped: Promise<void> | undefined;
   const drop = () => {
     dropped ??= database
       .close()
-      .then(() => administer(adminUrl, `drop database if exists ${name} with (force)`));
+      .then(() => administer(inject('adminUrl'), `drop database if exists ${nameOf(url)} with (force)`));
     return dropped;
   };
   afterFile(drop);
   return { url, database, drop };
+}
+
+/** Creates a database and returns its URL. The global teardown drops it if nobody has. */
+export async function createDatabase(empty = false): Promise<string> {
+  const name = `${inject('databasePrefix')}${randomBytes(6).toString('hex')}`;
+  const adminUrl = inject('adminUrl');
+  await administer(
+    adminUrl,
+    `create database ${name} template ${empty ? 'template0' : inject('templateName')} strategy file_copy`,
+  );
+  return urlOf(adminUrl, name);
 }

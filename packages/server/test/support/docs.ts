@@ -14,7 +14,15 @@ export const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** Every page a reader may land on, relative to the repository. */
 export const pages: readonly string[] = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'packages/receiver/README.md', 'examples/README.md'],
+  ...[
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'packages/receiver/README.md',
+    'packages/client/README.md',
+    'packages/server/README.md',
+    'examples/README.md',
+  ],
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

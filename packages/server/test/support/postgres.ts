@@ -1,11 +1,15 @@
-import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { Database, type DatabaseTarget } from '../../src/storage/database.js';
+import { findBinaries } from '../../src/storage/embedded/binaries.js';
+import { openCluster, stopServer } from '../../src/storage/embedded/cluster.js';
 import { openEmbedded } from '../../src/storage/embedded/embedded.js';
+import { findPostmaster } from '../../src/storage/embedded/postmaster.js';
 import { migrate } from '../../src/storage/migrate.js';
 
 declare module 'vitest' {
@@ -14,6 +18,10 @@ declare module 'vitest' {
     adminUrl: string;
     /** A migrated database that fresh ones are copied from. */
     templateName: string;
+    /** The start of the names of all databases of this run. */
+    databasePrefix: string;
+    /** A directory that is removed after the run. */
+    runDirectory: string;
     /** A data directory with a migrated embedded database that nobody uses: starting a copy saves 2 s. */
     preparedDirectory: string;
   }
@@ -31,6 +39,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const shared = given ? await openGiven(given) : await openShared(preparedDirectory, join(place, 'shared'));
   project.provide('preparedDirectory', preparedDirectory);
+  project.provide('runDirectory', place);
+  project.provide('databasePrefix', databasePrefix);
   project.provide('adminUrl', shared.adminUrl);
   project.provide('templateName', shared.templateName);
   return async () => {
@@ -38,6 +48,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(place, { recursive: true, force: true });
   };
 }
+
+const databasePrefix = `posthorn_test_${process.pid}_`;
 
 interface SharedPostgres {
   adminUrl: string;
@@ -55,31 +67,62 @@ async function prepare(directory: string): Promise<void> {
 
 const urlOfSocket = (host: string) => `postgres://posthorn@/postgres?host=${encodeURIComponent(host)}`;
 
-/** Starts a copy of the prepared database. Its own database is the template. */
+/**
+ * Starts a copy of the prepared database, whose own database is the template. The server lives as long as the run, so
+ * its settings may lose data in a crash. Tests of crashes have clusters of their own.
+ */
 async function openShared(prepared: string, directory: string): Promise<SharedPostgres> {
   copyDirectory(prepared, directory);
-  const embedded = await openEmbedded(directory, 'command');
-  const { host, database: templateName } = embedded.connection;
-  const adminUrl = urlOfSocket(host);
-  // This cluster lives as long as the run. Tests of crashes have clusters of their own.
-  await administer(
-    adminUrl,
-    'alter system set synchronous_commit = off',
-    'alter system set full_page_writes = off',
+  const cluster = await openCluster(directory);
+  const { pgdata, account } = cluster;
+  const settings = {
+    listen_addresses: '',
+    unix_socket_directories: pgdata,
+    // Each worker has a service that files share, and the services and clients of the file that it runs.
+    max_connections: '300',
+    max_locks_per_transaction: '512',
+    max_wal_size: '1GB',
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
     // Each test that needs a database copies the template, hundreds of times in a run.
-    'alter system set file_copy_method = clone',
-    'select pg_reload_conf()',
-  );
-  return { adminUrl, templateName, close: () => embedded.close() };
+    file_copy_method: 'clone',
+    timezone: 'UTC',
+    jit: 'off',
+  };
+  const { postgres } = await findBinaries(account);
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const log = await open(cluster.logFile, 'a');
+  const server = spawn(postgres, ['-D', pgdata, ...options], {
+    ...account,
+    cwd: '/',
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  await log.close();
+  while (!(await findPostmaster(pgdata))?.ready) {
+    if (server.exitCode !== null) throw new Error(await readFile(cluster.logFile, 'utf8'));
+    await delay(10);
+  }
+  return { adminUrl: urlOfSocket(pgdata), templateName: 'posthorn', close: () => stopServer(cluster) };
 }
 
 async function openGiven(adminUrl: string): Promise<SharedPostgres> {
-  const templateName = `posthorn_template_${process.pid}`;
-  const drop = () => administer(adminUrl, `drop database if exists ${templateName} with (force)`);
-  await drop();
+  const templateName = `${databasePrefix}template`;
   await administer(adminUrl, `create database ${templateName}`);
   await migrateAll({ connectionString: urlOf(adminUrl, templateName) });
-  return { adminUrl, templateName, close: drop };
+  return { adminUrl, templateName, close: () => dropDatabases(adminUrl) };
+}
+
+/** Drops the template and the databases that workers leave behind. */
+async function dropDatabases(adminUrl: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: adminUrl });
+  await admin.connect();
+  const { rows } = await admin.query('select datname from pg_database where starts_with(datname, $1)', [
+    databasePrefix,
+  ]);
+  for (const { datname } of rows) await admin.query(`drop database if exists ${datname} with (force)`);
+  await admin.end();
 }
 
 async function migrateAll(target: DatabaseTarget): Promise<void> {
@@ -103,4 +146,8 @@ export function copyDirectory(original: string, copy: string): void {
 
 export function urlOf(adminUrl: string, database: string): string {
   return adminUrl.replace(/^(postgres(?:ql)?:\/\/[^/]*)\/[^?]*/, `$1/${database}`);
+}
+
+export function nameOf(databaseUrl: string): string {
+  return /^postgres(?:ql)?:\/\/[^/]*\/([^?]*)/.exec(databaseUrl)?.[1] ?? '';
 }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { inject } from 'vitest';
 import { readConfig } from '../../src/config.js';
 import { newId } from '../../src/domain/identifier.js';
 import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
@@ -10,7 +11,7 @@ import { type Service, startService } from '../../src/service.js';
 import type { Database } from '../../src/storage/database.js';
 import { createToken } from '../../src/storage/tokens.js';
 import { afterFile } from './cleanup.js';
-import { freshDatabase } from './database.js';
+import { createDatabase, freshDatabase } from './database.js';
 
 export const platformToken = 'platform-token-of-the-tests';
 
@@ -23,20 +24,51 @@ export interface TestService extends Service {
   clock: { offsetMs: number; stoppedAtMs?: number | undefined };
 }
 
+interface Log {
+  write: (line: string) => void;
+}
+
 /**
- * The whole service in this process, on free ports, on a fresh database unless DATABASE_URL is given; stopped after the
- * file. `log` gets its log, one JSON text per line.
+ * Starts the whole service in this process, on free ports, on a fresh database unless DATABASE_URL is given. Stops it
+ * after the file. `log` gets its log, one JSON text per line.
  */
-export async function startTestService(
-  env: Record<string, string> = {},
-  log?: { write: (line: string) => void },
-): Promise<TestService> {
-  const url = env.DATABASE_URL ?? (await freshDatabase()).url;
+export async function startTestService(env: Record<string, string> = {}, log?: Log): Promise<TestService> {
+  const DATABASE_URL = env.DATABASE_URL ?? (await freshDatabase()).url;
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
   afterFile(() => rm(dataDir, { recursive: true, force: true }));
+  const service = await start(dataDir, { ...env, DATABASE_URL }, log);
+  afterFile(() => service.stop());
+  return service;
+}
+
+let shared: Promise<TestService> | undefined;
+
+/**
+ * Returns the service that the files of a worker share: starting one takes longer than most tests. Tests on it use
+ * their own organizations, do not count the rows of a whole table and do not move the clock. The service ends with the
+ * worker. The global teardown removes its database and its directory.
+ */
+export function sharedService(): Promise<TestService> {
+  shared ??= startShared();
+  return shared;
+}
+
+async function startShared(): Promise<TestService> {
+  const dataDir = await mkdtemp(join(inject('runDirectory'), 'service-'));
+  const service = await start(dataDir, {
+    DATABASE_URL: await createDatabase(),
+    // Longer than the run: a failed delivery stays as the test left it.
+    POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
+  });
+  // Whoever moves the clock or stops the service would surprise the files that come later.
+  const clock = Object.freeze(service.clock);
+  const stop = () => Promise.reject(new Error('other files use this service; start another one to stop it'));
+  return { ...service, clock, stop };
+}
+
+async function start(dataDir: string, env: Record<string, string>, log?: Log): Promise<TestService> {
   const clock: TestService['clock'] = { offsetMs: 0 };
   const config = readConfig({
-    DATABASE_URL: url,
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_PORT: '0',
     POSTHORN_PLATFORM_PORT: '0',
@@ -50,18 +82,17 @@ export async function startTestService(
   const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
   const logger = log ? pino({ level: config.logLevel }, log) : pino({ level: 'silent' });
   const service = await startService(config, logger, now);
-  afterFile(() => service.stop());
   return {
     ...service,
     publicUrl: service.publicUrl ?? '',
     platformUrl: service.platformUrl ?? '',
-    databaseUrl: url,
+    databaseUrl: env.DATABASE_URL ?? '',
     dataDir,
     clock,
   };
 }
 
-/** Makes a token for `ORG-acme` unless told otherwise and answers its text. */
+/** Makes a token for `ORG-acme` unless told otherwise and returns its text. */
 export async function makeToken(database: Database, token: Partial<Token> = {}): Promise<string> {
   const text = newTokenText();
   const now = new Date();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { vi } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Token } from '../../src/domain/token.js';
 import { type Answer, type Ask, ask, event, record } from './client.js';
 import { type Answering, type Receiver, startReceiver } from './receiver.js';
@@ -117,17 +117,27 @@ export async function newTenant(service: TestService, token: Partial<Token> = {}
   return new Tenant(service, organization, text);
 }
 
-/** What `read` answers once it is as wanted. For what shows only to those who look. */
-export function eventually<T>(
+const eventuallyMs = 20_000;
+
+/**
+ * Reads until the value is as wanted, and returns it. For what shows only to those who look. The pauses grow: reading
+ * every 15 ms would take a large part of a core from what the test waits for.
+ */
+export async function eventually<T>(
   read: () => Promise<T>,
   isWanted: (value: T) => boolean = () => true,
 ): Promise<T> {
-  return vi.waitFor(
-    async () => {
+  const deadlineMs = performance.now() + eventuallyMs;
+  for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 80)) {
+    let failure: unknown;
+    try {
       const value = await read();
-      if (!isWanted(value)) throw new Error(`not so yet: ${JSON.stringify(value)}`);
-      return value;
-    },
-    { timeout: 20_000, interval: 15 },
-  );
+      if (isWanted(value)) return value;
+      failure = new Error(`not so yet: ${JSON.stringify(value)}`);
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() > deadlineMs) throw failure;
+    await delay(pauseMs);
+  }
 }

@@ -10,7 +10,7 @@ import { FilterBar } from '../../parts/filter-bar';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
-import { ClockTime } from '../../parts/time';
+import { TimeAgo } from '../../parts/time';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
 import { ChainStatus } from './chain-status';
@@ -123,7 +123,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
         <span className="grow" />
         <span className="soft small">
           {entry.source_address && `from ${entry.source_address} · `}
-          <ClockTime at={entry.created_at} />
+          <TimeAgo at={entry.created_at} />
         </span>
       </div>
       {changes.length > 0 && (

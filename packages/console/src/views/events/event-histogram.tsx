@@ -1,15 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
 import { statsQuery } from '../../api/stats';
 import { plural } from '../../format';
 import { useLive } from '../../live';
+import { Chart } from '../../parts/chart';
 import { usePermission } from '../../permission';
 import { rangeLabel, rangeOf } from '../../range';
 import { barsOf, stepName } from '../../stats-bars';
 import type { EventSearch } from './event-filters';
-
-const BarChart = lazy(() => import('../../parts/bar-chart').then(({ BarChart }) => ({ default: BarChart })));
 
 /** All events over time. A drag narrows the list to a range. */
 export function EventHistogram({ search }: { search: EventSearch }) {
@@ -55,21 +53,19 @@ export function EventHistogram({ search }: { search: EventSearch }) {
           {bars && ` · per ${stepName(bars.stepMs)} · drag to narrow`}
         </span>
       </div>
-      <Suspense fallback={<div className="plot low" />}>
-        {bars ? (
-          <BarChart
-            starts={bars.starts}
-            stepMs={bars.stepMs}
-            isLow
-            series={[{ label: 'events', color: '--bar-plain', values: bars.events }]}
-            label={`${plural(stats.totals.events ?? 0, 'event')} over time`}
-            onBar={open}
-            onRange={open}
-          />
-        ) : (
-          <div className="plot low" />
-        )}
-      </Suspense>
+      {bars ? (
+        <Chart
+          starts={bars.starts}
+          stepMs={bars.stepMs}
+          isLow
+          series={[{ label: 'events', color: '--bar-plain', values: bars.events }]}
+          label={`${plural(stats.totals.events ?? 0, 'event')} over time`}
+          onBar={open}
+          onRange={open}
+        />
+      ) : (
+        <div className="plot low" />
+      )}
     </section>
   );
 }

@@ -10,7 +10,7 @@ import { Empty } from '../../parts/empty';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
-import { ClockTime } from '../../parts/time';
+import { TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
@@ -128,8 +128,8 @@ function Row({
 }) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>
-      <td className="soft">
-        <ClockTime at={event.created_at} />
+      <td className="soft nowrap">
+        <TimeAgo at={event.created_at} />
       </td>
       <td>
         <Link className="row-link mono" to="/events/$eventId" params={{ eventId: event.id }}>

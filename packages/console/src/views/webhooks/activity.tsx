@@ -1,10 +1,10 @@
 import type { Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
 import { statsQuery } from '../../api/stats';
 import { formatCount, formatMs } from '../../format';
 import { useLive } from '../../live';
+import { Chart } from '../../parts/chart';
 import { DeliveryChart } from '../../parts/delivery-chart';
 import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
@@ -12,8 +12,6 @@ import { successRate } from '../../parts/sparkline';
 import { usePermission } from '../../permission';
 import { rangeOf } from '../../range';
 import { barsOf } from '../../stats-bars';
-
-const BarChart = lazy(() => import('../../parts/bar-chart').then(({ BarChart }) => ({ default: BarChart })));
 
 /** How the webhook has done over time. */
 export function Activity({ webhook }: { webhook: Webhook }) {
@@ -91,18 +89,16 @@ function ResponseTimes({ stats }: { stats: Stats }) {
           {p50 === null || p95 === null ? 'no responses yet' : `p50 ${formatMs(p50)} · p95 ${formatMs(p95)}`}
         </span>
       </div>
-      <Suspense fallback={<div className="plot low" />}>
-        <BarChart
-          starts={bars.starts}
-          stepMs={bars.stepMs}
-          isLow
-          series={[
-            { label: 'ms p50', color: '--bar-plain', values: bars.p50 },
-            { label: 'ms more at p95', color: '--line-strong', values: rest },
-          ]}
-          label={p95 === null ? 'No responses yet' : `Response times: p50 ${p50} ms, p95 ${p95} ms`}
-        />
-      </Suspense>
+      <Chart
+        starts={bars.starts}
+        stepMs={bars.stepMs}
+        isLow
+        series={[
+          { label: 'ms p50', color: '--bar-plain', values: bars.p50 },
+          { label: 'ms more at p95', color: '--line-strong', values: rest },
+        ]}
+        label={p95 === null ? 'No responses yet' : `Response times: p50 ${p50} ms, p95 ${p95} ms`}
+      />
       <div className="legend">
         <span className="plain">
           <i />

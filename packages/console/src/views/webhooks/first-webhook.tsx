@@ -4,7 +4,7 @@ import { Empty } from '../../parts/empty';
 import { TokenCommand } from '../../parts/token-command';
 import { usePermission, useToken } from '../../permission';
 
-/** Shown where there is no webhook yet: what one does, and the way to the first. */
+/** Explains what a webhook does, and leads to the first one. */
 export function FirstWebhook() {
   const may = usePermission();
   const token = useToken();

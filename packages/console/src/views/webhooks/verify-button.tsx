@@ -4,7 +4,7 @@ import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { say } from '../../toast';
 
-/** Sends the verification request again. The result shows where the webhook shows. */
+/** Sends the verification request again. The note of the webhook shows the result. */
 export function VerifyButton({
   webhook,
   isPrimary = false,

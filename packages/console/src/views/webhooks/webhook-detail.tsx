@@ -68,8 +68,8 @@ function Detail({ webhook }: { webhook: Webhook }) {
         )}
         {may.send && <PauseButton webhook={webhook} />}
         {may.send && webhook.status === 'unverified' && <VerifyButton webhook={webhook} isPrimary />}
+        {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>
-      {webhook.description && <p className="lead mono">{webhook.url}</p>}
       <WebhookNote webhook={webhook} />
       <nav className="tabs" aria-label="Parts of the webhook">
         {tabs.map(({ key, name }) => (

@@ -9,7 +9,7 @@ interface FormProps {
   draft: WebhookDraft;
   onChange: (draft: WebhookDraft) => void;
   problem: PosthornError | undefined;
-  /** Undefined where the workspace is fixed. */
+  /** Undefined if the workspace is fixed. */
   canChooseWorkspace: boolean;
   onShowSample?: (type: string) => void;
 }
@@ -159,7 +159,7 @@ function HeaderPairs({
             <input
               className="input mono"
               aria-label={`Value of header ${index + 1}`}
-              placeholder={isStored ? 'stored; type to replace' : 'value'}
+              placeholder={isStored ? 'unchanged' : 'value'}
               value={value}
               autoComplete="off"
               onChange={(event) => set(key, { value: event.target.value })}
