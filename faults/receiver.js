@@ -6,6 +6,10 @@ import { createServer as createTlsServer } from 'node:https';
 import { behaviours } from './behaviours.js';
 
 const doors = new Map();
+/** In a network without a way out, receivers can have several addresses. */
+const host = process.env.POSTHORN_FAULTS_ISOLATED === '1' ? '0.0.0.0' : '127.0.0.1';
+/** How many deliveries came to each address. */
+const byAddress = {};
 let signalAt;
 
 class Door {
@@ -80,6 +84,8 @@ function receive(request, response) {
     const seq = Number(/(\d+)$/.exec(headers['x-service-subject'])?.[1]);
     const attempt = Number(headers['x-service-attempt']);
     door.arrive(seq, attempt, Date.now());
+    const { localAddress } = request.socket;
+    byAddress[localAddress] = (byAddress[localAddress] ?? 0) + 1;
     const succeed = () => {
       if (!response.destroyed) door.succeed(seq, attempt, Date.now());
     };
@@ -119,6 +125,7 @@ const commands = {
   progress: () => ({
     distinct: Object.fromEntries([...doors].map(([path, door]) => [path, door.distinct])),
   }),
+  addresses: () => ({ byAddress }),
   report: () => ({
     doors: [...doors].map(([path, { arrived, succeeded, again, forged }]) => ({
       ...{ path, arrived, succeeded, again, forged },
@@ -150,4 +157,4 @@ process.on('message', async ({ id, command, ...given }) => {
 });
 // Whoever started it is gone.
 process.on('disconnect', () => process.exit());
-plain.listen(0, '127.0.0.1', () => process.send({ port: plain.address().port }));
+plain.listen(0, host, () => process.send({ port: plain.address().port }));

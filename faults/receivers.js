@@ -72,6 +72,11 @@ export class Receivers {
     return (await this.#ask('progress')).distinct;
   }
 
+  /** Returns how many deliveries came to each address of the receivers. */
+  async addresses() {
+    return (await this.#ask('addresses')).byAddress;
+  }
+
   async report() {
     return (await this.#ask('report')).doors;
   }

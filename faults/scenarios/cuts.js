@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { within } from '../waiting.js';
 
 const statements = ['record batch', 'settle', 'claim'];
-const cutsCount = 12;
+const cutsCount = 8;
 
 /** Cuts connections in the middle of statements, and before and after them. */
 export const cuts = {

@@ -1,9 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { missingForIsolation } from '../isolation.js';
 import { NameServer } from '../name-server.js';
+import { until } from '../waiting.js';
 
 const name = 'receiver.faults.example';
 const good = ['127.0.0.1'];
+const other = '127.0.0.3';
 
 /** Lets the name of the receivers fail, change, and resolve to addresses that must not be reached. */
 export const names = {
@@ -12,7 +14,7 @@ export const names = {
   isIsolated: true,
   missing: missingForIsolation,
   shape: () => ({
-    ...{ nodes: 1, load: { perSecond: 80 } },
+    ...{ nodes: [{ POSTHORN_EGRESS_ALLOW: '127.0.0.0/30' }], load: { perSecond: 80 } },
     base: ({ receivers }) => receivers.url.replace('127.0.0.1', name),
     prepare: async (world) => {
       world.names = await NameServer.start();
@@ -25,7 +27,7 @@ export const names = {
       'no such name': 'no such name',
       'server failure': 'server failure',
       'silent name server': 'silence',
-      'a private address': [random.pick(['10.0.0.1', '192.168.1.1', '169.254.169.254', '127.0.0.2'])],
+      'a private address': [random.pick(['10.0.0.1', '192.168.1.1', '169.254.169.254', '127.0.1.1'])],
       'a private address beside a good one': [...good, '10.0.0.1'],
     };
     for (const state of random.shuffle(Object.keys(states)).slice(0, 3)) {
@@ -43,5 +45,11 @@ export const names = {
         world.names.set(name, good);
       });
     }
+    await world.fault('DNS: another address', async () => {
+      world.names.set(name, [other]);
+      await world.receivers.hangUp();
+      const isReached = async () => (await world.receivers.addresses())[other] > 0;
+      await until('a delivery to the new address', isReached, 20_000);
+    });
   },
 };
