@@ -1,13 +1,6 @@
 import { type Column, json, shortTime, type Terminal } from 'posthorn';
 import { durationText } from '../domain/duration.js';
-import {
-  type FailingWebhook,
-  type Overview,
-  type Partitions,
-  readFailingWebhooks,
-  readOverview,
-} from '../storage/overview.js';
-import { readStoreFigures } from '../storage/store-figures.js';
+import { type FailingWebhook, type Overview, type Partitions, readOverview } from '../storage/overview.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
@@ -20,37 +13,31 @@ export const status: OperatorCommand = {
   summary: 'Show the nodes, the deliveries that wait, the webhooks that fail and the partitions.',
   options: { json },
   run: async ({ options, config, terminal }) => {
-    const { overview, oldestDueSeconds, failing } = await withDatabase(config, async (database) => ({
-      overview: await readOverview(database),
-      oldestDueSeconds: (await readStoreFigures(database)).oldestDueSeconds,
-      failing: await readFailingWebhooks(database, failingMax),
-    }));
+    const overview = await withDatabase(config, (database) => readOverview(database, failingMax));
     if (options.json) {
-      const shown = failing.map(({ url, ...webhook }) => ({ ...webhook, url: withoutQuery(url) }));
-      terminal.line(
-        JSON.stringify({ ...overview, oldest_due_seconds: oldestDueSeconds, failing_webhooks: shown }),
-      );
+      const failing_webhooks = overview.failing_webhooks.map((one) => ({
+        ...one,
+        url: withoutQuery(one.url),
+      }));
+      terminal.line(JSON.stringify({ ...overview, failing_webhooks }));
       return;
     }
-    showFigures(terminal, overview, oldestDueSeconds);
-    if (failing.length > 0) {
+    showFigures(terminal, overview);
+    if (overview.failing_webhooks.length > 0) {
       title(terminal, 'Failing webhooks');
-      terminal.table(failingColumns, failing);
+      terminal.table(failingColumns, overview.failing_webhooks);
     }
     title(terminal, 'Partitions');
     terminal.table(partitionColumns, overview.partitions);
-    for (const advice of adviceFor(overview, oldestDueSeconds, Date.now())) {
+    for (const advice of adviceFor(overview, Date.now())) {
       terminal.line();
       terminal.line(`${terminal.paint('yellow', 'Attention:')} ${advice}`);
     }
   },
 };
 
-function showFigures(
-  terminal: Terminal,
-  { nodes, deliveries, webhooks }: Overview,
-  oldestDueSeconds: number,
-): void {
+function showFigures(terminal: Terminal, overview: Overview): void {
+  const { nodes, deliveries, webhooks, oldest_due_seconds: oldestDueSeconds } = overview;
   const alive = nodes.filter((node) => node.alive);
   const dead = nodes.length - alive.length;
   terminal.fields([
@@ -72,10 +59,10 @@ function showFigures(
 
 /** Returns what needs attention, each with what to do about it. */
 export function adviceFor(
-  { nodes, partitions }: Overview,
-  oldestDueSeconds: number,
+  overview: Pick<Overview, 'nodes' | 'partitions' | 'oldest_due_seconds'>,
   nowMs: number,
 ): string[] {
+  const { nodes, partitions, oldest_due_seconds: oldestDueSeconds } = overview;
   const advice: string[] = [];
   if (!nodes.some(({ alive }) => alive))
     advice.push('no node attempts deliveries. Run posthorn serve, with the role delivery.');

@@ -1,4 +1,4 @@
-import type { Database } from './database.js';
+import type { Database, Queryable } from './database.js';
 
 export interface Overview {
   nodes: readonly { id: number; alive: boolean; alive_until: Date }[];
@@ -14,6 +14,9 @@ export interface Overview {
   };
   webhooks: { active: number; unverified: number; disabled: number };
   partitions: readonly Partitions[];
+  /** How long the delivery that has been due the longest has waited for a node. */
+  oldest_due_seconds: number;
+  failing_webhooks: readonly FailingWebhook[];
 }
 
 export interface Partitions {
@@ -25,7 +28,7 @@ export interface Partitions {
 }
 
 /** Returns what an operator looks at first, over all organizations. Large tables may take a while to count. */
-export function readOverview(database: Database): Promise<Overview> {
+export function readOverview(database: Database, failingMax: number): Promise<Overview> {
   return database.transaction(async (client) => {
     const nodes = await client.query<Overview['nodes'][number]>({
       text: `
@@ -59,11 +62,19 @@ export function readOverview(database: Database): Promise<Overview> {
    group by parent.relname
    order by parent.relname`,
     });
+    const due = await client.query<{ seconds: number }>({
+      text: `
+  select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds
+    from posthorn.waiting_webhooks()
+   where since <= clock_timestamp()`,
+    });
     return {
       nodes: nodes.rows,
       deliveries: deliveries.rows[0]!,
       webhooks: webhooks.rows[0]!,
       partitions: partitions.rows,
+      oldest_due_seconds: due.rows[0]!.seconds,
+      failing_webhooks: await readFailingWebhooks(client, failingMax),
     };
   }, true);
 }
@@ -76,10 +87,7 @@ export interface FailingWebhook {
 }
 
 /** Returns the active webhooks without a success since their first failure, those that fail longest first. */
-export async function readFailingWebhooks(
-  database: Database,
-  limit: number,
-): Promise<readonly FailingWebhook[]> {
+async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `
   select w.organization_id, w.id as webhook_id, w.url, h.failing_since

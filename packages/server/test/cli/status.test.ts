@@ -57,15 +57,14 @@ describe('status', () => {
   test('advises to run maintenance before the partitions end', () => {
     const overview = {
       nodes: [{ id: 1, alive: true, alive_until: new Date() }],
-      deliveries: { backlog: 0, retrying: 0, in_memory: 0, held: 0 },
-      webhooks: { active: 0, unverified: 0, disabled: 0 },
+      oldest_due_seconds: 0,
       partitions: [{ table: 'events', partitions: 3, bytes: 0, until: new Date('2026-12-07') }],
     };
-    expect(adviceFor(overview, 0, Date.parse('2026-11-16'))).toEqual([]);
-    expect(adviceFor(overview, 0, Date.parse('2026-12-02'))).toEqual([
+    expect(adviceFor(overview, Date.parse('2026-11-16'))).toEqual([]);
+    expect(adviceFor(overview, Date.parse('2026-12-02'))).toEqual([
       expect.stringContaining('role maintenance'),
     ]);
-    expect(adviceFor(overview, 90, Date.parse('2026-11-16'))).toEqual([
+    expect(adviceFor({ ...overview, oldest_due_seconds: 90 }, Date.parse('2026-11-16'))).toEqual([
       expect.stringContaining('wait for a node'),
     ]);
   });
