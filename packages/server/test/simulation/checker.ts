@@ -4,7 +4,7 @@ import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import type { SimulatedWebhook, StoredDelivery } from './store.js';
 
 /** A promise that the policy broke. */
-export class BrokenPromise extends Error {
+class BrokenPromise extends Error {
   override name = 'BrokenPromise';
 }
 

@@ -14,7 +14,7 @@ const spanMs = 240 * hourMs;
 /** Two polls: a webhook that responds never waits for the requests of another. */
 const fairMs = 1_000;
 
-export const realRules: Rules = {
+const realRules: Rules = {
   createLanes: (later, now) => new Lanes(later, now),
   judge,
   trustMs: limits.trustMs,
