@@ -103,7 +103,7 @@ export class Tail implements AsyncIterable<Event> {
         if (!isOpen) this.#options.onConnect?.();
         isOpen = true;
         if (data === undefined) continue;
-        const event = JSON.parse(data) as Event;
+        const event = this.#transport.parse(data) as Event;
         // Before the event is handed out: whoever breaks out of the loop has received it.
         this.#lastEventId = id ?? event.id;
         yield event;

@@ -18,6 +18,8 @@ export interface TransportOptions {
   timeoutMs?: number;
   /** Sends the requests. Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch;
+  /** Parses responses and events. Replace it to keep numbers that JavaScript rounds. Default: `JSON.parse`. */
+  parse?: (text: string) => unknown;
 }
 
 export type Query = object;
@@ -42,6 +44,7 @@ export class Transport {
   readonly #attempts: number;
   readonly #maxWaitMs: number;
   readonly #timeoutMs: number;
+  readonly parse: (text: string) => unknown;
 
   constructor(options: TransportOptions) {
     this.#base = String(options.url).replace(/\/+$/, '');
@@ -51,6 +54,7 @@ export class Transport {
     this.#attempts = options.retry?.attempts ?? 5;
     this.#maxWaitMs = options.retry?.maxWaitMs ?? 60_000;
     this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.parse = options.parse ?? JSON.parse;
   }
 
   /** Returns the parsed body of a successful response; undefined if it has none. */
@@ -59,7 +63,7 @@ export class Transport {
       method,
       path,
       options,
-      (text) => (text === '' ? undefined : JSON.parse(text)) as T,
+      (text) => (text === '' ? undefined : this.parse(text)) as T,
     );
   }
 

@@ -23,6 +23,17 @@ describe('a new project', () => {
     expect(await project.packages()).toEqual([name]);
   });
 
+  it('gets the command line without the server, and learns how to install that', async () => {
+    const project = await Project.open();
+    expect(warnings(await install(project, 'posthorn'))).toEqual([]);
+    const packages = await project.packages();
+    for (const name of ['@posthorn/server', 'pg', 'fastify']) expect(packages).not.toContain(name);
+    expect((await project.shell('npx posthorn --version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { code, stderr } = await project.shell('npx posthorn serve');
+    expect(code).toBe(1);
+    expect(stderr).toContain('Run npm install @posthorn/server.');
+  });
+
   it('receives events with the first example of @posthorn/receiver', async () => {
     const project = await Project.open();
     expect(warnings(await install(project, '@posthorn/receiver', 'express'))).toEqual([]);

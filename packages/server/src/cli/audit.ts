@@ -1,3 +1,12 @@
+import {
+  auditList,
+  type Column,
+  CommandFailure,
+  jsonLines,
+  limitOf,
+  shortTime,
+  type Terminal,
+} from 'posthorn';
 import { auditEntryJson, oldestAuditMs, type StoredAuditEntry } from '../domain/audit.js';
 import { readAuditPage, readNewestAudit } from '../storage/audit.js';
 import {
@@ -7,30 +16,16 @@ import {
   verifyChain,
 } from '../storage/audit-chain.js';
 import type { Database } from '../storage/database.js';
-import { type Command, CommandFailure } from './command.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
-import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
-import { shortTime } from './short-time.js';
-import type { Column } from './table.js';
-import type { Terminal } from './terminal.js';
+import type { OperatorCommand } from './operator.js';
+import { rangeOf } from './range-option.js';
 import { withDatabase } from './with-database.js';
 
 const organization = { value: 'ORG-x', description: 'Only entries for this organization.' };
 const organizationsAtOnce = 100;
 
-export const auditList: Command = {
-  name: 'audit list',
-  summary: 'List who changed what, newest first.',
-  options: {
-    organization,
-    workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },
-    actor: { value: 'id', description: 'Only entries by this actor.' },
-    action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
-    target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
-    ...rangeOptions,
-    limit: limitOption,
-    json: { description: 'Print one JSON object per line.' },
-  },
+export const auditListCommand: OperatorCommand = {
+  ...auditList,
   run: async ({ options, config, terminal }) => {
     const limit = limitOf(options);
     const filter = {
@@ -56,10 +51,10 @@ export const auditList: Command = {
   },
 };
 
-export const auditVerify: Command = {
+export const auditVerify: OperatorCommand = {
   name: 'audit verify',
   summary: 'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
-  options: { organization, json: { description: 'Print one JSON object per line.' } },
+  options: { organization, json: jsonLines },
   run: async ({ options, config, terminal }) => {
     const only = organizationOf(options);
     const isTable = terminal.isInteractive && !options.json;

@@ -13,24 +13,27 @@ import {
   type View,
 } from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
+import { CommandFailure, UsageError } from 'posthorn';
 import { type Config, settings, unknownSettings } from '../config.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
-import { CommandFailure, type Context, UsageError } from './command.js';
+import { useHeapSparingly } from './heap.js';
+import type { OperatorContext } from './operator.js';
 import { shellWord } from './shell-word.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;
 const sameSignalMs = 1_000;
 
-export async function runDemoCommand({ options, config, env, terminal }: Context): Promise<void> {
+export async function runDemoCommand({ options, config, env, terminal }: OperatorContext): Promise<void> {
   const perSecond = rateOf(options.rate ?? '20/s');
   const forMs = options.for === undefined ? undefined : timeOf(options.for);
   for (const warning of unknownSettings(env)) console.error(warning);
   requireSettings(config);
+  useHeapSparingly();
   const stop = new Stop();
   terminal.endsWithItsReader = false;
   process.stdout.on('error', () => stop.ask());

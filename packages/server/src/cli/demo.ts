@@ -1,6 +1,6 @@
-import type { Command } from './command.js';
+import type { OperatorCommand } from './operator.js';
 
-export const demo: Command = {
+export const demo: OperatorCommand = {
   name: 'demo',
   summary: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
   options: {

@@ -1,46 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Column,
+  CommandFailure,
+  choiceOf,
+  eventsGet,
+  eventsList,
+  eventsTail,
+  indentedJson,
+  limitOf,
+  type Options,
+  shortTime,
+  tailLine,
+  untilStopped,
+} from 'posthorn';
 import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
-import { type Command, CommandFailure, UsageError } from './command.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
-import { indentedJson } from './indented-json.js';
-import { limitOf, limitOption, rangeOf, rangeOptions } from './listing.js';
-import { shortTime } from './short-time.js';
-import type { Column } from './table.js';
-import type { Terminal } from './terminal.js';
+import type { OperatorCommand } from './operator.js';
+import { rangeOf } from './range-option.js';
 import { withDatabase } from './with-database.js';
 
-const organization = { value: 'ORG-x', description: 'The organization to read.', required: true };
-const json = { description: 'Print one JSON object per line.' };
-const filters = {
-  organization,
-  workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
-  type: { value: 'type', description: 'Only events of this type.' },
-  'subject-type': { value: 'type', description: 'Only events about subjects of this type.' },
-  subject: { value: 'id', description: 'Only events about this subject.' },
-  actor: { value: 'id', description: 'Only events caused by this actor.' },
-} as const;
 const pollMs = 300;
 
-export const eventsList: Command = {
-  name: 'events list',
-  summary: 'List events.',
-  options: {
-    ...filters,
-    ...rangeOptions,
-    order: { value: 'desc|asc', description: 'Newest first (desc) or oldest first (asc).', fallback: 'desc' },
-    limit: limitOption,
-    json,
-  },
+export const eventsListCommand: OperatorCommand = {
+  ...eventsList,
   run: async ({ options, config, terminal }) => {
     const limit = limitOf(options);
-    const order = options.order ?? 'desc';
-    if (order !== 'asc' && order !== 'desc')
-      throw new UsageError(`--order: '${order}' is not valid. Expected desc or asc.`);
+    const order = choiceOf(options, 'order', ['desc', 'asc']) ?? 'desc';
     const filter = filterOf(options, config);
     const page = await withDatabase(config, (database) =>
       readEventPage(database, filter, order, undefined, limit),
@@ -55,11 +45,8 @@ export const eventsList: Command = {
   },
 };
 
-export const eventsGet: Command = {
-  name: 'events get',
-  summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'Event ID, EVT-….' },
-  options: { organization, json },
+export const eventsGetCommand: OperatorCommand = {
+  ...eventsGet,
   run: async ({ argument: id, options, config, terminal }) => {
     const organization_id = organizationOf(options) ?? '';
     const createdMs = idTimeMs('EVT', id);
@@ -84,33 +71,28 @@ export const eventsGet: Command = {
   },
 };
 
-export const eventsTail: Command = {
-  name: 'events tail',
-  summary: 'Follow new events as they are recorded. Press Ctrl-C to stop.',
-  options: { ...filters, json },
+export const eventsTailCommand: OperatorCommand = {
+  ...eventsTail,
   run: async ({ options, config, terminal }) => {
     const filter = filterOf(options, config);
-    const stop = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
-    await withDatabase(config, async (database) => {
-      let position = await presentPosition(database, filter.organization_id);
-      if (terminal.isInteractive)
-        terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));
-      while (!stop.signal.aborted) {
-        const page = await readEventPage(database, filter, 'asc', position, 100);
-        position = page.next ?? position;
-        for (const event of page.rows)
-          terminal.line(options.json ? oneLine(event) : tailLine(event, terminal));
-        if (!page.hasMore) await delay(pollMs, undefined, { signal: stop.signal }).catch(() => undefined);
-      }
-    });
+    await untilStopped((signal) =>
+      withDatabase(config, async (database) => {
+        let position = await presentPosition(database, filter.organization_id);
+        if (terminal.isInteractive)
+          terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));
+        while (!signal.aborted) {
+          const page = await readEventPage(database, filter, 'asc', position, 100);
+          position = page.next ?? position;
+          for (const event of page.rows)
+            terminal.line(options.json ? oneLine(event) : tailLine(lineOf(event), terminal));
+          if (!page.hasMore) await delay(pollMs, undefined, { signal }).catch(() => undefined);
+        }
+      }),
+    );
   },
 };
 
-function filterOf(
-  options: Readonly<Record<string, string | undefined>>,
-  { eventRetentionMs }: Config,
-): EventFilter {
+function filterOf(options: Options, { eventRetentionMs }: Config): EventFilter {
   return {
     organization_id: organizationOf(options) ?? '',
     workspace_id: workspaceOf(options),
@@ -139,9 +121,10 @@ const columns: readonly Column<StoredEvent>[] = [
   { title: 'id', of: ({ id }) => id },
 ];
 
-function tailLine(event: StoredEvent, terminal: Terminal): string {
-  const time = terminal.paint('dim', event.created_at.toISOString());
-  const type = terminal.paint('cyan', event.type.padEnd(28));
-  const place = event.workspace_id ? ` in ${event.workspace_id}` : '';
-  return `${time}  ${type}  ${event.subject_id} by ${event.actor_id}${place}  ${terminal.paint('dim', event.id)}`;
+function lineOf({ id, type, workspace_id, created_at, subject_id, actor_id }: StoredEvent) {
+  return {
+    ...{ id, type, workspace_id, created_at: created_at.toISOString() },
+    subject: { type: '', id: subject_id },
+    actor: { type: '', id: actor_id },
+  };
 }

@@ -1,7 +1,5 @@
+import { type Options, UsageError } from 'posthorn';
 import { identifierPattern } from '../domain/identifier.js';
-import { UsageError } from './command.js';
-
-type Options = Readonly<Record<string, string | undefined>>;
 
 /** Returns the organization from the options. A malformed ID is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {

@@ -1,15 +1,16 @@
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
+import type { Terminal } from 'posthorn';
 import { type Config, unknownSettings } from '../config.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import type { Service } from '../service.js';
-import type { Command } from './command.js';
+import { useHeapSparingly } from './heap.js';
+import type { OperatorCommand } from './operator.js';
 import { shellWord } from './shell-word.js';
-import type { Terminal } from './terminal.js';
 
 const drainMsMax = 9_900;
 
-export const serve: Command = {
+export const serve: OperatorCommand = {
   name: 'serve',
   summary: 'Apply migrations and start the service.',
   options: {
@@ -21,6 +22,7 @@ export const serve: Command = {
   showsSettings: true,
   run: async ({ config, env, terminal }) => {
     terminal.endsWithItsReader = false;
+    useHeapSparingly();
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);

@@ -1,3 +1,4 @@
+import { type Column, CommandFailure, day, json, type Options, UsageError } from 'posthorn';
 import { parseDurationMs } from '../domain/duration.js';
 import { identifierPattern, kindPattern } from '../domain/identifier.js';
 import {
@@ -14,15 +15,11 @@ import {
 import { operatorOrigin } from '../operator.js';
 import { issueToken, withdrawToken } from '../storage/audited-tokens.js';
 import { listTokens } from '../storage/tokens.js';
-import { type Command, CommandFailure, UsageError } from './command.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
-import { day } from './short-time.js';
-import type { Column } from './table.js';
+import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
-const json = { description: 'Print JSON.' };
-
-export const tokenCreate: Command = {
+export const tokenCreate: OperatorCommand = {
   name: 'token create',
   summary: 'Create an access token and print it once.',
   options: {
@@ -59,7 +56,7 @@ export const tokenCreate: Command = {
   },
 };
 
-export const tokenList: Command = {
+export const tokenList: OperatorCommand = {
   name: 'token list',
   summary:
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
@@ -101,7 +98,7 @@ const columns: readonly Column<Token>[] = [
   { title: 'state', of: (token) => stateOf(token, Date.now()) },
 ];
 
-export const tokenRevoke: Command = {
+export const tokenRevoke: OperatorCommand = {
   name: 'token revoke',
   summary: 'Revoke an access token. Every node rejects it within 2 seconds.',
   argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
@@ -117,7 +114,7 @@ export const tokenRevoke: Command = {
   },
 };
 
-function tokenOf(options: Readonly<Record<string, string | undefined>>, nowMs: number): Token {
+function tokenOf(options: Options, nowMs: number): Token {
   const lifetimeMs = options.expires === undefined ? defaultLifetimeMs : parseDurationMs(options.expires);
   if (lifetimeMs === undefined || lifetimeMs === 0 || lifetimeMs > lifetimeMsMax) {
     throw new UsageError(

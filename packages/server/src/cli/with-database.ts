@@ -1,8 +1,8 @@
+import { CommandFailure } from 'posthorn';
 import type { Config } from '../config.js';
 import { Database } from '../storage/database.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated, migrate } from '../storage/migrate.js';
-import { CommandFailure } from './command.js';
 
 /**
  * Runs `work` on the database, whether or not the service is running. Starts the embedded database if it is not

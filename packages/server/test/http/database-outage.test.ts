@@ -54,9 +54,12 @@ function expectUnavailable(answer: Answer): void {
 async function inTime(request: Promise<Answer>): Promise<Answer> {
   const { connectMs, queryMs } = databaseLimits;
   let isOver = false;
-  const timer = setTimeout(() => {
-    isOver = true;
-  }, 2 * (connectMs + queryMs));
+  const timer = setTimeout(
+    () => {
+      isOver = true;
+    },
+    2 * (connectMs + queryMs),
+  );
   const answer = await request;
   clearTimeout(timer);
   expect(isOver, 'the request waited for the database again').toBe(false);

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fallbackRows, usageLine } from '../../src/cli/help.js';
-import { commands } from '../../src/cli/main.js';
+import { allCommands, usageLine } from 'posthorn';
+import { operatorCommands } from '../../src/cli/operators.js';
 import { settings } from '../../src/config.js';
 import { problems } from '../../src/domain/problem.js';
 import { table } from '../../src/web/markdown.js';
@@ -20,6 +20,7 @@ export const pages: readonly string[] = [
     'CONTRIBUTING.md',
     'packages/receiver/README.md',
     'packages/client/README.md',
+    'packages/cli/README.md',
     'packages/server/README.md',
     'examples/README.md',
   ],
@@ -93,24 +94,36 @@ function wrapped(text: string): string {
 }
 
 function commandPages(): string {
-  return commands.map(commandPage).join('\n\n');
+  return allCommands(operatorCommands).map(commandPage).join('\n\n');
 }
 
-function commandPage(command: (typeof commands)[number]): string {
-  const { name, summary, argument, options, showsSettings } = command;
-  const rows = Object.entries(options).map(([option, { value, description, required, fallback }]) => [
-    `\`--${option}${value ? ` ${value}` : ''}\``,
-    [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`].filter(Boolean).join(' '),
-  ]);
-  const fallbacks = fallbackRows(command).map((row) => row.map((cell) => `\`${cell}\``));
+function commandPage(command: ReturnType<typeof allCommands>[number]): string {
+  const { name, summary, argument, options, sections } = command;
+  const rows = Object.entries(options)
+    .filter(([, { group }]) => group === undefined)
+    .map(([option, { value, description, required, fallback }]) => [
+      `\`--${option}${value ? ` ${value}` : ''}\``,
+      [description, required && 'Required.', fallback && `Default: \`${fallback}\`.`]
+        .filter(Boolean)
+        .join(' '),
+    ]);
   if (argument) rows.unshift([`\`<${argument.name}>\``, argument.description]);
+  const connects = Object.values(options).some(({ group }) => group !== undefined);
+  const further = (sections?.() ?? []).map(
+    ({ title, rows, link }) =>
+      link ??
+      table(
+        [title, ''],
+        rows.map((row) => row.map((cell) => `\`${cell}\``)),
+      ),
+  );
   return [
     `### posthorn ${name}`,
     summary,
     `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
     ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
-    ...(fallbacks.length > 0 ? [table(['Setting', 'Default for this command'], fallbacks)] : []),
-    ...(showsSettings ? ['It reads the [settings](../README.md#settings) from the environment.'] : []),
+    ...(connects ? ['It also has the [connection options](#where-to-connect).'] : []),
+    ...further,
   ].join('\n\n');
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Column, layOutTable } from '../../src/cli/table.js';
+import { type Column, layOutTable } from '../src/table.js';
 
 interface Entry {
   id: string;

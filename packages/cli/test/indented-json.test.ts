@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { indentedJson } from '../../src/cli/indented-json.js';
+import { indentedJson } from '../src/indented-json.js';
 
 test('any JSON is indented like JSON.stringify does, however it was written', () => {
   fc.assert(

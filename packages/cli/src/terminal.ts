@@ -36,6 +36,11 @@ export class Terminal {
     process.kill(process.pid, 'SIGHUP');
   }
 
+  /** The width of the terminal, or of a help text in a pipe. */
+  get width(): number {
+    return (this.isInteractive && this.#out.columns) || 100;
+  }
+
   line(text = ''): void {
     this.status('');
     this.#out.write(`${text}\n`);
@@ -50,6 +55,17 @@ export class Terminal {
 
   paint(style: Style, text: string): string {
     return this.#colors ? styleText(style, text, { validateStream: false }) : text;
+  }
+
+  /** Prints names and values, one pair per line. A value may have several lines. */
+  fields(pairs: readonly (readonly [string, string])[]): void {
+    const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
+    for (const [name, value] of pairs) {
+      const indented = value.replaceAll('\n', `\n${' '.repeat(this.isInteractive ? width : 0)}`);
+      this.line(
+        this.isInteractive ? `${this.paint('bold', name.padEnd(width))}${indented}` : `${name}\t${indented}`,
+      );
+    }
   }
 
   /** Prints a table: aligned to the width of a terminal, complete in a pipe. */

@@ -8,6 +8,8 @@ export interface Column<Row> {
   short?: (row: Row) => string;
   /** The order in which columns are hidden on a narrow terminal: highest first, 0 never. */
   spare?: number;
+  /** Whether a long cell may be cut off on a narrow terminal. */
+  cuts?: boolean;
 }
 
 export interface Table {
@@ -20,11 +22,14 @@ export interface Table {
 interface LaidOut {
   title: string;
   spare: number;
+  cuts: boolean;
   cells: readonly string[];
   width: number;
 }
 
 const gap = 2;
+/** A column that can be cut keeps at least this many characters. */
+const cutWidth = 24;
 const nothing = '-';
 
 /** Lays out a list in `width` characters, or in as few as possible if that is too narrow. */
@@ -33,16 +38,16 @@ export function layOutTable<Row>(
   rows: readonly Row[],
   width: number,
 ): Table {
-  const laidOut = columns.map(({ title, of, short = of, spare = 0 }): LaidOut => {
+  const laidOut = columns.map(({ title, of, short = of, spare = 0, cuts = false }): LaidOut => {
     const cells = rows.map(short);
-    return { title, spare, cells, width: Math.max(title.length, ...cells.map(printedLength)) };
+    return { title, spare, cuts, cells, width: Math.max(title.length, ...cells.map(printedLength)) };
   });
-  const shown = choose(laidOut, width);
+  const shown = cut(choose(laidOut, width), width);
   return {
     heading: line(shown, ({ title }) => title),
     lines: rows.map((_, index) => line(shown, ({ cells }) => cells[index] ?? '')),
     leftOut: laidOut
-      .filter((column) => !shown.includes(column) && !isEmpty(column))
+      .filter((column) => !shown.some(({ title }) => title === column.title) && !isEmpty(column))
       .map(({ title }) => title),
   };
 }
@@ -58,12 +63,30 @@ function choose(columns: readonly LaidOut[], width: number): readonly LaidOut[] 
   return columns.filter((column) => chosen.has(column));
 }
 
+/** Shortens the columns that can be cut until the line fits. */
+function cut(columns: readonly LaidOut[], width: number): readonly LaidOut[] {
+  let excess = widthOf(columns.map((column) => ({ ...column, cuts: false }))) - width;
+  return columns.map((column) => {
+    if (!column.cuts || excess <= 0) return column;
+    const kept = Math.max(Math.min(cutWidth, column.width), column.width - excess);
+    excess -= column.width - kept;
+    return { ...column, width: kept, cells: column.cells.map((cell) => shortened(cell, kept)) };
+  });
+}
+
+function shortened(cell: string, width: number): string {
+  return cell.length <= width ? cell : `${cell.slice(0, width - 1)}…`;
+}
+
 function isEmpty({ cells }: LaidOut): boolean {
   return cells.every((cell) => cell === nothing);
 }
 
 function widthOf(columns: readonly LaidOut[]): number {
-  return columns.reduce((sum, { width }) => sum + width, (columns.length - 1) * gap);
+  return columns.reduce(
+    (sum, { width, cuts }) => sum + (cuts ? Math.min(width, cutWidth) : width),
+    (columns.length - 1) * gap,
+  );
 }
 
 function line(columns: readonly LaidOut[], textOf: (column: LaidOut) => string): string {

@@ -1,0 +1,83 @@
+import type { Terminal } from './terminal.js';
+
+export interface Option {
+  /** Names the value in the help; a flag has none. */
+  value?: string;
+  description: string;
+  required?: boolean;
+  fallback?: string;
+  /** Whether the option can be used several times. Its values are in `lists`. */
+  repeats?: boolean;
+  /** Options of one group are listed together, below this title. */
+  group?: string;
+}
+
+interface Argument {
+  name: string;
+  description: string;
+  optional?: boolean;
+}
+
+/** Further rows for the help and the docs of a command. */
+export interface Section {
+  title: string;
+  rows: readonly (readonly [string, string])[];
+  /** What the docs say instead. */
+  link?: string;
+}
+
+/** Describes one command. The parser, the help, the completion and docs/cli.md are generated from it. */
+export interface Command {
+  name: string;
+  summary: string;
+  argument?: Argument;
+  options: Readonly<Record<string, Option>>;
+  sections?: () => readonly Section[];
+  /** Returns whether to run the operator's command of the same name, which reads the database. */
+  readsDatabase?: (context: Context) => boolean;
+  run: (context: Context) => Promise<void>;
+}
+
+export type Options = Readonly<Record<string, string | undefined>>;
+
+export interface Context {
+  /** The options from the command line; a flag that is set is 'true'. */
+  options: Options;
+  /** The values of options that repeat. */
+  lists: Readonly<Record<string, readonly string[]>>;
+  argument: string;
+  env: Record<string, string | undefined>;
+  terminal: Terminal;
+  /** Standard input. */
+  input: NodeJS.ReadableStream & { isTTY?: boolean };
+}
+
+/** Reports a wrong command line: exit code 2. */
+export class UsageError extends Error {
+  override name = 'UsageError';
+  readonly exitCode = 2;
+}
+
+/** Reports an expected failure in one line that ends with what to do next: exit code 1. */
+export class CommandFailure extends Error {
+  override name = 'CommandFailure';
+  readonly exitCode = 1;
+}
+
+/**
+ * Returns the exit code of an expected failure. It looks at the field and not at the class, because the server may bring
+ * its own copy of this package.
+ */
+export function exitCodeOf(error: unknown): number | undefined {
+  const { exitCode } = (error ?? {}) as { exitCode?: unknown };
+  return error instanceof Error && typeof exitCode === 'number' ? exitCode : undefined;
+}
+
+/** Returns the command line in one line, with what it cannot do without. */
+export function usageLine({ name, argument, options }: Command): string {
+  const required = Object.entries(options)
+    .filter(([, option]) => option.required)
+    .map(([option, { value }]) => `--${option} ${value}`);
+  const named = argument ? [argument.optional ? `[${argument.name}]` : `<${argument.name}>`] : [];
+  return ['posthorn', name, ...named, ...required, '[options]'].join(' ');
+}

@@ -1,0 +1,55 @@
+import type { Command } from './command.js';
+import { auditList } from './commands/audit.js';
+import { completion } from './commands/completion.js';
+import { deliveriesGet, deliveriesList, deliveriesRedeliver } from './commands/deliveries.js';
+import { eventsGet, eventsList, eventsTail } from './commands/events.js';
+import { listen } from './commands/listen.js';
+import { login, logout, whoami } from './commands/login.js';
+import { mcp } from './commands/mcp.js';
+import { deliveriesReplay } from './commands/replay.js';
+import { stats } from './commands/stats.js';
+import { trigger } from './commands/trigger.js';
+import { types } from './commands/types.js';
+import { verifyCommand } from './commands/verify.js';
+import {
+  webhooksCreate,
+  webhooksDelete,
+  webhooksPause,
+  webhooksResume,
+  webhooksRotate,
+  webhooksUpdate,
+} from './commands/webhook-changes.js';
+import { webhooksTest, webhooksVerify } from './commands/webhook-checks.js';
+import { webhooksGet, webhooksList } from './commands/webhooks.js';
+
+/** The commands that need only the API, in the order of the help. */
+export const integratorCommands: readonly Command[] = [
+  login,
+  logout,
+  whoami,
+  listen,
+  trigger,
+  verifyCommand,
+  webhooksList,
+  webhooksGet,
+  webhooksCreate,
+  webhooksUpdate,
+  webhooksVerify,
+  webhooksTest,
+  webhooksRotate,
+  webhooksPause,
+  webhooksResume,
+  webhooksDelete,
+  deliveriesList,
+  deliveriesGet,
+  deliveriesRedeliver,
+  deliveriesReplay,
+  eventsList,
+  eventsGet,
+  eventsTail,
+  types,
+  stats,
+  auditList,
+  mcp,
+  completion,
+];

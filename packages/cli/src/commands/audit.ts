@@ -1,0 +1,55 @@
+import type { AuditEntry } from '@posthorn/client';
+import type { Command } from '../command.js';
+import { connect, connectionOptions, namesConnection } from '../connection.js';
+import { jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { shortTime } from '../short-time.js';
+import type { Column } from '../table.js';
+
+export const auditList: Command = {
+  name: 'audit list',
+  summary: 'List who changed what, newest first.',
+  options: {
+    organization: { value: 'ORG-x', description: 'Only entries for this organization.' },
+    workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },
+    actor: { value: 'id', description: 'Only entries by this actor.' },
+    action: { value: 'action', description: 'Only entries with this action, such as webhook.created.' },
+    target: { value: 'id', description: 'Only entries about this webhook, token or resource.' },
+    ...rangeOptions,
+    limit: limitOption,
+    json: jsonLines,
+    ...connectionOptions,
+  },
+  readsDatabase: (context) => !namesConnection(context),
+  run: async (context) => {
+    const { options } = context;
+    const connection = await connect(context);
+    const query = {
+      organization_id: options.organization,
+      workspace_id: options.workspace,
+      actor_id: options.actor,
+      action: options.action,
+      target_id: options.target,
+      ...{ from: options.from, to: options.to },
+    };
+    await printList(context, connection, {
+      list: (limit) => connection.posthorn.auditLogs.list({ ...query, limit }),
+      columns,
+      what: 'entries',
+    });
+  },
+};
+
+const columns: readonly Column<AuditEntry>[] = [
+  {
+    title: 'time',
+    of: ({ created_at }) => created_at,
+    short: ({ created_at }) => shortTime(new Date(created_at)),
+  },
+  { title: 'action', of: ({ action }) => action },
+  { title: 'target', of: ({ target }) => target.id },
+  { title: 'actor', of: ({ actor }) => `${actor.type} ${actor.id}` },
+  { title: 'organization', of: ({ organization_id }) => organization_id, spare: 1 },
+  { title: 'workspace', of: ({ workspace_id }) => workspace_id ?? '-', spare: 2 },
+  { title: 'address', of: ({ source_address }) => source_address ?? '-', spare: 3 },
+  { title: 'id', of: ({ id }) => id, spare: 4 },
+];

@@ -1,0 +1,148 @@
+import type { Delivery } from '@posthorn/client';
+import { type Command, CommandFailure, type Context } from '../command.js';
+import { type Connection, connect, connectionOptions } from '../connection.js';
+import { showDelivery } from '../delivery-report.js';
+import { choiceOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { eventId, findDelivery, webhookId } from '../short-id.js';
+import { shortTime } from '../short-time.js';
+import type { Column } from '../table.js';
+
+const argument = {
+  name: 'id',
+  description: 'Delivery ID, WDLV-…, or its unique ending.',
+} as const;
+
+export const deliveriesList: Command = {
+  name: 'deliveries list',
+  summary: 'List deliveries with at least one attempt, newest first.',
+  options: {
+    webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
+    event: {
+      value: 'id',
+      description: 'Only deliveries of this event, including those that wait for their first attempt.',
+    },
+    type: { value: 'type', description: 'Only deliveries of events of this type.' },
+    status: { value: 'success|failed', description: 'Only deliveries with this status.' },
+    final: {
+      value: 'true|false',
+      description: 'Only deliveries that have ended (true), or that will be attempted again (false).',
+    },
+    ...rangeOptions,
+    limit: limitOption,
+    json: jsonLines,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options } = context;
+    const status = choiceOf(options, 'status', ['success', 'failed']);
+    const final = choiceOf(options, 'final', ['true', 'false']);
+    const connection = await connect(context);
+    const { posthorn } = connection;
+    const query = {
+      webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
+      event_id: options.event && (await eventId(connection, options.event)),
+      event_type: options.type,
+      ...{ status, final, from: options.from, to: options.to },
+    };
+    const { event_id, ...others } = query;
+    const onlyEvent = event_id !== undefined && Object.values(others).every((value) => value === undefined);
+    await printList(context, connection, {
+      list: (limit) =>
+        onlyEvent
+          ? posthorn.events.deliveries(event_id, { limit })
+          : posthorn.deliveries.list({ ...query, limit }),
+      columns,
+      what: 'deliveries',
+    });
+  },
+};
+
+const columns: readonly Column<Delivery>[] = [
+  {
+    title: 'time',
+    of: ({ created_at }) => created_at,
+    short: ({ created_at }) => shortTime(new Date(created_at)),
+  },
+  { title: 'status', of: statusOf },
+  { title: 'result', of: resultOf },
+  { title: 'type', of: ({ event_type }) => event_type, spare: 1, cuts: true },
+  { title: 'attempts', of: ({ attempts }) => String(attempts), spare: 2 },
+  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-'), spare: 3 },
+  { title: 'webhook', of: ({ webhook_id }) => webhook_id, spare: 4 },
+  { title: 'event', of: ({ event_id }) => event_id, spare: 5 },
+  { title: 'id', of: ({ id }) => id },
+];
+
+function statusOf({ status, final }: Delivery): string {
+  return status === 'failed' && !final ? 'retrying' : status;
+}
+
+function resultOf({ http_status, error }: Delivery): string {
+  return String(http_status ?? error ?? '-');
+}
+
+export const deliveriesGet: Command = {
+  name: 'deliveries get',
+  summary: 'Show a delivery: why it failed and what to do, every attempt, the request and the response.',
+  argument,
+  options: { json, ...connectionOptions },
+  run: async (context) => {
+    const connection = await connect(context);
+    const { webhook_id, id } = await findDelivery(connection, context.argument);
+    const delivery = await connection.posthorn.deliveries.get(webhook_id, id);
+    if (context.options.json) context.terminal.line(connection.texts.of(delivery));
+    else showDelivery(context.terminal, delivery);
+  },
+};
+
+export const deliveriesRedeliver: Command = {
+  name: 'deliveries redeliver',
+  summary: 'Deliver an event again, and wait for the result. A delivery that still waits is attempted now.',
+  argument,
+  options: {
+    'no-wait': { description: 'Do not wait for the attempt.' },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal, argument } = context;
+    const connection = await connect(context);
+    const given = await findDelivery(connection, argument);
+    const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
+    // A delivery that was attempted again keeps its id, and counts one attempt more.
+    const attemptsBefore = id === given.id ? given.attempts : 0;
+    if (!options.json) terminal.line(`Redelivering ${given.event_type} ${given.event_id} as ${id}.`);
+    if (options['no-wait']) {
+      if (options.json) terminal.line(JSON.stringify({ id }));
+      return;
+    }
+    const delivery = await attempted(context, connection, { ...given, id }, attemptsBefore);
+    if (options.json) terminal.line(connection.texts.of(delivery));
+    else if (delivery.status === 'success')
+      terminal.line(
+        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms`,
+      );
+    if (delivery.status === 'failed')
+      throw new CommandFailure(
+        `The receiver did not accept it (${delivery.http_status ?? delivery.error}). ` +
+          `Run posthorn deliveries get ${id} to see why.`,
+      );
+  },
+};
+
+const pollMs = 250;
+
+/** Waits until an attempt was made. */
+async function attempted(
+  { terminal }: Context,
+  { posthorn }: Connection,
+  { webhook_id, id }: Delivery,
+  attemptsBefore: number,
+) {
+  for (;;) {
+    const delivery = await posthorn.deliveries.get(webhook_id, id);
+    if (delivery.attempts > attemptsBefore || delivery.final) return delivery;
+    terminal.status(terminal.paint('dim', 'Waiting for the receiver …'));
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}

@@ -1,0 +1,171 @@
+import type { Event } from '@posthorn/client';
+import { signingKey } from '@posthorn/receiver';
+import { type Command, type Context, UsageError } from '../command.js';
+import { type Connection, connect, connectionOptions } from '../connection.js';
+import { EventPatterns } from '../event-pattern.js';
+import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
+import { type Listener, ListenPosition, localSecret } from '../listen-state.js';
+import { jsonLines } from '../listing.js';
+import { requestText, saveRequest } from '../saved-request.js';
+import { untilStopped } from '../stopping.js';
+import { webhookRequest } from '../webhook-request.js';
+import { tailLine } from './events.js';
+
+export const listen: Command = {
+  name: 'listen',
+  summary:
+    'Follow new events and forward them to your machine, signed as the service signs them. Press Ctrl-C to stop. The next run continues after the last event.',
+  options: {
+    'forward-to': {
+      value: 'URL',
+      description: 'Send every event to this URL, such as http://localhost:3000/hooks.',
+    },
+    events: {
+      value: 'a,b',
+      description: 'Only these event types or domains (invoice.*), separated by commas.',
+    },
+    workspace: { value: 'WS-x', description: 'Only events from this workspace.' },
+    secret: {
+      value: 'secret',
+      description:
+        'Sign with this secret. Left out, a secret is generated, printed and kept for the next run.',
+    },
+    from: {
+      value: 'now|id',
+      description: 'Start now, or after this event, instead of where the last run ended.',
+    },
+    print: { description: 'Print every request with its headers and body.' },
+    save: {
+      value: 'dir',
+      description: 'Save every request in this directory, for posthorn verify --request.',
+    },
+    json: jsonLines,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, env, terminal } = context;
+    const target =
+      options['forward-to'] === undefined ? undefined : targetUrl('forward-to', options['forward-to']);
+    const connection = await connect(context);
+    const events = new EventPatterns(options.events);
+    await events.check(connection.posthorn);
+    const organization = await connection.organization();
+    const follows = {
+      url: connection.url,
+      organization,
+      events: events.patterns,
+      target: target?.href ?? null,
+    };
+    const position = new ListenPosition(env, follows);
+    const start = startOf(options.from, position);
+    const secret = options.secret ?? (await localSecret(env));
+    const sender = new Sender(context, connection, target, secret);
+    if (!options.json) {
+      if (start !== undefined)
+        terminal.line(`Continuing after ${start}. Use --from now to skip what was missed.`);
+      terminal.line(`Signing secret: ${secret}`);
+    }
+    await untilStopped(async (signal) => {
+      const query = { organization_id: organization, workspace_id: options.workspace, type: events.onlyType };
+      const tail = connection.posthorn.events.tail(query, {
+        signal,
+        lastEventId: start,
+        onConnect: () => {
+          // Where it begins counts, too: a run that is stopped before the first event continues from here.
+          if (tail.lastEventId !== undefined) position.write(tail.lastEventId);
+          if (!options.json) terminal.line(terminal.paint('dim', listeningLine(follows)));
+        },
+        onDisconnect: (_error, waitMs) => {
+          const seconds = Math.ceil(waitMs / 1000);
+          if (!options.json)
+            terminal.line(terminal.paint('dim', `Connection lost. Connecting again in ${seconds} s.`));
+        },
+      });
+      for await (const event of tail) {
+        if (events.matches(event.type)) await sender.handle(event);
+        position.write(event.id);
+        // What has arrived already waits for the next run.
+        if (signal.aborted) break;
+      }
+    });
+  },
+};
+
+function listeningLine({ url, organization, events, target }: Listener): string {
+  const what = events.length === 0 ? 'all events' : events.join(', ');
+  return `Listening to ${what} of ${organization} at ${url}${target === null ? '' : `, forwarding to ${target}`}.`;
+}
+
+/** Returns the event after which to start; undefined to start now. */
+function startOf(from: string | undefined, position: ListenPosition): string | undefined {
+  if (from === undefined) return position.read();
+  if (from === 'now') return undefined;
+  if (/^EVT-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(from)) return from;
+  throw new UsageError(
+    `--from: '${from}' is not valid. Expected now or an event ID such as EVT-01JAB3C4D5E6F7G8H9J0K1M2N3.`,
+  );
+}
+
+/** Forwards events, and prints what came of each. */
+class Sender {
+  readonly #context: Context;
+  readonly #texts: Connection['texts'];
+  readonly #target: URL | undefined;
+  readonly #key: ReturnType<typeof signingKey>;
+
+  constructor(context: Context, { texts }: Connection, target: URL | undefined, secret: string) {
+    this.#context = context;
+    this.#texts = texts;
+    this.#target = target;
+    this.#key = signingKey(secret);
+  }
+
+  async handle(event: Event): Promise<void> {
+    const { options, terminal } = this.#context;
+    const request = webhookRequest(event, this.#texts.payloadOf(event), this.#key, new Date());
+    const text = requestText(this.#target, request);
+    const file = options.save === undefined ? undefined : await saveRequest(options.save, event.id, text);
+    const result = this.#target && (await forward(this.#target, request));
+    if (options.json) terminal.line(JSON.stringify(jsonOf(event, this.#target, result, file)));
+    else this.#print(event, result);
+    if (options.print && !options.json) terminal.line(`${text.replaceAll('\r\n', '\n')}\n`);
+  }
+
+  #print(event: Event, result: ForwardResult | undefined): void {
+    const { terminal } = this.#context;
+    if (!result) {
+      terminal.line(tailLine(event, terminal));
+      return;
+    }
+    const isGood = isAccepted(result);
+    const outcome = result.status === null ? 'no response' : String(result.status);
+    const time = terminal.paint('dim', event.created_at.slice(11, 19));
+    const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
+    terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(24))}  ${event.id}  ${verdict}`);
+    if (isGood) return;
+    const said = result.error ?? result.response.trim();
+    if (said !== '') terminal.line(`          ${said.replaceAll('\n', '\n          ')}`);
+    terminal.line(
+      terminal.paint('dim', `          Send it again: posthorn trigger ${event.id} --to ${this.#target}`),
+    );
+  }
+}
+
+function jsonOf(
+  event: Event,
+  target: URL | undefined,
+  result: ForwardResult | undefined,
+  file: string | undefined,
+) {
+  return {
+    ...{ event_id: event.id, type: event.type, created_at: event.created_at },
+    ...(result && {
+      forwarded_to: target?.href,
+      http_status: result.status,
+      duration_ms: result.durationMs,
+      response: result.response,
+      error: result.error,
+    }),
+    ...(file !== undefined && { file }),
+  };
+}

@@ -1,0 +1,102 @@
+import { Posthorn, PosthornError } from '@posthorn/client';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { connect, connectionOptions, defaultUrl, validUrl } from '../connection.js';
+import { json } from '../listing.js';
+import { Profiles } from '../profiles.js';
+import { promptText, promptToken } from '../prompt.js';
+import { day } from '../short-time.js';
+
+export const login: Command = {
+  name: 'login',
+  summary: 'Check an access token and store it with the URL as a profile. The file is readable only by you.',
+  options: {
+    profile: { value: 'name', description: 'Name of the profile.', fallback: 'default' },
+    url: { value: 'URL', description: 'Address of the service. Environment: POSTHORN_URL.' },
+    token: {
+      value: 'token',
+      description:
+        'Access token. Left out, it is asked for, or read from standard input if that is not a terminal.',
+    },
+    json,
+  },
+  run: async (context) => {
+    const { options, env, terminal } = context;
+    const profiles = new Profiles(env);
+    const name = options.profile ?? 'default';
+    if (!/^[\w.-]{1,64}$/.test(name))
+      throw new UsageError(`--profile: '${name}' is not valid. Use letters, digits, '.', '_' and '-'.`);
+    const stored = await profiles.find(name);
+    const suggested = env.POSTHORN_URL || stored?.profile.url || defaultUrl;
+    const url = validUrl(options.url ?? (await askedUrl(context, suggested)));
+    const token = (options.token ?? (await promptToken(context))).trim();
+    if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
+    const own = await new Posthorn({ url, token }).token().catch((error: unknown) => {
+      if (error instanceof PosthornError && error.status === 401)
+        throw new CommandFailure(
+          `${url} does not accept this token: it is unknown, expired or revoked. Ask an operator for a new one ` +
+            '(posthorn token create), then run posthorn login again.',
+        );
+      throw error;
+    });
+    await profiles.store(name, { url, token });
+    if (options.json) terminal.line(JSON.stringify({ profile: name, url, ...own }));
+    else {
+      terminal.line(`Logged in to ${url} for ${own.organization_id}, as profile '${name}'.`);
+      if (terminal.isInteractive)
+        terminal.line(terminal.paint('dim', `Stored in ${profiles.file}. Next: posthorn listen`));
+    }
+  },
+};
+
+async function askedUrl({ input, terminal }: Context, suggested: string): Promise<string> {
+  return input.isTTY && terminal.isInteractive ? promptText('Address of the service', suggested) : suggested;
+}
+
+export const logout: Command = {
+  name: 'logout',
+  summary: 'Remove a stored profile. The token stays valid: only an operator can revoke it.',
+  options: {
+    profile: { value: 'name', description: 'Name of the profile. Default: the current one.' },
+    json,
+  },
+  run: async ({ options, env, terminal }) => {
+    const profiles = new Profiles(env);
+    const name = options.profile ?? (await profiles.find())?.name;
+    if (name === undefined || !(await profiles.remove(name))) {
+      const names = await profiles.names();
+      const known = names.length === 0 ? 'There are no profiles' : `The profiles are ${names.join(', ')}`;
+      throw new CommandFailure(`There is no profile to remove. ${known}. Run posthorn login to store one.`);
+    }
+    terminal.line(options.json ? JSON.stringify({ profile: name }) : `Removed profile '${name}'.`);
+  },
+};
+
+export const whoami: Command = {
+  name: 'whoami',
+  summary: 'Show the URL in use, and what the token belongs to and may do.',
+  options: { ...connectionOptions, json },
+  run: async (context) => {
+    const { options, terminal } = context;
+    const { posthorn, url, profile } = await connect(context);
+    const token = await posthorn.token().catch((error: unknown) => {
+      if (error instanceof PosthornError && error.status === 0)
+        throw new CommandFailure(
+          `No response from ${url}. Check that it is right, or run posthorn login --url URL.`,
+        );
+      throw error;
+    });
+    if (options.json) {
+      terminal.line(JSON.stringify({ url, profile: profile ?? null, ...token }));
+      return;
+    }
+    terminal.fields([
+      ['URL', url],
+      ['Profile', profile ?? '-'],
+      ['Organization', token.organization_id],
+      ['Workspace', token.workspace_id ?? 'all'],
+      ['Scopes', token.scopes.join(', ')],
+      ['Actor', `${token.actor.type} ${token.actor.id}`],
+      ['Token', `${token.id}, expires on ${day(new Date(token.expires_at))}`],
+    ]);
+  },
+};

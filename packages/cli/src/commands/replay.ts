@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Replay } from '@posthorn/client';
+import { type Command, CommandFailure } from '../command.js';
+import { connect, connectionOptions } from '../connection.js';
+import { json, rangeOptions } from '../listing.js';
+import { webhookId } from '../short-id.js';
+import type { Terminal } from '../terminal.js';
+
+const pollMs = 400;
+const barWidth = 30;
+
+export const deliveriesReplay: Command = {
+  name: 'deliveries replay',
+  summary: 'Deliver the events of a time range to a webhook again, and show the progress.',
+  options: {
+    webhook: { value: 'id', description: 'The webhook; a unique ending is enough.', required: true },
+    from: { ...rangeOptions.from, required: true },
+    to: { ...rangeOptions.to, description: `${rangeOptions.to.description} Default: now.` },
+    events: {
+      value: 'a,b',
+      description: 'Only these event types or domains (invoice.*), separated by commas.',
+    },
+    'only-failed': { description: 'Only events whose latest delivery failed, or that have none.' },
+    'no-wait': { description: 'Start the replay and do not wait for its end.' },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal } = context;
+    const connection = await connect(context);
+    const { posthorn, texts } = connection;
+    const webhook = await webhookId(connection, options.webhook ?? '');
+    let replay = await posthorn.webhooks.replay(webhook, {
+      from: options.from ?? '',
+      to: options.to ?? new Date().toISOString(),
+      ...(options.events !== undefined && { event_types: options.events.split(',') }),
+      ...(options['only-failed'] && { only_failed: true }),
+    });
+    while (replay.status === 'running' && !options['no-wait']) {
+      terminal.status(bar(replay, terminal));
+      await delay(pollMs);
+      replay = await posthorn.webhooks.getReplay(webhook, replay.id);
+    }
+    if (options.json) terminal.line(texts.of(replay));
+    else terminal.line(summary(replay));
+    if (replay.status === 'cancelled')
+      throw new CommandFailure(
+        `The replay was cancelled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`,
+      );
+    if (terminal.isInteractive && !options.json)
+      terminal.line(terminal.paint('dim', `Next: posthorn deliveries list --webhook ${webhook}`));
+  },
+};
+
+function bar({ done, total }: Replay, terminal: Terminal): string {
+  const share = total === 0 ? 0 : Math.min(1, done / total);
+  const filled = Math.round(share * barWidth);
+  const drawn = `${'█'.repeat(filled)}${terminal.paint('dim', '░'.repeat(barWidth - filled))}`;
+  return `${drawn} ${Math.floor(share * 100)} %, ${done} of ${total} events`;
+}
+
+function summary({ id, status, done, total }: Replay): string {
+  if (status === 'running') return `${id} is running: ${done} of ${total} events.`;
+  return `${id}: ${done} ${done === 1 ? 'event' : 'events'} queued for delivery again.`;
+}

@@ -1,0 +1,163 @@
+import type { Event } from '@posthorn/client';
+import { signedRequest } from '@posthorn/receiver/testing';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { connect, connectionOptions } from '../connection.js';
+import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
+import { localSecret } from '../listen-state.js';
+import { json } from '../listing.js';
+import { eventId } from '../short-id.js';
+import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
+import { webhooksTest } from './webhook-checks.js';
+
+export const trigger: Command = {
+  name: 'trigger',
+  summary:
+    'Send a sample event to a URL, signed on this machine, or to a webhook through its test. Also sends a recorded event again to a URL.',
+  argument: {
+    name: 'type',
+    description: 'An event type such as invoice.paid, or the ID of a recorded event.',
+  },
+  options: {
+    to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },
+    webhook: { value: 'id', description: 'Let the service send a test event to this webhook.' },
+    set: {
+      value: 'path=value',
+      description: 'Replace a value of the sample, such as payload.amount_minor=100. Can be repeated.',
+      repeats: true,
+    },
+    secret: {
+      value: 'secret',
+      description: 'Sign with this secret. Default: the one that posthorn listen printed.',
+    },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, lists, argument, terminal, env } = context;
+    if ((options.to === undefined) === (options.webhook === undefined))
+      throw new UsageError('Say where to send the event: --to URL, or --webhook id.');
+    if (options.webhook !== undefined) {
+      if ((lists.set ?? []).length > 0)
+        throw new UsageError('--set works only with --to: the service sends its own sample to a webhook.');
+      const toTest = { ...context, argument: options.webhook, options: { ...options, type: argument } };
+      return webhooksTest.run(toTest);
+    }
+    const url = targetUrl('to', options.to ?? '');
+    const secret = options.secret ?? (await localSecret(env));
+    const { event, request } = await requestOf(context, secret);
+    const result = await forward(url, request);
+    if (options.json) terminal.line(JSON.stringify(jsonOf(event, url, result)));
+    else if (isAccepted(result)) {
+      const verdict = terminal.paint('green', `${result.status} in ${result.durationMs} ms`);
+      terminal.line(`${event.type}  ${event.id}  ${verdict}`);
+      if (result.response.trim() !== '') terminal.line(`The receiver responded: ${result.response.trim()}`);
+    }
+    if (!isAccepted(result)) throw new CommandFailure(failureOf(result, url));
+  },
+};
+
+async function requestOf(
+  context: Context,
+  secret: string,
+): Promise<{ event: Event; request: WebhookRequest }> {
+  const { argument, lists } = context;
+  const now = new Date();
+  const changes = (lists.set ?? []).map(changeOf);
+  if (/^EVT-/i.test(argument)) {
+    if (changes.length > 0)
+      throw new UsageError('--set works only with an event type: recorded events do not change.');
+    const connection = await connect(context);
+    const event = await connection.posthorn.events.get(await eventId(connection, argument));
+    return { event, request: webhookRequest(event, connection.texts.payloadOf(event), secret, now) };
+  }
+  const event = changed(await sampleOf(context, now), changes);
+  return { event, request: webhookRequest(event, JSON.stringify(event.payload), secret, now) };
+}
+
+/** Returns an event with the sample of its type, of this package or else of the service. */
+async function sampleOf(context: Context, now: Date): Promise<Event> {
+  const { argument: type } = context;
+  const known = signedRequest(type as 'invoice.paid', { secret: 'unused-secret-0000' }).event.data as object;
+  const payload = Object.keys(known).length > 0 ? known : await servedSample(context);
+  const [domain = 'resource'] = type.split('.');
+  const id = (payload as { id?: unknown }).id;
+  return {
+    id: newId('EVT', now),
+    type,
+    organization_id: 'ORG-sample',
+    workspace_id: null,
+    actor: { type: 'user', id: 'USR-sample' },
+    subject: { type: domain, id: typeof id === 'string' ? id : 'SAMPLE-1' },
+    payload: payload as Event['payload'],
+    created_at: now.toISOString(),
+  };
+}
+
+async function servedSample(context: Context): Promise<object> {
+  const unknown = new CommandFailure(
+    `There is no event type '${context.argument}'. Run posthorn types to list them.`,
+  );
+  const connection = await connect(context).catch(() => {
+    throw unknown;
+  });
+  const types = await connection.posthorn.eventTypes.list().all();
+  const sample = types.find(({ type }) => type === context.argument)?.sample;
+  if (!sample) throw unknown;
+  return sample;
+}
+
+interface Change {
+  path: readonly string[];
+  value: unknown;
+}
+
+const changeable = ['payload', 'organization_id', 'workspace_id', 'id', 'created_at', 'actor', 'subject'];
+
+function changeOf(text: string): Change {
+  const equals = text.indexOf('=');
+  const path = text.slice(0, equals).split('.');
+  const [first = ''] = path;
+  if (equals < 1 || path.includes('') || path.some((part) => part === '__proto__'))
+    throw new UsageError(
+      `--set: '${text}' is not valid. Expected a path and a value, such as payload.amount_minor=100.`,
+    );
+  if (!changeable.includes(first))
+    throw new UsageError(`--set: '${first}' cannot be set. The path starts with ${changeable.join(', ')}.`);
+  const written = text.slice(equals + 1);
+  try {
+    return { path, value: JSON.parse(written) };
+  } catch {
+    return { path, value: written };
+  }
+}
+
+function changed(event: Event, changes: readonly Change[]): Event {
+  const copy = structuredClone(event) as unknown as Record<string, unknown>;
+  for (const { path, value } of changes) {
+    let place = copy;
+    for (const part of path.slice(0, -1)) {
+      if (typeof place[part] !== 'object' || place[part] === null) place[part] = {};
+      place = place[part] as Record<string, unknown>;
+    }
+    place[path.at(-1) ?? ''] = value;
+  }
+  return copy as unknown as Event;
+}
+
+function jsonOf(event: Event, url: URL, { status, durationMs, response, error }: ForwardResult) {
+  return {
+    ...{ event_id: event.id, type: event.type, forwarded_to: url.href },
+    ...{ http_status: status, duration_ms: durationMs, response, error },
+  };
+}
+
+function failureOf({ status, durationMs, response, error }: ForwardResult, url: URL): string {
+  if (status === null)
+    return `No response from ${url}: ${error}. Start the receiver, then run the command again.`;
+  const said = response.trim() === '' ? '' : `: ${response.trim()}`;
+  const next =
+    status === 400 || status === 401 || status === 403
+      ? 'If it refused the signature, compare its secret with --secret and run posthorn verify.'
+      : 'Look at its logs, then run the command again.';
+  return `The receiver responded with ${status} in ${durationMs} ms${said}\n${next}`;
+}

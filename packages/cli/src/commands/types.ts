@@ -1,0 +1,33 @@
+import type { Command } from '../command.js';
+import { CommandFailure } from '../command.js';
+import { connect, connectionOptions } from '../connection.js';
+import { indentedJson } from '../indented-json.js';
+import { jsonLines } from '../listing.js';
+
+export const types: Command = {
+  name: 'types',
+  summary: 'List the event types, or show one with the schema and a sample of its payload.',
+  argument: { name: 'type', description: 'An event type, or a domain such as invoice.*.', optional: true },
+  options: { json: jsonLines, ...connectionOptions },
+  run: async (context) => {
+    const { argument, options, terminal } = context;
+    const { posthorn, texts } = await connect(context);
+    const all = await posthorn.eventTypes.list().all();
+    const prefix = argument.endsWith('*') ? argument.slice(0, -1) : undefined;
+    const wanted = all.filter(({ type }) =>
+      argument === '' ? true : prefix === undefined ? type === argument : type.startsWith(prefix),
+    );
+    if (wanted.length === 0)
+      throw new CommandFailure(`There is no event type '${argument}'. Run posthorn types to list them.`);
+    if (options.json) for (const type of wanted) terminal.line(texts.of(type));
+    else if (argument !== '' && prefix === undefined) terminal.line(indentedJson(texts.of(wanted[0]!)));
+    else
+      terminal.table(
+        [
+          { title: 'type', of: ({ type }) => type },
+          { title: 'description', of: ({ description }) => description, spare: 1, cuts: true },
+        ],
+        wanted,
+      );
+  },
+};

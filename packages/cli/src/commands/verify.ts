@@ -1,0 +1,108 @@
+import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { type Refusal, signingKey, type Verification, verify } from '@posthorn/receiver';
+import { changeOfByte, changeOfLines } from '../body-change.js';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
+import { json } from '../listing.js';
+import { readRequest, type SavedRequest } from '../saved-request.js';
+
+export const verifyCommand: Command = {
+  name: 'verify',
+  summary: 'Check the signature of a saved request, and say why it does or does not verify.',
+  options: {
+    secret: { value: 'secret', description: 'The secret of the webhook.', required: true },
+    request: {
+      value: 'file',
+      description:
+        'A request with its headers, an empty line and the body, as posthorn listen --save writes it. Default: standard input.',
+    },
+    tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
+    'any-age': { description: 'Accept a request of any age: a saved one is usually old.' },
+    json,
+  },
+  run: async (context) => {
+    const { options, terminal } = context;
+    const request = await requestIn(context);
+    const toleranceSeconds = options['any-age']
+      ? Number.MAX_SAFE_INTEGER
+      : secondsOf(options.tolerance ?? '300');
+    const secret = options.secret ?? '';
+    const verification = verify(request.body, request.headers, secret, { toleranceSeconds });
+    const verdict = verification.ok ? verification : explained(verification, request, secret);
+    if (options.json) terminal.line(JSON.stringify(verdict));
+    else if (verdict.ok) terminal.line(acceptedText(verdict, request));
+    if (!verdict.ok)
+      throw new CommandFailure(`Not verified (${verdict.reason}): ${verdict.detail} ${next[verdict.reason]}`);
+  },
+};
+
+type Refused = Extract<Verification, { ok: false }>;
+
+async function requestIn({ options, input }: Context): Promise<SavedRequest> {
+  const bytes =
+    options.request === undefined
+      ? await buffer(input)
+      : await readFile(options.request).catch((error: Error) => {
+          throw new CommandFailure(
+            `Cannot read --request ${options.request}: ${error.message}. Check the path.`,
+          );
+        });
+  const request = readRequest(bytes);
+  if (request) return request;
+  throw new CommandFailure(
+    'This is not a request: expected headers, an empty line and the body. ' +
+      'Run posthorn listen --save DIR to get requests in this form.',
+  );
+}
+
+function secondsOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UsageError(`--tolerance: '${text}' is not valid. Expected a whole number of seconds.`);
+}
+
+/** Looks closer at a signature that does not match: is it the secret, or was the body changed? */
+function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
+  if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
+  const { 'content-length': declared, ...others } = headers;
+  const changedBody = (detail: string): Refused => ({ ok: false, reason: 'body_not_raw', detail });
+  // This signature covers only the body.
+  const digest = /^sha256=([0-9a-f]{64})$/i.exec(headers['x-service-signature'] ?? '')?.[1]?.toLowerCase();
+  if (digest === undefined) return refused;
+  const { service } = signingKey(secret);
+  const fits = (other: Buffer) => createHmac('sha256', service).update(other).digest('hex') === digest;
+  const ofLines = changeOfLines(body, fits);
+  if (ofLines !== undefined) return changedBody(ofLines);
+  const again = verify(body, others, secret, { toleranceSeconds: Number.MAX_SAFE_INTEGER });
+  if (!again.ok && again.reason === 'body_not_raw') return again;
+  const ofByte = changeOfByte(body, fits);
+  if (ofByte !== undefined) return changedBody(ofByte);
+  if (declared !== undefined && Number(declared) !== body.length) return refused;
+  const detail =
+    'The secret is most likely not that of the webhook: no small change of the body makes it fit.';
+  return { ...refused, detail };
+}
+
+function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
+  const id = headers['webhook-id'] ?? 'the request';
+  if (signedAt) return `Verified: ${id} was signed with this secret at ${signedAt.toISOString()}.`;
+  return `Verified: ${id} was signed with this secret. X-Service-Signature does not say when; webhook-signature is missing or does not match.`;
+}
+
+const compare = 'Compare the secret with that of the webhook; posthorn webhooks rotate makes a new one.';
+const resend =
+  'Save the request as it arrives, before any parser reads it; posthorn listen --save does this.';
+
+/** What to do about each reason. */
+const next: Record<Refusal, string> = {
+  no_secret: 'Use --secret with the secret of the webhook.',
+  malformed_secret: 'Correct --secret, and the configuration of the receiver.',
+  body_not_raw: resend,
+  missing_signature: `Check that no proxy removes headers. ${resend}`,
+  missing_timestamp: `Check that no proxy removes headers. ${resend}`,
+  malformed_timestamp: 'Check that no proxy changes headers.',
+  malformed_signature: 'Check that no proxy changes headers.',
+  signature_mismatch: compare,
+  timestamp_too_old: 'The signature itself fits. Use --any-age to accept old requests.',
+  timestamp_in_future: 'The signature itself fits. Check the clocks of both machines.',
+};

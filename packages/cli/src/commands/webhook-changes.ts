@@ -1,0 +1,184 @@
+import type { ChangeWebhookRequest } from '@posthorn/client';
+import { type Command, type Context, type Options, UsageError } from '../command.js';
+import { connect, connectionOptions } from '../connection.js';
+import { json } from '../listing.js';
+import { confirmed } from '../prompt.js';
+import { webhookId } from '../short-id.js';
+import { shortTime } from '../short-time.js';
+import type { Terminal } from '../terminal.js';
+import { onWebhook, showWebhook, webhookArgument } from './webhooks.js';
+
+const settings = {
+  events: {
+    value: 'a,b',
+    description: "Event types, whole domains (invoice.*), or '*', separated by commas.",
+  },
+  description: { value: 'text', description: 'A name or a note of your own.' },
+  'rate-limit': { value: 'n', description: "Maximum number of requests per second, or 'none'." },
+  header: {
+    value: 'name:value',
+    description: 'A header that every request carries. Can be repeated.',
+    repeats: true,
+  },
+} as const;
+
+const secret = {
+  value: 'secret',
+  description:
+    'Secret that signs the requests, 16 to 256 characters. Left out, one is generated and printed once.',
+} as const;
+
+export const webhooksCreate: Command = {
+  name: 'webhooks create',
+  summary: 'Create a webhook and verify its URL.',
+  argument: { name: 'receiver-url', description: 'The URL that events are sent to.' },
+  options: {
+    ...settings,
+    events: { ...settings.events, fallback: '*' },
+    workspace: { value: 'WS-x', description: 'Send only events of this workspace.' },
+    secret,
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal, argument } = context;
+    const { posthorn, texts, organization } = await connect(context);
+    const webhook = await posthorn.webhooks.create({
+      organization_id: await organization(),
+      url: argument,
+      ...changeOf(context, options),
+      event_types: listOf(options.events ?? '*'),
+      ...(options.workspace !== undefined && { workspace_id: options.workspace }),
+      ...(options.secret !== undefined && { secret: options.secret }),
+    });
+    if (options.json) {
+      terminal.line(texts.of(webhook));
+      return;
+    }
+    showWebhook(terminal, webhook, secretField(terminal, webhook.secret));
+  },
+};
+
+export const webhooksUpdate: Command = {
+  name: 'webhooks update',
+  summary: 'Change a webhook. A new URL is verified.',
+  argument: webhookArgument,
+  options: {
+    'receiver-url': { value: 'URL', description: 'The URL that events are sent to from now on.' },
+    ...settings,
+    header: { ...settings.header, description: `${settings.header.description} Replaces all headers.` },
+    'no-headers': { description: 'Remove all headers.' },
+    json,
+    ...connectionOptions,
+  },
+  run: onWebhook(({ posthorn }, id, context) => {
+    const change = changeOf(context, context.options);
+    if (Object.keys(change).length === 0)
+      throw new UsageError(
+        'There is nothing to change. Run posthorn webhooks update --help to see the options.',
+      );
+    return posthorn.webhooks.change(id, change);
+  }),
+};
+
+export const webhooksPause: Command = {
+  name: 'webhooks pause',
+  summary: 'Disable a webhook. Waiting deliveries end as failed; deliveries replay brings them back later.',
+  argument: webhookArgument,
+  options: { json, ...connectionOptions },
+  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
+};
+
+export const webhooksResume: Command = {
+  name: 'webhooks resume',
+  summary: 'Enable a disabled webhook. Its URL is verified first.',
+  argument: webhookArgument,
+  options: { json, ...connectionOptions },
+  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' })),
+};
+
+export const webhooksRotate: Command = {
+  name: 'webhooks rotate',
+  summary: 'Replace the secret of a webhook. For a time, requests are signed with both secrets.',
+  argument: webhookArgument,
+  options: {
+    secret,
+    grace: {
+      value: '24h',
+      description: 'How long the old secret stays valid, at most 30d.',
+      fallback: '24h',
+    },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal, argument } = context;
+    const connection = await connect(context);
+    const { secret, grace } = options;
+    const webhook = await connection.posthorn.webhooks.rotateSecret(await webhookId(connection, argument), {
+      ...(secret !== undefined && { secret }),
+      ...(grace !== undefined && { grace }),
+    });
+    if (options.json) {
+      terminal.line(connection.texts.of(webhook));
+      return;
+    }
+    const until = webhook.previous_secret_until;
+    showWebhook(terminal, webhook, [
+      ...secretField(terminal, webhook.secret),
+      ...(until ? [['Old secret', `valid until ${shortTime(new Date(until))}`] as const] : []),
+    ]);
+  },
+};
+
+export const webhooksDelete: Command = {
+  name: 'webhooks delete',
+  summary: 'Delete a webhook. Nothing is sent to it any more.',
+  argument: webhookArgument,
+  options: { yes: { description: 'Do not ask.' }, json, ...connectionOptions },
+  run: async (context) => {
+    const { options, terminal, argument } = context;
+    const connection = await connect(context);
+    const { id, url } = await connection.posthorn.webhooks.get(await webhookId(connection, argument));
+    await confirmed(context, `Delete ${id}, which sends to ${url}?`);
+    await connection.posthorn.webhooks.delete(id);
+    terminal.line(options.json ? JSON.stringify({ id, deleted: true }) : `Deleted ${id}.`);
+  },
+};
+
+function secretField(terminal: Terminal, secret: string | undefined): readonly (readonly [string, string])[] {
+  if (secret === undefined) return [];
+  return [['Secret', terminal.isInteractive ? `${secret}\nSave it now. It is not shown again.` : secret]];
+}
+
+function changeOf({ lists }: Context, options: Options): ChangeWebhookRequest {
+  const headers = (lists.header ?? []).map(headerOf);
+  return {
+    ...(options['receiver-url'] !== undefined && { url: options['receiver-url'] }),
+    ...(options.events !== undefined && { event_types: listOf(options.events) }),
+    ...(options.description !== undefined && { description: options.description || null }),
+    ...(options['rate-limit'] !== undefined && { rate_limit: rateOf(options['rate-limit']) }),
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
+    ...(options['no-headers'] && { headers: {} }),
+  };
+}
+
+function listOf(text: string): string[] {
+  return text.split(',').map((part) => part.trim());
+}
+
+function rateOf(text: string): number | null {
+  if (text === 'none') return null;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new UsageError(
+    `--rate-limit: '${text}' is not valid. Expected a whole number from 1 to 1000, or none.`,
+  );
+}
+
+function headerOf(text: string): [string, string] {
+  const colon = text.indexOf(':');
+  if (colon > 0) return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
+  throw new UsageError(
+    `--header: '${text}' is not valid. Expected a name and a value, such as 'X-Team: billing'.`,
+  );
+}

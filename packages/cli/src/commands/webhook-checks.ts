@@ -1,0 +1,62 @@
+import { type Command, CommandFailure } from '../command.js';
+import { connect, connectionOptions } from '../connection.js';
+import { json } from '../listing.js';
+import { webhookId } from '../short-id.js';
+import { onWebhook, webhookArgument } from './webhooks.js';
+
+export const webhooksVerify: Command = {
+  name: 'webhooks verify',
+  summary: 'Verify the URL of a webhook again: it must respond with 200 within 5 seconds.',
+  argument: webhookArgument,
+  options: { json, ...connectionOptions },
+  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id)),
+};
+
+export const webhooksTest: Command = {
+  name: 'webhooks test',
+  summary: 'Send a test event to a webhook, and show the response. Fails if the receiver does not accept it.',
+  argument: webhookArgument,
+  options: {
+    type: {
+      value: 'type',
+      description: 'Event type to send. Default: the first that the webhook subscribes to.',
+    },
+    json,
+    ...connectionOptions,
+  },
+  run: async (context) => {
+    const { options, terminal, argument } = context;
+    const connection = await connect(context);
+    const { posthorn, texts } = connection;
+    const id = await webhookId(connection, argument);
+    const event_type = options.type ?? (await typeFor(connection.posthorn, id));
+    const receipt = await posthorn.webhooks.test(id, { event_type });
+    const { status, http_status, error, response_time_ms, error_detail, remedy, response } = receipt;
+    const result = http_status ?? error;
+    if (options.json) terminal.line(texts.of(receipt));
+    else {
+      const verdict = terminal.paint(status === 'success' ? 'green' : 'red', status);
+      terminal.line(
+        `${verdict}: ${event_type} to ${receipt.request.url}, ${result} in ${response_time_ms} ms`,
+      );
+      if (response) terminal.line(`The receiver responded: ${response}`);
+    }
+    if (status === 'failed')
+      throw new CommandFailure(
+        `The test failed: ${error_detail} ${remedy} Then run posthorn webhooks test ${id} again.`,
+      );
+  },
+};
+
+type Client = Awaited<ReturnType<typeof connect>>['posthorn'];
+
+/** Returns a type that the webhook subscribes to. */
+async function typeFor(posthorn: Client, id: string): Promise<string> {
+  const [{ event_types }, types] = await Promise.all([
+    posthorn.webhooks.get(id),
+    posthorn.eventTypes.list().all(),
+  ]);
+  const [first = '*'] = event_types;
+  const prefix = first.endsWith('*') ? first.slice(0, -1) : first;
+  return types.find(({ type }) => type.startsWith(prefix))?.type ?? first;
+}

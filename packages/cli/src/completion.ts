@@ -1,0 +1,58 @@
+import type { Command } from './command.js';
+
+/** The name of the hidden command that the completion scripts call. */
+export const completeCommand = '__complete';
+
+/** Returns what can follow the words after `posthorn`. The last word is the one that is being typed. */
+export function completions(commands: readonly Command[], words: readonly string[]): string[] {
+  const typed = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const command = commands.find(({ name }) => name === before.slice(0, name.split(' ').length).join(' '));
+  const found = command ? argumentsOf(command, before) : commandWords(commands, before);
+  return [...new Set(found)]
+    .filter((word) => word.startsWith(typed) && (typed !== '' || !word.startsWith('--')))
+    .sort();
+}
+
+/** Returns the words that continue the name of a command. */
+function commandWords(commands: readonly Command[], before: readonly string[]): string[] {
+  return commands.flatMap(({ name }) => {
+    const parts = name.split(' ');
+    return before.every((word, index) => parts[index] === word) ? (parts[before.length] ?? []) : [];
+  });
+}
+
+function argumentsOf({ name, options, argument }: Command, before: readonly string[]): string[] {
+  const given = before.slice(name.split(' ').length);
+  const last = given.at(-1) ?? '';
+  const pending = last.startsWith('--') ? options[last.slice(2)] : undefined;
+  if (pending?.value !== undefined) return choicesOf(pending.value);
+  const unused = Object.entries(options).filter(
+    ([option, { repeats }]) => repeats || !given.includes(`--${option}`),
+  );
+  return [...choicesOf(argument?.name ?? ''), ...unused.map(([option]) => `--${option}`), '--help'];
+}
+
+/** Returns the values that a placeholder such as `desc|asc` lists. */
+function choicesOf(placeholder: string): string[] {
+  return placeholder.includes('|') ? placeholder.split('|') : [];
+}
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+
+/** What a shell runs to complete `posthorn …`. Without a suggestion, it completes file names. */
+export const completionScripts: Readonly<Record<(typeof shells)[number], string>> = {
+  bash: `_posthorn() {
+  local IFS=$'\\n'
+  COMPREPLY=($(posthorn ${completeCommand} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _posthorn posthorn`,
+  zsh: `#compdef posthorn
+_posthorn() {
+  local -a found
+  found=("\${(@f)$(posthorn ${completeCommand} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -n "$found" ]]; then compadd -- "\${found[@]}"; else _files; fi
+}
+compdef _posthorn posthorn`,
+  fish: `complete -c posthorn -a '(posthorn ${completeCommand} (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+};

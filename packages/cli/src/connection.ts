@@ -1,0 +1,78 @@
+import { Posthorn } from '@posthorn/client';
+import { CommandFailure, type Context } from './command.js';
+import { JsonTexts } from './json-text.js';
+import { Profiles } from './profiles.js';
+
+const group = 'Connection';
+
+/** Options for every command that uses the API. */
+export const connectionOptions = {
+  profile: { value: 'name', description: 'Use this profile instead of the current one.', group },
+  url: { value: 'URL', description: 'Address of the service. Environment: POSTHORN_URL.', group },
+  token: {
+    value: 'token',
+    description: 'Access token. Other users of this machine can see it; prefer POSTHORN_TOKEN.',
+    group,
+  },
+} as const;
+
+export const defaultUrl = 'http://127.0.0.1:7400';
+
+/** Whether the command line says where to connect to. */
+export function namesConnection({ options }: Context): boolean {
+  return ['profile', 'url', 'token'].some((name) => options[name] !== undefined);
+}
+
+export interface Connection {
+  posthorn: Posthorn;
+  url: string;
+  /** The profile that the token comes from. */
+  profile: string | undefined;
+  texts: JsonTexts;
+  /** Returns the organization of the token. */
+  organization: () => Promise<string>;
+}
+
+/** Connects as the command line, the environment or the current profile says, in this order. */
+export async function connect(context: Context): Promise<Connection> {
+  const { url, token, profile } = await credentials(context);
+  const texts = new JsonTexts();
+  const posthorn = new Posthorn({ url, token, parse: texts.parse });
+  let organization: Promise<string> | undefined;
+  return {
+    ...{ posthorn, url, profile, texts },
+    organization: () => {
+      const given = context.options.organization;
+      organization ??=
+        given === undefined ? posthorn.token().then((own) => own.organization_id) : Promise.resolve(given);
+      return organization;
+    },
+  };
+}
+
+async function credentials({ options, env }: Context) {
+  const named = options.profile;
+  const stored = await new Profiles(env).find(named);
+  if (named !== undefined && !stored)
+    throw new CommandFailure(`There is no profile '${named}'. Run posthorn login --profile ${named}.`);
+  const environment = named === undefined ? env : {};
+  const url = validUrl(options.url ?? (environment.POSTHORN_URL || stored?.profile.url) ?? defaultUrl);
+  // The token of a profile is sent only to the URL of that profile.
+  const own = stored && sameUrl(stored.profile.url, url) ? stored : undefined;
+  const given = options.token ?? (environment.POSTHORN_TOKEN || undefined);
+  const token = given ?? own?.profile.token;
+  if (token === undefined)
+    throw new CommandFailure(
+      `There is no token for ${url}. Run posthorn login --url ${url}, or set POSTHORN_TOKEN.`,
+    );
+  return { url, token, profile: given === undefined ? own?.name : undefined };
+}
+
+export function validUrl(text: string): string {
+  if (/^https?:\/\/\S+$/.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  throw new CommandFailure(`'${text}' is not an http or https URL. Use --url ${defaultUrl}, for example.`);
+}
+
+function sameUrl(one: string, other: string): boolean {
+  return one.replace(/\/+$/, '') === other.replace(/\/+$/, '');
+}

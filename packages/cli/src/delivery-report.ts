@@ -1,0 +1,93 @@
+import type { Attempt, DeliveryDetail } from '@posthorn/client';
+import { indentedJson } from './indented-json.js';
+import { shortTime } from './short-time.js';
+import type { Column } from './table.js';
+import type { Terminal } from './terminal.js';
+
+const bodyMax = 4_000;
+
+/** Prints a delivery from the conclusion to the details: diagnosis, attempts, request, response, the next command. */
+export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void {
+  const { id, event_id, event_type, webhook_id, created_at, attempt_log } = delivery;
+  const colour = delivery.status === 'success' ? 'green' : 'red';
+  terminal.fields([
+    ['Delivery', id],
+    ['Event', `${event_type} ${event_id}`],
+    ['Webhook', webhook_id],
+    ['Created', shortTime(new Date(created_at))],
+    ['Status', terminal.paint(colour, statusText(delivery))],
+  ]);
+  const last = attempt_log.at(-1);
+  if (last?.error_detail)
+    heading(terminal, 'Diagnosis', last.error_detail, ...(last.remedy ? [last.remedy] : []));
+  if (attempt_log.length > 0) {
+    heading(terminal, 'Attempts');
+    terminal.table(columns, attempt_log);
+  }
+  showRequest(terminal, delivery.request);
+  if (last) showResponse(terminal, last);
+  const next = nextStep(delivery);
+  if (next !== undefined && terminal.isInteractive) {
+    terminal.line();
+    terminal.line(terminal.paint('dim', `Next: ${next}`));
+  }
+}
+
+/** Returns the status in words: given up, or when the next attempt is. */
+export function statusText({ status, final, attempts, next_attempt_at: next }: DeliveryDetail): string {
+  const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  if (status !== 'failed') return `${status}, ${count}`;
+  if (final) return `failed, given up after ${count}`;
+  return `failed, ${count} so far${next ? `, next attempt at ${shortTime(new Date(next))}` : ''}`;
+}
+
+const columns: readonly Column<Attempt>[] = [
+  { title: 'no.', of: ({ attempt }) => String(attempt) },
+  {
+    title: 'time',
+    of: ({ attempted_at }) => attempted_at,
+    short: (row) => shortTime(new Date(row.attempted_at)),
+  },
+  { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
+  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-') },
+  { title: 'response', of: ({ response }) => oneLine(response ?? '-'), spare: 1, cuts: true },
+];
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim() || '-';
+}
+
+function showRequest(terminal: Terminal, { url, headers, body }: DeliveryDetail['request']): void {
+  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since)'}`);
+  for (const [name, value] of Object.entries(headers)) terminal.line(`${name}: ${value ?? '(not shown)'}`);
+  if (body === null) return;
+  terminal.line();
+  terminal.line(clipped(indentedJson(body)));
+}
+
+function showResponse(terminal: Terminal, { http_status, response, response_headers = {} }: Attempt): void {
+  if (http_status === null) return;
+  heading(terminal, 'Response', `HTTP status ${http_status}`);
+  for (const [name, value] of Object.entries(response_headers)) terminal.line(`${name}: ${value}`);
+  if (response) {
+    terminal.line();
+    terminal.line(clipped(response));
+  }
+}
+
+function heading(terminal: Terminal, title: string, ...lines: readonly string[]): void {
+  terminal.line();
+  terminal.line(terminal.paint('bold', title));
+  for (const line of lines) terminal.line(line);
+}
+
+function clipped(text: string): string {
+  return text.length <= bodyMax ? text : `${text.slice(0, bodyMax)}… (use --json to see everything)`;
+}
+
+function nextStep({ id, status, final, event_id }: DeliveryDetail): string | undefined {
+  if (status === 'success') return `posthorn events get ${event_id}`;
+  return final
+    ? `posthorn deliveries redeliver ${id}`
+    : `posthorn deliveries redeliver ${id}  (attempts it now)`;
+}

@@ -1,0 +1,50 @@
+import type { InputError, PosthornError } from '@posthorn/client';
+
+/** Names of fields and parameters that have another name on the command line. */
+const optionNames: Record<string, string> = {
+  event_types: 'events',
+  event_type: 'type',
+  event_id: 'event',
+  webhook_id: 'webhook',
+  subject_id: 'subject',
+  actor_id: 'actor',
+  target_id: 'target',
+  workspace_id: 'workspace',
+  organization_id: 'organization',
+  headers: 'header',
+  url: 'receiver-url',
+};
+
+/** Returns what to print about a request that failed. It ends with the next command to try. */
+export function failureText(error: PosthornError, command: string): string {
+  const next = nextStep(error, command);
+  if (error.errors.length === 0) return `${sentence(error.detail)} ${next}`;
+  return [...error.errors.map(inputLine), next].join('\n');
+}
+
+function inputLine({ parameter, pointer, detail }: InputError): string {
+  const field = parameter ?? pointer?.split('/')[1] ?? '';
+  const option = optionNames[field] ?? field.replaceAll('_', '-');
+  return `${option === '' ? 'The request' : `--${option}`}: ${sentence(detail)}`;
+}
+
+function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, command: string): string {
+  if (code === 'unreachable' || code === 'timeout' || code === 'unexpected_response')
+    return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
+  if (status === 401) return 'Run posthorn login to store a valid token.';
+  if (status === 403) return 'Run posthorn whoami to see what the token may do.';
+  if (status === 404) return `Run posthorn ${listOf(command)} to see what there is.`;
+  if (status === 429)
+    return `Wait ${Math.ceil((retryAfterMs ?? 60_000) / 1000)} s, then run the command again.`;
+  if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;
+  return `Run posthorn ${command} --help to see the options.`;
+}
+
+function listOf(command: string): string {
+  const [first = ''] = command.split(' ');
+  return ['webhooks', 'deliveries', 'events'].includes(first) ? `${first} list` : 'webhooks list';
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

@@ -1,0 +1,19 @@
+export {
+  type Command,
+  CommandFailure,
+  type Context,
+  type Option,
+  type Options,
+  type Section,
+  UsageError,
+  usageLine,
+} from './command.js';
+export { auditList } from './commands/audit.js';
+export { eventsGet, eventsList, eventsTail, tailLine } from './commands/events.js';
+export { indentedJson } from './indented-json.js';
+export { choiceOf, json, jsonLines, limitOf, limitOption, rangeOptions } from './listing.js';
+export { allCommands, main, type Streams } from './main.js';
+export { day, shortTime } from './short-time.js';
+export { untilStopped } from './stopping.js';
+export type { Column } from './table.js';
+export { type Output, Terminal } from './terminal.js';

@@ -1,0 +1,67 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { configDirectory, writePrivate } from './profiles.js';
+
+type Env = Record<string, string | undefined>;
+
+/** What a listener follows, and where it forwards to. Each combination has its own position. */
+export interface Listener {
+  url: string;
+  organization: string;
+  events: readonly string[];
+  target: string | null;
+}
+
+/** Remembers the last event that a listener has handled, so that the next run continues after it. */
+export class ListenPosition {
+  readonly #file: string | undefined;
+  readonly #listener: Listener;
+  #descriptor: number | undefined;
+
+  constructor(env: Env, listener: Listener) {
+    const directory = configDirectory(env);
+    const { url, organization, events, target } = listener;
+    const name = createHash('sha256')
+      .update(JSON.stringify([url, organization, events, target]))
+      .digest('hex');
+    this.#file = directory === undefined ? undefined : join(directory, 'listen', `${name.slice(0, 24)}.json`);
+    this.#listener = listener;
+  }
+
+  read(): string | undefined {
+    if (this.#file === undefined || !existsSync(this.#file)) return undefined;
+    try {
+      return (JSON.parse(readFileSync(this.#file, 'utf8')) as { last_event_id?: string }).last_event_id;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * Stores the position. It is written after every event, so it is one write in place: ids have the same length, and
+   * so has the file.
+   */
+  write(lastEventId: string): void {
+    if (this.#file === undefined) return;
+    if (this.#descriptor === undefined) {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      this.#descriptor = openSync(this.#file, 'w', 0o600);
+    }
+    writeSync(this.#descriptor, `${JSON.stringify({ ...this.#listener, last_event_id: lastEventId })}\n`, 0);
+  }
+}
+
+/** Returns the secret that local requests are signed with: the same one every time, so that receivers can keep it. */
+export async function localSecret(env: Env): Promise<string> {
+  const directory = configDirectory(env);
+  const fresh = () => `whsec_${randomBytes(32).toString('base64')}`;
+  if (directory === undefined) return fresh();
+  const file = join(directory, 'listen-secret');
+  const kept = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (kept !== '') return kept;
+  const secret = fresh();
+  await writePrivate(file, `${secret}\n`);
+  return secret;
+}

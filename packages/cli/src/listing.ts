@@ -1,0 +1,61 @@
+import type { List } from '@posthorn/client';
+import { type Context, type Options, UsageError } from './command.js';
+import type { Connection } from './connection.js';
+import type { Column } from './table.js';
+
+/** Options for every list with a time range and a limit. */
+export const rangeOptions = {
+  from: { value: 'time', description: 'Start of the time range, inclusive: a date or a time.' },
+  to: { value: 'time', description: 'End of the time range, inclusive: a date or a time.' },
+} as const;
+export const limitOption = {
+  value: 'n',
+  description: 'Maximum number of results, 1 to 1000.',
+  fallback: '25',
+} as const;
+export const jsonLines = { description: 'Print one JSON object per line.' } as const;
+export const json = { description: 'Print JSON.' } as const;
+
+export function limitOf(options: Options): number {
+  const limit = Number(options.limit ?? limitOption.fallback);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 1000) return limit;
+  throw new UsageError(`--limit: '${options.limit}' is not valid. Expected a whole number from 1 to 1000.`);
+}
+
+/** Returns one of the values that an option accepts; undefined if the option is not used. */
+export function choiceOf<Choice extends string>(
+  options: Options,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const text = options[name];
+  const choice = choices.find((each) => each === text);
+  if (text === undefined || choice !== undefined) return choice;
+  throw new UsageError(`--${name}: '${text}' is not valid. Expected ${choices.join(' or ')}.`);
+}
+
+const pageMax = 100;
+
+/** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
+export async function printList<Row extends object>(
+  { options, terminal }: Context,
+  { texts }: Connection,
+  {
+    list,
+    columns,
+    what,
+  }: { list: (limit: number) => List<Row>; columns: readonly Column<Row>[]; what: string },
+): Promise<void> {
+  const limit = limitOf(options);
+  const found = await list(Math.min(pageMax, limit + 1)).all(limit + 1);
+  const shown = found.slice(0, limit);
+  if (options.json) {
+    for (const row of shown) terminal.line(texts.of(row));
+    return;
+  }
+  if (shown.length > 0 || !terminal.isInteractive) terminal.table(columns, shown);
+  if (!terminal.isInteractive) return;
+  if (shown.length === 0) terminal.line(`No ${what} found.`);
+  if (found.length > limit)
+    terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
+}

@@ -1,0 +1,92 @@
+import { inspect } from 'node:util';
+import { PosthornError } from '@posthorn/client';
+import { type Command, exitCodeOf } from './command.js';
+import { integratorCommands } from './commands.js';
+import { completeCommand, completions } from './completion.js';
+import { failureText } from './failure.js';
+import { overview } from './help.js';
+import {
+  installedOperators,
+  type LoadOperators,
+  missingOperators,
+  notInstalled,
+  operatorSummaries,
+} from './operators.js';
+import { commandIn, parse } from './parser.js';
+import { type Output, Terminal } from './terminal.js';
+import { version } from './version.js';
+
+export interface Streams {
+  stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdout: Output;
+  stderr: Output;
+}
+
+/** Runs one command line and returns the exit code: 0 success, 1 failure, 2 usage error. */
+export async function main(
+  argv: readonly string[],
+  env: Record<string, string | undefined>,
+  { stdin = process.stdin, stdout, stderr }: Streams = process,
+  loadOperators: LoadOperators = installedOperators,
+): Promise<number> {
+  const terminal = new Terminal(stdout, env);
+  let running = '';
+  try {
+    const [first] = argv;
+    if (first === '--version' || first === 'version') {
+      terminal.line(version);
+      return 0;
+    }
+    if (first === undefined || ['--help', '-h', 'help'].includes(first)) {
+      terminal.line(overview(groups(), version, terminal.width));
+      return 0;
+    }
+    if (first === completeCommand) {
+      const all = allCommands((await loadOperators()) ?? missingOperators);
+      for (const word of completions(all, argv.slice(1))) terminal.line(word);
+      return 0;
+    }
+    const parsed = parse(await commandsFor(argv, loadOperators), argv, terminal.width);
+    if ('help' in parsed) {
+      terminal.line(parsed.help);
+      return 0;
+    }
+    const { command, given } = parsed;
+    running = command.name;
+    const context = { ...given, env, terminal, input: stdin };
+    const operators = command.readsDatabase?.(context) ? await loadOperators() : undefined;
+    await ((operators && commandIn(operators, command.name.split(' '))) ?? command).run(context);
+    return 0;
+  } catch (error) {
+    terminal.status('');
+    const text = error instanceof PosthornError ? failureText(error, running) : undefined;
+    const code = exitCodeOf(error);
+    stderr.write(`${text ?? (code === undefined ? inspect(error) : (error as Error).message)}\n`);
+    return code ?? 1;
+  }
+}
+
+/** Returns the commands that a command line is parsed with. The server is loaded only for one of its own commands. */
+async function commandsFor(
+  argv: readonly string[],
+  loadOperators: LoadOperators,
+): Promise<readonly Command[]> {
+  const wanted = commandIn(integratorCommands, argv) ? undefined : commandIn(missingOperators, argv);
+  if (!wanted) return [...integratorCommands, ...missingOperators];
+  const operators = await loadOperators();
+  // Whatever its options are: without the server, nothing knows them.
+  if (!operators) throw notInstalled(wanted.name);
+  return allCommands(operators);
+}
+
+/** All commands: the integrator's, and those of the operator that are not among them. */
+export function allCommands(operators: readonly Command[]): readonly Command[] {
+  return [...integratorCommands, ...operators.filter(({ name }) => name in operatorSummaries)];
+}
+
+function groups() {
+  return [
+    { title: 'For integrators', commands: integratorCommands },
+    { title: 'For operators (part of @posthorn/server)', commands: missingOperators },
+  ];
+}

@@ -1,0 +1,239 @@
+import type { Delivery, DeliveryDetail, Webhook } from '@posthorn/client';
+import type { Connection } from './connection.js';
+import { statusText } from './delivery-report.js';
+import { eventId, findDelivery, webhookId } from './short-id.js';
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** A tool for agents. `schema` is the JSON Schema of its arguments. */
+export interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  schema: {
+    type: 'object';
+    properties: Record<string, object>;
+    required?: string[];
+    additionalProperties: false;
+  };
+  /** Whether it changes something or causes a request to a receiver. */
+  writes: boolean;
+  /** Returns what the agent gets: text, or a value that is sent as JSON. */
+  run: (connection: Connection, args: Arguments) => Promise<unknown>;
+}
+
+const text = (description: string) => ({ type: 'string', description });
+const limit = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 100,
+  description: 'Maximum number of results. Default: 20.',
+};
+const webhook = text('Webhook ID (WHK-…) or its unique ending.');
+const delivery = text('Delivery ID (WDLV-…) or its unique ending.');
+const range = {
+  from: text('Start of the time range: a date, or a time with Z or an offset.'),
+  to: text('End of the time range: a date, or a time with Z or an offset.'),
+};
+
+function takes(properties: Record<string, object>, ...required: string[]): Tool['schema'] {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+const string = (value: unknown) => (typeof value === 'string' ? value : undefined);
+const count = (value: unknown) => (typeof value === 'number' ? value : 20);
+
+export const tools: readonly Tool[] = [
+  {
+    name: 'list_events',
+    title: 'List events',
+    description: 'Lists recorded events, newest first, with their payloads.',
+    schema: takes({
+      type: text('Only this event type.'),
+      subject_id: text('Only events about this subject.'),
+      ...range,
+      limit,
+    }),
+    writes: false,
+    run: async ({ posthorn, organization }, { type, subject_id, from, to, limit: wanted }) => {
+      const max = count(wanted);
+      const query = {
+        organization_id: await organization(),
+        limit: max,
+        type: string(type),
+        subject_id: string(subject_id),
+      };
+      return posthorn.events.list({ ...query, from: string(from), to: string(to) }).all(max);
+    },
+  },
+  {
+    name: 'get_event',
+    title: 'Get an event',
+    description: 'Returns one event with its payload, and its deliveries to all webhooks.',
+    schema: takes({ event_id: text('Event ID (EVT-…) or its unique ending.') }, 'event_id'),
+    writes: false,
+    run: async (connection, { event_id }) => {
+      const id = await eventId(connection, string(event_id) ?? '');
+      const event = await connection.posthorn.events.get(id);
+      return { event, deliveries: await connection.posthorn.events.deliveries(id, { limit: 100 }).all(100) };
+    },
+  },
+  {
+    name: 'list_event_types',
+    title: 'List event types',
+    description:
+      'Lists the event types. With `type`, returns that one with its JSON Schema and a sample payload.',
+    schema: takes({ type: text('One event type, such as invoice.paid.') }),
+    writes: false,
+    run: async ({ posthorn }, { type }) => {
+      const types = await posthorn.eventTypes.list().all();
+      if (type !== undefined) return types.filter((one) => one.type === type);
+      return types.map(({ type, description }) => ({ type, description }));
+    },
+  },
+  {
+    name: 'list_webhooks',
+    title: 'List webhooks',
+    description:
+      'Lists the webhooks: URL, status, event types, result of the last delivery, and why one is unverified.',
+    schema: takes({}),
+    writes: false,
+    run: ({ posthorn }) => posthorn.webhooks.list().all(),
+  },
+  {
+    name: 'get_webhook',
+    title: 'Get a webhook',
+    description: 'Returns one webhook with its figures of the last 48 hours.',
+    schema: takes({ webhook_id: webhook }, 'webhook_id'),
+    writes: false,
+    run: async (connection, args) => {
+      const id = await webhookId(connection, string(args.webhook_id) ?? '');
+      const { posthorn } = connection;
+      return { webhook: await posthorn.webhooks.get(id), last_48_hours: await posthorn.webhooks.stats(id) };
+    },
+  },
+  {
+    name: 'list_deliveries',
+    title: 'List deliveries',
+    description:
+      'Lists deliveries with at least one attempt, newest first. Use status failed to find failures.',
+    schema: takes({
+      webhook_id: webhook,
+      status: { enum: ['success', 'failed'], description: 'Only deliveries with this status.' },
+      event_type: text('Only deliveries of this event type.'),
+      ...range,
+      limit,
+    }),
+    writes: false,
+    run: async (connection, { webhook_id, status, event_type, from, to, limit: wanted }) => {
+      const max = count(wanted);
+      const only = string(webhook_id);
+      const query = {
+        webhook_id: only && (await webhookId(connection, only)),
+        status: string(status) as 'success' | 'failed' | undefined,
+        event_type: string(event_type),
+        ...{ from: string(from), to: string(to), limit: max },
+      };
+      return connection.posthorn.deliveries.list(query).all(max);
+    },
+  },
+  {
+    name: 'get_delivery',
+    title: 'Get a delivery',
+    description: 'Returns a delivery with all attempts, the request and what the receiver responded.',
+    schema: takes({ delivery_id: delivery }, 'delivery_id'),
+    writes: false,
+    run: async (connection, args) => detailOf(connection, await find(connection, args)),
+  },
+  {
+    name: 'explain_delivery',
+    title: 'Explain a delivery',
+    description: 'Says in plain words why a delivery failed, what to do about it, and what happens next.',
+    schema: takes({ delivery_id: delivery }, 'delivery_id'),
+    writes: false,
+    run: async (connection, args) => {
+      const found = await find(connection, args);
+      const hook = await connection.posthorn.webhooks.get(found.webhook_id).catch(() => undefined);
+      return explanation(await detailOf(connection, found), hook);
+    },
+  },
+  {
+    name: 'test_webhook',
+    title: 'Send a test event',
+    description: 'Sends a test event to a webhook, and returns what the receiver responded.',
+    schema: takes(
+      { webhook_id: webhook, event_type: text('Event type to send.') },
+      'webhook_id',
+      'event_type',
+    ),
+    writes: true,
+    run: async (connection, { webhook_id, event_type }) => {
+      const id = await webhookId(connection, string(webhook_id) ?? '');
+      return connection.posthorn.webhooks.test(id, { event_type: string(event_type) ?? '' });
+    },
+  },
+  {
+    name: 'redeliver',
+    title: 'Redeliver an event',
+    description:
+      'Delivers the event of a delivery again. A delivery that still waits for a retry is attempted now.',
+    schema: takes({ delivery_id: delivery }, 'delivery_id'),
+    writes: true,
+    run: async (connection, args) => {
+      const { webhook_id, id } = await find(connection, args);
+      return connection.posthorn.deliveries.redeliver(webhook_id, id);
+    },
+  },
+  {
+    name: 'replay',
+    title: 'Replay events',
+    description: 'Delivers the events of a time range to a webhook again, in the background.',
+    schema: takes(
+      {
+        webhook_id: webhook,
+        ...range,
+        only_failed: {
+          type: 'boolean',
+          description: 'Only events whose latest delivery failed, or that have none.',
+        },
+      },
+      'webhook_id',
+      'from',
+      'to',
+    ),
+    writes: true,
+    run: async (connection, { webhook_id, from, to, only_failed }) => {
+      const id = await webhookId(connection, string(webhook_id) ?? '');
+      const replay = { from: string(from) ?? '', to: string(to) ?? '', only_failed: only_failed === true };
+      return connection.posthorn.webhooks.replay(id, replay);
+    },
+  },
+];
+
+function find(connection: Connection, { delivery_id }: Arguments): Promise<Delivery> {
+  return findDelivery(connection, string(delivery_id) ?? '');
+}
+
+function detailOf({ posthorn }: Connection, { webhook_id, id }: Delivery): Promise<DeliveryDetail> {
+  return posthorn.deliveries.get(webhook_id, id);
+}
+
+function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
+  const last = found.attempt_log.at(-1);
+  const lines = [
+    `Delivery ${found.id} of ${found.event_type} ${found.event_id} to webhook ${found.webhook_id}: ${statusText(found)}.`,
+    ...(hook ? [`The webhook sends to ${hook.url} and is ${hook.status}.`] : ['The webhook was deleted.']),
+    ...(last?.error_detail ? [`What happened: ${last.error_detail}`] : []),
+    ...(last?.remedy ? [`What to do: ${last.remedy}`] : []),
+    ...(last?.response ? [`The receiver responded: ${last.response}`] : []),
+    ...found.attempt_log.map(
+      ({ attempt, attempted_at, http_status, error, duration_ms }) =>
+        `Attempt ${attempt} at ${attempted_at}: ${http_status ?? error} after ${duration_ms} ms.`,
+    ),
+  ];
+  if (found.status === 'failed' && found.final)
+    lines.push(
+      `No attempt follows. When the receiver works, redeliver ${found.id}, or replay the time range.`,
+    );
+  return lines.join('\n');
+}

@@ -1,0 +1,47 @@
+import { type Command, CommandFailure } from './command.js';
+
+/** The operator's commands, which are part of @posthorn/server. A test compares this list with the server. */
+export const operatorSummaries: Readonly<Record<string, string>> = {
+  serve: 'Apply migrations and start the service.',
+  demo: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
+  migrate: 'Apply migrations and exit.',
+  status: 'Show the nodes, the deliveries that wait, the webhooks that fail and the partitions.',
+  doctor:
+    'Check the database, the clock, the keys, permissions, the address guard and the ports. Exits with 1 if something is wrong.',
+  'token create': 'Create an access token and print it once.',
+  'token list':
+    'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
+  'token revoke': 'Revoke an access token. Every node rejects it within 2 seconds.',
+  'audit verify':
+    'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
+};
+
+/** Returns the operator's commands, or undefined if @posthorn/server is not installed. */
+export type LoadOperators = () => Promise<readonly Command[] | undefined>;
+
+const server = '@posthorn/server';
+
+export const installedOperators: LoadOperators = async () => {
+  try {
+    const { operatorCommands } = await import(`${server}/cli`);
+    return operatorCommands as readonly Command[];
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ERR_MODULE_NOT_FOUND' && message.includes(server)) return undefined;
+    throw error;
+  }
+};
+
+/** The operator's commands as they are if @posthorn/server is not installed: they say how to install it. */
+export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
+  ([name, summary]) => ({
+    ...{ name, summary, options: {} },
+    run: () => Promise.reject(notInstalled(name)),
+  }),
+);
+
+export function notInstalled(name: string): CommandFailure {
+  return new CommandFailure(
+    `posthorn ${name} is part of ${server}, which is not installed. Run npm install ${server}.`,
+  );
+}

@@ -1,0 +1,135 @@
+import { Command as Commander, CommanderError, Option as CommanderOption } from 'commander';
+import { type Command, type Context, UsageError, usageLine } from './command.js';
+import { commandHelp, groupHelp } from './help.js';
+
+export type Parsed =
+  | { command: Command; given: Pick<Context, 'options' | 'lists' | 'argument'> }
+  | { help: string };
+
+/** Finds the command of a command line and parses the rest. Throws a UsageError if that is not possible. */
+export function parse(commands: readonly Command[], argv: readonly string[], width: number): Parsed {
+  let parsed: Parsed | undefined;
+  const root = quiet(new Commander('posthorn'));
+  const groups = new Map<string, Commander>();
+  for (const command of commands) {
+    const [first = '', second] = command.name.split(' ');
+    const parent = second === undefined ? root : groupOf(groups, root, first, commands);
+    const child = added(parent, command, second ?? first);
+    child.helpInformation = () => commandHelp(command, width);
+    child.action(() => {
+      parsed = { command, given: givenTo(command, child) };
+    });
+  }
+  try {
+    root.parse([...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.code === 'commander.helpDisplayed') return { help: helpIn(commands, argv, width) };
+    throw new UsageError(messageOf(error, commands, argv));
+  }
+  if (!parsed) throw new UsageError(`Unknown command '${argv[0]}'.`);
+  return parsed;
+}
+
+/** Returns the command that a command line starts with. */
+export function commandIn(commands: readonly Command[], argv: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+}
+
+function quiet(commander: Commander): Commander {
+  return commander
+    .exitOverride()
+    .configureOutput({ writeOut: () => undefined, writeErr: () => undefined })
+    .helpCommand(false)
+    .allowExcessArguments(false);
+}
+
+/** Returns the parent of the commands `<name> …`. On its own it is a usage error that names them. */
+function groupOf(
+  groups: Map<string, Commander>,
+  root: Commander,
+  name: string,
+  commands: readonly Command[],
+): Commander {
+  const known = groups.get(name);
+  if (known) return known;
+  const group = quiet(root.command(name)).allowExcessArguments(true);
+  group.action(() => {
+    const names = commands.filter((command) => command.name.startsWith(`${name} `)).map((each) => each.name);
+    const [other] = group.args;
+    const wrong = other === undefined ? '' : `Unknown command '${name} ${other}'. `;
+    throw new UsageError(`${wrong}posthorn ${name} requires a subcommand: ${names.join(', ')}.`);
+  });
+  groups.set(name, group);
+  return group;
+}
+
+function added(parent: Commander, { argument, options }: Command, name: string): Commander {
+  const child = quiet(parent.command(name));
+  if (argument) child.argument(argument.optional ? `[${argument.name}]` : `<${argument.name}>`);
+  for (const [option, { value, description, required, repeats }] of Object.entries(options)) {
+    const flags = value === undefined ? `--${option}` : `--${option} <${value}>`;
+    const added = new CommanderOption(flags, description).makeOptionMandatory(required === true);
+    if (repeats) added.argParser((one: string, before: string[] | undefined) => [...(before ?? []), one]);
+    // `--no-…` would otherwise mean a flag that is on by default.
+    added.negate = false;
+    child.addOption(added);
+  }
+  return child;
+}
+
+function givenTo({ options }: Command, child: Commander): Pick<Context, 'options' | 'lists' | 'argument'> {
+  const values: Record<string, unknown> = child.opts();
+  const texts: Record<string, string | undefined> = {};
+  const lists: Record<string, readonly string[]> = {};
+  for (const option of child.options) {
+    const name = option.long?.slice(2) ?? '';
+    const value = values[option.attributeName()];
+    if (options[name]?.repeats) lists[name] = (value as string[] | undefined) ?? [];
+    else texts[name] = value === undefined ? undefined : String(value);
+  }
+  return { options: texts, lists, argument: child.args[0] ?? '' };
+}
+
+function helpIn(commands: readonly Command[], argv: readonly string[], width: number): string {
+  const command = commandIn(commands, argv);
+  return command ? commandHelp(command, width) : groupHelp(commands, argv[0] ?? '', width);
+}
+
+/** Words an error of the parser as the other usage errors are. */
+function messageOf(error: CommanderError, commands: readonly Command[], argv: readonly string[]): string {
+  const command = commandIn(commands, argv);
+  const [, quoted = ''] = /'([^']*)'/.exec(error.message) ?? [];
+  const [, hint = ''] = /\n?\((Did you mean [^)]*)\)/.exec(error.message) ?? [];
+  const usage = command ? `\nUsage: ${usageLine(command)}` : '';
+  const suggestion = hint === '' ? '' : ` ${hint}`;
+  switch (error.code) {
+    case 'commander.unknownOption':
+      return `Unknown option '${quoted}'.${suggestion}${usage}`;
+    case 'commander.missingMandatoryOptionValue': {
+      const missing = quoted.replaceAll(/[<>]/g, '');
+      return `posthorn ${command?.name} requires ${missing}.${usage}`;
+    }
+    case 'commander.optionMissingArgument':
+      return `Option '${quoted.replace(/<.*>/, '<value>')}' argument missing.${usage}`;
+    case 'commander.missingArgument':
+      return `posthorn ${command?.name} requires <${quoted}>.${usage}`;
+    case 'commander.excessArguments':
+      return `posthorn ${command?.name}: unexpected argument '${surplusOf(command, argv)}'.${usage}`;
+    default:
+      return `Unknown command '${argv[0]}'.${suggestion} Run posthorn --help to list the commands.`;
+  }
+}
+
+/** Returns the first word of a command line that is neither the command, nor its argument, nor an option. */
+function surplusOf(command: Command | undefined, argv: readonly string[]): string {
+  if (!command) return argv[0] ?? '';
+  const words: string[] = [];
+  const rest = argv.slice(command.name.split(' ').length);
+  for (let index = 0; index < rest.length; index += 1) {
+    const word = rest[index] ?? '';
+    if (!word.startsWith('--')) words.push(word);
+    else if (command.options[word.slice(2)]?.value !== undefined) index += 1;
+  }
+  return words[command.argument ? 1 : 0] ?? '';
+}

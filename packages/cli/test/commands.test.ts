@@ -1,0 +1,234 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { event, record } from '../../server/test/support/client.js';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { recordText } from '../../server/test/support/recording.js';
+import { startTestService } from '../../server/test/support/service.js';
+import { eventually, newTenant, type Tenant } from '../../server/test/support/tenant.js';
+import { linesOf, printing, run } from './support/cli.js';
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+
+let tenant: Tenant;
+let env: Record<string, string>;
+let printed: ReturnType<typeof printing>;
+beforeAll(async () => {
+  tenant = await newTenant(service);
+  env = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token };
+  printed = printing(env);
+});
+const json = async (...args: string[]) => JSON.parse(await printed(...args, '--json'));
+
+describe('webhooks', () => {
+  test('create, get, update, pause, resume, rotate, test, verify and delete, each by a short ending', async () => {
+    const receiver = await startReceiver();
+    const created = await json(
+      'webhooks',
+      'create',
+      receiver.url,
+      '--events',
+      'invoice.*',
+      '--header',
+      'X-Team: billing',
+    );
+    expect(created).toMatchObject({
+      status: 'active',
+      event_types: ['invoice.*'],
+      headers: { 'X-Team': null },
+    });
+    const ending = created.id.slice(-8);
+    expect(await json('webhooks', 'get', ending)).toMatchObject({ id: created.id, status: 'active' });
+    expect(linesOf(await printed('webhooks', 'list'))[0]).toBe(
+      [created.id, 'active', receiver.url, '-', 'invoice.*', '-', '-'].join('\t'),
+    );
+    const change = ['--events', '*', '--rate-limit', '5', '--description', 'all', '--no-headers'];
+    expect(await json('webhooks', 'update', ending, ...change)).toMatchObject({
+      ...{ event_types: ['*'], rate_limit: 5, description: 'all', headers: {} },
+    });
+    expect(await json('webhooks', 'pause', ending)).toMatchObject({ status: 'disabled' });
+    expect(await json('webhooks', 'resume', ending)).toMatchObject({ status: 'active' });
+    expect(await json('webhooks', 'verify', ending)).toMatchObject({ status: 'active' });
+    expect(await json('webhooks', 'rotate', ending, '--grace', '1h')).toMatchObject({
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    expect(await json('webhooks', 'test', ending, '--type', 'task.created')).toMatchObject({
+      http_status: 200,
+    });
+    const refused = await run(['webhooks', 'delete', ending], env);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('add --yes to confirm.') });
+    expect(await printed('webhooks', 'delete', ending, '--yes')).toBe(`Deleted ${created.id}.\n`);
+    expect((await run(['webhooks', 'get', created.id], env)).stderr).toContain('Run posthorn webhooks list');
+  });
+
+  test('a test that the receiver does not accept fails with what happened and the next command', async () => {
+    const { receiver, webhook } = await tenant.connect();
+    receiver.onDelivery = { status: 418, body: 'short and stout' };
+    const { code, stdout, stderr } = await run(['webhooks', 'test', webhook.id], env);
+    expect(code).toBe(1);
+    expect(stdout).toContain('short and stout');
+    expect(stderr).toContain(`Then run posthorn webhooks test ${webhook.id} again.`);
+  });
+
+  test('everything that is wrong with the input is listed by the name of its option', async () => {
+    const { code, stderr } = await run(
+      ['webhooks', 'create', 'ftp://a', '--rate-limit', '0', '--events', 'invoce.paid'],
+      env,
+    );
+    expect(code).toBe(1);
+    expect(linesOf(stderr).map((line) => line.split(':')[0])).toEqual(
+      expect.arrayContaining(['--receiver-url', '--rate-limit', '--events']),
+    );
+    expect(linesOf(stderr).at(-1)).toBe('Run posthorn webhooks create --help to see the options.');
+  });
+});
+
+describe('deliveries', () => {
+  test('get says why a delivery failed, with the attempts, the request and the response', async () => {
+    const { webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
+    const recorded = await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const text = await printed('deliveries', 'get', delivery.id.slice(-10));
+    expect(text).toContain(`Event\tinvoice.paid ${recorded.id}`);
+    expect(text).toMatch(/Status\tfailed, 1 attempt so far, next attempt at /);
+    expect(text).toMatch(/Diagnosis\n.*500.*database is locked/);
+    expect(text).toContain(`webhook-id: ${recorded.id}`);
+    expect(text).toContain('HTTP status 500');
+    expect((await json('deliveries', 'get', delivery.id)).attempt_log).toHaveLength(1);
+    const listed = await printed(
+      'deliveries',
+      'list',
+      '--webhook',
+      webhook.id.slice(-9),
+      '--status',
+      'failed',
+    );
+    expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('redeliver waits for the attempt, and fails if the receiver does', async () => {
+    const { receiver, webhook } = await tenant.connect(503);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const failed = await run(['deliveries', 'redeliver', delivery.id], env);
+    expect(failed).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`posthorn deliveries get ${delivery.id}`),
+    });
+    receiver.onDelivery = 200;
+    expect(await printed('deliveries', 'redeliver', failed.stdout.match(/as (WDLV-\w+)/)![1]!)).toMatch(
+      /^Redelivering .*\nsuccess: 200 in \d+ ms\n$/,
+    );
+  });
+
+  test('replay delivers the events of a time range again, and ends when they are queued', async () => {
+    const { receiver, webhook } = await tenant.connect();
+    const from = new Date().toISOString();
+    const recorded = [await tenant.record(), await tenant.record()];
+    await tenant.settled(webhook, 2);
+    const replay = await json('deliveries', 'replay', '--webhook', webhook.id, '--from', from);
+    expect(replay).toMatchObject({ status: 'done', done: 2 });
+    await eventually(
+      async () => receiver.deliveries.all.length,
+      (count) => count === 4,
+    );
+    expect(recorded).toHaveLength(2);
+  });
+});
+
+describe('events, types, stats and the audit log', () => {
+  const payload = '{"z":1.10,"a":12345678901234567890}';
+
+  test('events are printed with their payload as recorded', async () => {
+    const own = await newTenant(service);
+    const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });
+    const body = JSON.stringify([
+      {
+        type: 'task.created',
+        organization_id: own.organization,
+        actor: { type: 'user', id: 'USR-a' },
+        subject: { type: 'task', id: 'TSK-1' },
+        payload: 'PAYLOAD',
+      },
+    ]).replace('"PAYLOAD"', payload);
+    const [recorded] = await recordText(service.database, body);
+    const lines = linesOf(await printed('events', 'list', '--json'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(`"payload":${payload}`);
+    expect(await printed('events', 'get', recorded!.id.slice(-6), '--json')).toBe(`${lines[0]}\n`);
+    expect((await printed('events', 'get', recorded!.id)).replaceAll(/\s/g, '')).toContain(
+      `"payload":${payload}`,
+    );
+    expect(
+      linesOf(await printed('events', 'list'))[0]
+        ?.split('\t')
+        .slice(1),
+    ).toEqual([...['task.created', 'TSK-1', 'USR-a', '-', recorded!.id]]);
+  });
+
+  test('an ending that several ids have is refused, with some of them', async () => {
+    const own = await newTenant(service);
+    const events = Array.from({ length: 33 }, () => event({ organization_id: own.organization }));
+    const ids = (await record(service, ...events)).map(({ id }) => id);
+    // The ids of one recording are consecutive, so that some of 33 have the same last character.
+    const ending = ids[32]!.slice(-1);
+    const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token };
+    const { code, stderr } = await run(['events', 'get', ending], ownEnv);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^\d events have an ID that ends with '.': EVT-\w+, EVT-\w+.*\. Use more characters; posthorn events list/,
+    );
+  });
+
+  test('types lists the catalogue, and shows one type with its sample', async () => {
+    expect(linesOf(await printed('types', 'invoice.*')).map((line) => line.split('\t')[0])).toContain(
+      'invoice.paid',
+    );
+    expect(await json('types', 'invoice.paid')).toMatchObject({ sample: { currency: 'EUR' } });
+    expect(await run(['types', 'invoice.payed'], env)).toMatchObject({
+      ...{ code: 1, stderr: "There is no event type 'invoice.payed'. Run posthorn types to list them.\n" },
+    });
+  });
+
+  test('stats prints a line per bucket in a pipe', async () => {
+    expect(linesOf(await printed('stats', '--interval', 'hour')).length).toBeGreaterThanOrEqual(24);
+    expect((await json('stats', '--webhook', (await tenant.connect()).webhook.id)).totals.events).toBeNull();
+  });
+
+  test('the audit log needs its scope, and the failure says how to see the scopes', async () => {
+    const { code, stderr } = await run(['audit', 'list'], env);
+    expect(code).toBe(1);
+    expect(stderr).toContain('Run posthorn whoami');
+    const auditor = await newTenant(service, {
+      organization_id: tenant.organization,
+      scopes: ['audit:read'],
+    });
+    const lines = linesOf(
+      await printing({ ...env, POSTHORN_TOKEN: auditor.token })(
+        'audit',
+        'list',
+        '--action',
+        'webhook.created',
+      ),
+    );
+    expect(lines.length).toBeGreaterThan(0);
+  });
+});
+
+describe('without @posthorn/server', () => {
+  test.each([
+    ['serve', '--allow-loopback'],
+    ['token', 'create'],
+    ['migrate', '--help'],
+  ])('posthorn %s %s says how to install it', async (...args) => {
+    const { code, stderr } = await run(args, env);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^posthorn [a-z ]+ is part of @posthorn\/server, which is not installed\. Run npm install @posthorn\/server\.\n$/,
+    );
+  });
+
+  test('the help lists the commands of both', async () => {
+    const help = await printed('--help');
+    for (const name of ['listen', 'webhooks create', 'serve', 'token create'])
+      expect(help).toContain(`  ${name} `);
+  });
+});

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { program } from '../../server/test/support/process.js';
+import { completionScripts } from '../src/completion.js';
+import { freshDirectory, linesOf, run } from './support/cli.js';
+
+const completed = async (...words: string[]) => linesOf((await run(['__complete', ...words], {})).stdout);
+
+describe('completion', () => {
+  test.each<[string[], string[]]>([
+    [['web'], ['webhooks']],
+    [
+      ['webhooks', 'r'],
+      ['resume', 'rotate'],
+    ],
+    [
+      ['token', ''],
+      ['create', 'list', 'revoke'],
+    ],
+    [['listen', '--fo'], ['--forward-to']],
+    [
+      ['events', 'list', '--order', ''],
+      ['asc', 'desc'],
+    ],
+    [['events', 'list', '--json', '--js'], []],
+    [
+      ['completion', ''],
+      ['bash', 'fish', 'zsh'],
+    ],
+  ])('completes %j', async (words, expected) => {
+    expect(await completed(...words)).toEqual(expected);
+  });
+
+  test('of an unknown shell is a usage error', async () => {
+    expect(await run(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  test('works in bash', async () => {
+    const directory = await freshDirectory();
+    const command = join(directory, 'posthorn');
+    await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+    await chmod(command, 0o755);
+    const script = `${completionScripts.bash}\nCOMP_WORDS=(posthorn deliveries re); COMP_CWORD=2; _posthorn; echo "\${COMPREPLY[@]}"`;
+    const { stdout } = spawnSync('bash', ['-c', script], {
+      env: { PATH: `${directory}:${process.env.PATH}` },
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('redeliver replay\n');
+  });
+});

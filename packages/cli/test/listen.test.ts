@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { verify } from '@posthorn/receiver';
+import { describe, expect, test, vi } from 'vitest';
+import { event } from '../../server/test/support/client.js';
+import { dataDirectory } from '../../server/test/support/data-directory.js';
+import { freshDatabase } from '../../server/test/support/database.js';
+import { Posthorn, serve } from '../../server/test/support/process.js';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { recordText } from '../../server/test/support/recording.js';
+import { makeToken, startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { freshDirectory, linesOf, run } from './support/cli.js';
+
+const secret = 'a-secret-of-the-listener';
+const unsigned = ['webhook-timestamp', 'webhook-signature', 'x-service-delivery', 'connection'];
+
+describe('listen', async () => {
+  const service = await startTestService();
+
+  async function listener(...args: string[]) {
+    const tenant = await newTenant(service);
+    const env = {
+      ...{ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token, NO_COLOR: '1' },
+      XDG_CONFIG_HOME: await freshDirectory(),
+    };
+    const start = async (...more: string[]) => {
+      const process = new Posthorn(['listen', '--secret', secret, ...args, ...more], env);
+      await process.until(/Listening to/);
+      return process;
+    };
+    return { tenant, env, start };
+  }
+
+  test('forwards an event with the bytes and headers of a real delivery', async () => {
+    const forwarded = await startReceiver();
+    const { tenant, start } = await listener('--forward-to', forwarded.url);
+    const { receiver } = await tenant.connect(200, { secret });
+    await start();
+    const payload =
+      '{ "id": "INV-1",\t"amount_minor": 100, "rate": 1.10, "big": 12345678901234567890, "u": "\\u00e9ü" }';
+    const given = JSON.stringify([event({ organization_id: tenant.organization, payload: 'PAYLOAD' })]);
+    await recordText(service.database, given.replace('"PAYLOAD"', payload));
+    const [real, local] = [await receiver.deliveries.nth(1), await forwarded.deliveries.nth(1)];
+    expect(local.body.toString()).toBe(real.body.toString());
+    const stable = (headers: object) =>
+      Object.fromEntries(Object.entries(headers).filter(([name]) => ![...unsigned, 'host'].includes(name)));
+    expect(stable(local.headers)).toEqual(stable(real.headers));
+    expect(Object.keys(local.headers).sort()).toEqual(Object.keys(real.headers).sort());
+    expect(verify(local.body, local.headers, secret)).toMatchObject({ ok: true, signedAt: expect.any(Date) });
+  });
+
+  test('prints status and time, and what a failing receiver said with the command to send it again', async () => {
+    const receiver = await startReceiver({ onDelivery: { status: 500, body: 'database is locked' } });
+    const { tenant, start } = await listener('--forward-to', receiver.url);
+    const process = await start();
+    const { id } = await tenant.record();
+    await process.until(new RegExp(`invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`));
+    await process.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url}\n`));
+    process.kill('SIGINT');
+    expect((await process.ended).code).toBe(0);
+  });
+
+  test('forwards only the chosen events, and saves requests that verify reads', async () => {
+    const receiver = await startReceiver();
+    const directory = await freshDirectory();
+    const { tenant, env, start } = await listener('--events', 'task.*,invoice.paid', '--save', directory);
+    const process = await start('--forward-to', receiver.url);
+    await tenant.record({ type: 'invoice.voided' });
+    const paid = await tenant.record();
+    await process.until(new RegExp(paid.id));
+    expect(receiver.deliveries.all.map(({ envelope }) => envelope.id)).toEqual([paid.id]);
+    expect(await readdir(directory)).toEqual([`${paid.id}.http`]);
+    const file = join(directory, `${paid.id}.http`);
+    expect(await readFile(file, 'utf8')).toMatch(/^POST \/hook HTTP\/1\.1\r\n/);
+    expect((await run(['verify', '--secret', secret, '--request', file], env)).code).toBe(0);
+  });
+
+  test('refuses a pattern that matches no event type', async () => {
+    const { env } = await listener();
+    const { code, stderr } = await run(['listen', '--events', 'invoce.*'], env);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: "No event type matches 'invoce.*'. Run posthorn types to list them.\n",
+    });
+  });
+
+  test('--from now skips what was recorded while it was not running', async () => {
+    const { tenant, start } = await listener();
+    const first = await start();
+    first.kill('SIGTERM');
+    await first.ended;
+    const missed = await tenant.record();
+    const resumed = await start();
+    await resumed.until(new RegExp(missed.id));
+    resumed.kill('SIGTERM');
+    await resumed.ended;
+    const skipped = await tenant.record();
+    const fresh = await start('--from', 'now');
+    const seen = await tenant.record();
+    await fresh.until(new RegExp(seen.id));
+    fresh.kill('SIGTERM');
+    expect((await fresh.ended).stdout).not.toContain(skipped.id);
+  });
+});
+
+test('loses and repeats nothing over restarts of the service and of itself', async () => {
+  const total = 3_000;
+  const { database, url } = await freshDatabase();
+  const token = await makeToken(database);
+  const settings = {
+    ...{ DATABASE_URL: url, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') },
+    POSTHORN_DATA_DIR: await dataDirectory('data'),
+  };
+  let service = await serve(settings);
+  const port = new URL(service.publicUrl).port;
+  const receiver = await startReceiver();
+  const env = {
+    POSTHORN_URL: service.publicUrl,
+    POSTHORN_TOKEN: token,
+    XDG_CONFIG_HOME: await freshDirectory(),
+  };
+  const listen = () => new Posthorn(['listen', '--forward-to', receiver.url], env);
+  let listener = listen();
+  await listener.until(/Listening to/);
+
+  const recorded: string[] = [];
+  const producing = (async () => {
+    while (recorded.length < total) {
+      const events = Array.from({ length: 50 }, () => event());
+      recorded.push(...(await recordText(database, JSON.stringify(events))).map(({ id }) => id));
+      // Stays a little ahead of the listener, so that every restart happens under way.
+      await vi.waitFor(() => expect(receiver.deliveries.all.length).toBeGreaterThan(recorded.length - 400), {
+        ...{ timeout: 60_000, interval: 5 },
+      });
+    }
+  })();
+
+  for (const [at, signal] of [
+    [600, 'SIGTERM'],
+    [1_200, 'SIGINT'],
+    [2_200, 'SIGTERM'],
+  ] as const) {
+    await receiver.deliveries.nth(at);
+    listener.kill(signal);
+    expect((await listener.ended).code).toBe(0);
+    listener = listen();
+    await receiver.deliveries.nth(at + 200);
+    service.process.kill('SIGTERM');
+    await service.process.ended;
+    service = await serve({ ...settings, POSTHORN_PORT: port });
+  }
+  await producing;
+  await receiver.deliveries.nth(total);
+  listener.kill('SIGTERM');
+  const { code, stdout } = await listener.ended;
+  expect(code).toBe(0);
+  expect(linesOf(stdout).filter((line) => line.startsWith('Connection lost')).length).toBeGreaterThan(0);
+  expect(receiver.deliveries.all.map(({ envelope }) => envelope.id)).toEqual(recorded);
+}, 120_000);

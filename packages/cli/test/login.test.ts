@@ -1,0 +1,85 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startTestService } from '../../server/test/support/service.js';
+import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
+import { freshDirectory, printing, run } from './support/cli.js';
+
+const service = await startTestService();
+const url = service.publicUrl;
+
+let tenant: Tenant;
+let env: Record<string, string>;
+let file: string;
+beforeEach(async () => {
+  tenant = await newTenant(service);
+  const directory = await freshDirectory();
+  env = { XDG_CONFIG_HOME: directory };
+  file = join(directory, 'posthorn', 'profiles.json');
+});
+
+const organizationOf = async (more: Record<string, string> = {}, ...args: string[]) =>
+  JSON.parse(await printing({ ...env, ...more })('whoami', '--json', ...args)).organization_id;
+
+describe('login', () => {
+  test('reads the token from standard input and stores it in a file that only its owner can read', async () => {
+    const { code, stdout } = await run(['login', '--url', url], env, `${tenant.token}\n`);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `Logged in to ${url} for ${tenant.organization}, as profile 'default'.\n`,
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
+      current: 'default',
+      profiles: { default: { url, token: tenant.token } },
+    });
+    expect(await organizationOf()).toBe(tenant.organization);
+  });
+
+  test('stores nothing if the service does not accept the token', async () => {
+    const { code, stderr } = await run(['login', '--url', url], env, 'pht_unknown');
+    expect(code).toBe(1);
+    expect(stderr).toContain('posthorn login again');
+    await expect(stat(file)).rejects.toThrow();
+  });
+
+  test('keeps several profiles; --profile chooses one, and logout removes one', async () => {
+    const other = await newTenant(service);
+    await run(['login', '--url', url], env, tenant.token);
+    await run(['login', '--url', url, '--profile', 'other'], env, other.token);
+    expect(await organizationOf()).toBe(other.organization);
+    expect(await organizationOf({}, '--profile', 'default')).toBe(tenant.organization);
+    expect((await run(['logout'], env)).stdout).toBe("Removed profile 'other'.\n");
+    expect(await organizationOf()).toBe(tenant.organization);
+    expect((await run(['whoami', '--profile', 'other'], env)).stderr).toContain(
+      'posthorn login --profile other',
+    );
+  });
+});
+
+describe('the connection', () => {
+  test('comes from options before the environment, and from the environment before the profile', async () => {
+    const [second, third] = [await newTenant(service), await newTenant(service)];
+    await run(['login', '--url', url], env, tenant.token);
+    const inEnvironment = { POSTHORN_URL: url, POSTHORN_TOKEN: second.token };
+    expect(await organizationOf(inEnvironment)).toBe(second.organization);
+    expect(await organizationOf(inEnvironment, '--token', third.token)).toBe(third.organization);
+    expect(await organizationOf(inEnvironment, '--profile', 'default')).toBe(tenant.organization);
+  });
+
+  test('never sends the token of a profile to another URL', async () => {
+    await run(['login', '--url', url], env, tenant.token);
+    const { code, stderr } = await run(['whoami', '--url', 'http://127.0.0.1:1'], env);
+    expect(code).toBe(1);
+    expect(stderr).toContain('There is no token for http://127.0.0.1:1. Run posthorn login');
+  });
+
+  test('without a login, the failure names the command to run', async () => {
+    const { code, stderr } = await run(['webhooks', 'list'], env);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'There is no token for http://127.0.0.1:7400. Run posthorn login --url http://127.0.0.1:7400, or set POSTHORN_TOKEN.\n',
+    });
+  });
+});

@@ -1,0 +1,90 @@
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { describe, expect, test } from 'vitest';
+import { afterFile } from '../../server/test/support/cleanup.js';
+import { program } from '../../server/test/support/process.js';
+import { startTestService } from '../../server/test/support/service.js';
+import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
+
+const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+const tenant = await newTenant(service);
+
+/** Connects as a coding agent does: it starts the program and speaks over its standard input and output. */
+async function agent(of: Tenant, ...args: string[]) {
+  const client = new Client({ name: 'test', version: '1' });
+  const env = { PATH: process.env.PATH ?? '', POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: of.token };
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [program, 'mcp', ...args], env }),
+  );
+  afterFile(() => client.close());
+  const call = async (name: string, given: Record<string, unknown> = {}) => {
+    const result = await client.callTool({ name, arguments: given });
+    const [first] = result.content as { text: string }[];
+    return { text: first?.text ?? '', isError: result.isError ?? false };
+  };
+  return { client, call };
+}
+
+describe('mcp', async () => {
+  const { client, call } = await agent(tenant);
+  const { receiver, webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
+  const recorded = await tenant.record();
+  const [delivery] = await tenant.settled(webhook);
+
+  test('offers only tools that read, unless writes are allowed', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...['list_events', 'get_event', 'list_event_types', 'list_webhooks', 'get_webhook'],
+      ...['list_deliveries', 'get_delivery', 'explain_delivery'],
+    ]);
+    expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
+  });
+
+  test('explains why a delivery failed', async () => {
+    const found = JSON.parse((await call('list_deliveries', { status: 'failed' })).text);
+    expect(found.map(({ id }: { id: string }) => id)).toEqual([delivery.id]);
+    const { text, isError } = await call('explain_delivery', { delivery_id: delivery.id.slice(-10) });
+    expect(isError).toBe(false);
+    expect(text).toContain(
+      `of invoice.paid ${recorded.id} to webhook ${webhook.id}: failed, 1 attempt so far`,
+    );
+    expect(text).toMatch(/What happened: .*500/);
+    expect(text).toContain('What to do: ');
+    expect(text).toContain('The receiver responded: database is locked');
+  });
+
+  test('reads events, types, webhooks and deliveries', async () => {
+    expect(JSON.parse((await call('list_events', { type: 'invoice.paid' })).text)).toHaveLength(1);
+    expect(JSON.parse((await call('get_event', { event_id: recorded.id })).text).deliveries).toHaveLength(1);
+    expect(JSON.parse((await call('list_event_types', { type: 'invoice.paid' })).text)[0]).toHaveProperty(
+      'schema',
+    );
+    expect(JSON.parse((await call('list_webhooks')).text)).toHaveLength(1);
+    expect(JSON.parse((await call('get_webhook', { webhook_id: webhook.id })).text)).toHaveProperty(
+      'last_48_hours',
+    );
+    expect(
+      JSON.parse((await call('get_delivery', { delivery_id: delivery.id })).text).attempt_log,
+    ).toHaveLength(1);
+  });
+
+  test('returns a failure as text that says what to do', async () => {
+    expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
+      text: "No webhook has an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
+      isError: true,
+    });
+  });
+
+  test('with --allow-writes tests, redelivers and replays', async () => {
+    const { call: write } = await agent(tenant, '--allow-writes');
+    const tested = await write('test_webhook', { webhook_id: webhook.id, event_type: 'task.created' });
+    expect(JSON.parse(tested.text)).toMatchObject({ http_status: 500 });
+    receiver.onDelivery = 200;
+    expect(JSON.parse((await write('redeliver', { delivery_id: delivery.id })).text)).toHaveProperty('id');
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    const range = { from: recorded.created_at, to: new Date().toISOString() };
+    expect(JSON.parse((await write('replay', { webhook_id: webhook.id, ...range })).text)).toHaveProperty(
+      'total',
+    );
+  });
+});

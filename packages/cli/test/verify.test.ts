@@ -1,0 +1,198 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { signedRequest } from '@posthorn/receiver/testing';
+import { describe, expect, test } from 'vitest';
+import { startReceiver } from '../../server/test/support/receiver.js';
+import { startTestService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { freshDirectory, linesOf, printing, run } from './support/cli.js';
+
+const secret = 'a-secret-of-the-tests';
+const directory = await freshDirectory();
+const env = { XDG_CONFIG_HOME: directory };
+
+interface Change {
+  headers?: Record<string, string | undefined>;
+  body?: (body: string) => string;
+  sentAt?: Date;
+}
+
+/** Returns a request as a file has it. */
+function request({ headers = {}, body = (text) => text, sentAt = new Date() }: Change = {}): string {
+  const signed = signedRequest('invoice.paid', { secret, sentAt });
+  const all = { ...signed.headers, 'content-length': String(Buffer.byteLength(signed.body)), ...headers };
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${value}`],
+  );
+  return `POST /hooks HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body(signed.body)}`;
+}
+
+const unsigned = { 'X-Service-Signature': undefined, 'webhook-signature': undefined };
+
+describe('verify', () => {
+  test('accepts a request from standard input or from a file, and says when it was signed', async () => {
+    const text = request();
+    expect(await run(['verify', '--secret', secret], env, text)).toMatchObject({
+      ...{
+        code: 0,
+        stdout: expect.stringMatching(/^Verified: EVT-\w+ was signed with this secret at .*Z\.\n$/),
+      },
+    });
+    const file = join(directory, 'pasted.txt');
+    await writeFile(file, text.replaceAll('\r\n', '\n'));
+    expect(await printing(env)('verify', '--secret', secret, '--request', file, '--json')).toContain(
+      '"ok":true',
+    );
+  });
+
+  const longAgo = new Date(Date.now() - 7_200_000);
+  test.each<[string, string, string, string]>([
+    ['a wrong secret', 'signature_mismatch', request(), 'The secret is most likely not that of the webhook'],
+    ['an old request', 'timestamp_too_old', request({ sentAt: longAgo }), 'Signed 72'],
+    [
+      'missing headers',
+      'missing_signature',
+      request({ headers: unsigned }),
+      'has no webhook-signature header',
+    ],
+    [
+      'a body that was serialised again',
+      'body_not_raw',
+      request({
+        headers: { 'content-length': undefined },
+        body: (text) => JSON.stringify(JSON.parse(text), null, 2),
+      }),
+      'as compact JSON, it is the one signed',
+    ],
+    [
+      'one changed byte',
+      'body_not_raw',
+      request({ body: (text) => text.replace('"EUR"', '"EUS"') }),
+      "but 'R' was signed",
+    ],
+    [
+      'one added byte',
+      'body_not_raw',
+      request({ body: (text) => text.replace('EUR', 'EURO') }),
+      'One byte was added: ',
+    ],
+    [
+      'one removed byte',
+      'body_not_raw',
+      request({ body: (text) => text.replace('EUR', 'ER') }),
+      "One byte was removed: 'U'",
+    ],
+    [
+      'a line break at the end',
+      'body_not_raw',
+      request({ body: (text) => `${text}\n` }),
+      'White space was added',
+    ],
+    [
+      'a damaged signature',
+      'malformed_signature',
+      request({ headers: { 'X-Service-Signature': 'sha256=abc', 'webhook-signature': 'v1,abc' } }),
+      '3 characters after sha256=',
+    ],
+    [
+      'a damaged time',
+      'malformed_timestamp',
+      request({ headers: { 'webhook-timestamp': 'now' } }),
+      'not a whole number',
+    ],
+  ])('explains %s: %s', async (what, reason, text, detail) => {
+    const given = what === 'a wrong secret' ? 'another-secret-of-the-tests' : secret;
+    const { code, stdout, stderr } = await run(['verify', '--secret', given], env, text);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`Not verified (${reason}): `);
+    expect(stderr).toContain(detail);
+  });
+
+  test('--any-age accepts an old request', async () => {
+    const text = request({ sentAt: longAgo });
+    expect((await run(['verify', '--secret', secret, '--any-age'], env, text)).code).toBe(0);
+  });
+
+  test('says what a request looks like if it gets something else', async () => {
+    const { code, stderr } = await run(['verify', '--secret', secret], env, 'hello');
+    expect(code).toBe(1);
+    expect(stderr).toContain('posthorn listen --save DIR');
+  });
+});
+
+describe('trigger', () => {
+  test('sends a signed sample to a URL without a login, with the values that are set', async () => {
+    const receiver = await startReceiver();
+    const set = ['--set', 'payload.amount_minor=7', '--set', 'payload.note=hi', '--set', 'workspace_id=WS-1'];
+    const sent = await run(
+      ['trigger', 'invoice.paid', '--to', receiver.url, '--secret', secret, ...set],
+      env,
+    );
+    expect(sent).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^invoice\.paid {2}EVT-\w+ {2}200 in \d+ ms\n$/),
+    });
+    const { envelope, headers, body } = receiver.deliveries.last;
+    expect(envelope).toMatchObject({
+      workspace_id: 'WS-1',
+      data: { amount_minor: 7, note: 'hi', currency: 'EUR' },
+    });
+    const file = `${Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join('\n')}\n\n${body}`;
+    expect((await run(['verify', '--secret', secret], env, file)).code).toBe(0);
+  });
+
+  test('without --secret signs with the one that listen prints, every time', async () => {
+    const receiver = await startReceiver();
+    for (let time = 0; time < 2; time += 1) await run(['trigger', 'invoice.paid', '--to', receiver.url], env);
+    const kept = readFileSync(join(directory, 'posthorn', 'listen-secret'), 'utf8').trim();
+    for (const { headers, body } of receiver.deliveries.all) {
+      const file = `${Object.entries(headers)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join('\n')}\n\n${body}`;
+      expect((await run(['verify', '--secret', kept], env, file)).code).toBe(0);
+    }
+  });
+
+  test('reports what a failing receiver said', async () => {
+    const receiver = await startReceiver({ onDelivery: { status: 401, body: 'bad signature' } });
+    const { code, stderr } = await run(['trigger', 'invoice.paid', '--to', receiver.url], env);
+    expect(code).toBe(1);
+    expect(linesOf(stderr)[0]).toMatch(/^The receiver responded with 401 in \d+ ms: bad signature$/);
+    expect(stderr).toContain('posthorn verify');
+    const { url } = receiver;
+    await receiver.close();
+    const refused = await run(['trigger', 'invoice.paid', '--to', url], env);
+    expect(refused.stderr).toMatch(/^No response from .*: connection refused, so nothing listens on /);
+  });
+
+  test('sends a test through a webhook, and a recorded event again to a URL', async () => {
+    const service = await startTestService();
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    const printed = printing({ ...env, POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token });
+    expect(await printed('trigger', 'task.created', '--webhook', webhook.id.slice(-8))).toMatch(
+      /^success: task\.created/,
+    );
+    expect(receiver.deliveries.last.envelope).toMatchObject({ type: 'task.created', test: true });
+    const recorded = await tenant.record();
+    await tenant.settled(webhook);
+    const original = receiver.deliveries.last.body.toString();
+    const local = await startReceiver();
+    await printed('trigger', recorded.id, '--to', local.url);
+    expect(local.deliveries.last.body.toString()).toBe(original);
+  });
+
+  test.each([
+    [['trigger', 'invoice.paid'], 'Say where to send the event'],
+    [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'amount=1'], "--set: 'amount' cannot be set."],
+    [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'payload'], "--set: 'payload' is not valid."],
+    [['trigger', 'invoice.paid', '--webhook', 'x', '--set', 'payload.a=1'], '--set works only with --to'],
+  ])('%j is a usage error', async (args, message) => {
+    const { code, stderr } = await run(args, env);
+    expect(code).toBe(2);
+    expect(stderr.startsWith(message), stderr).toBe(true);
+  });
+});

@@ -1,0 +1,189 @@
+import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
+import { type Config, unknownSettings } from '../config.js';
+import { createAddressPolicy } from '../domain/address.js';
+import { SecretBox } from '../domain/secret-box.js';
+import { secretKey } from '../keys.js';
+import { Database, isUnreachable } from '../storage/database.js';
+import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
+import { openEmbedded } from '../storage/embedded/embedded.js';
+import { isMigrated } from '../storage/migrate.js';
+import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
+import type { OperatorCommand } from './operator.js';
+
+const clockMsMax = 1_000;
+const connectionsMin = 30;
+
+export const doctor: OperatorCommand = {
+  name: 'doctor',
+  summary:
+    'Check the database, the clock, the keys, permissions, the address guard and the ports. Exits with 1 if something is wrong.',
+  options: { json: jsonLines },
+  run: async ({ options, config, env, terminal }) => {
+    const findings: Finding[] = [];
+    for await (const finding of examine(config, env)) {
+      findings.push(finding);
+      if (options.json) terminal.line(JSON.stringify(finding));
+      else show(terminal, finding);
+    }
+    const wrong = findings.filter(({ state }) => state === 'problem');
+    if (wrong.length === 0) return;
+    const names = wrong.map(({ check }) => check).join(', ');
+    throw new CommandFailure(
+      `Found problems: ${names}. Follow the remedies above, then run posthorn doctor again.`,
+    );
+  },
+};
+
+const marks = { ok: ['green', 'ok'], warning: ['yellow', 'warning'], problem: ['red', 'problem'] } as const;
+
+function show(terminal: Terminal, { check, state, detail, remedy }: Finding): void {
+  if (!terminal.isInteractive) {
+    terminal.line([state, check, detail, remedy ?? '-'].join('\t'));
+    return;
+  }
+  const [colour, mark] = marks[state];
+  terminal.line(`${terminal.paint(colour, mark.padEnd(8))} ${check.padEnd(20)} ${detail}`);
+  if (remedy !== null) terminal.line(`${' '.repeat(30)}${remedy}`);
+}
+
+async function* examine(config: Config, env: Record<string, string | undefined>): AsyncGenerator<Finding> {
+  const ignored = unknownSettings(env);
+  if (ignored.length === 0) yield fine('settings', 'every setting is valid');
+  else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
+  yield* database(config);
+  yield await checkDirectory(config.dataDir);
+  yield guard(config);
+  yield await checkPort('public listener', config.host, config.port, 'POSTHORN_HOST and POSTHORN_PORT');
+  yield await checkPort(
+    'platform listener',
+    config.platformHost,
+    config.platformPort,
+    'POSTHORN_PLATFORM_HOST and POSTHORN_PLATFORM_PORT',
+  );
+}
+
+async function* database(config: Config): AsyncGenerator<Finding> {
+  const embedded =
+    config.databaseUrl === undefined ? await openEmbedded(config.dataDir, 'command') : undefined;
+  const target = embedded?.connection ?? { connectionString: config.databaseUrl ?? '' };
+  const pool = new Database(target, 1);
+  try {
+    yield* aboutDatabase(pool, config, embedded !== undefined);
+  } catch (error) {
+    if (!isUnreachable(error) && !isRefused(error)) throw error;
+    const { message, code } = error as NodeJS.ErrnoException;
+    yield problem(
+      'database',
+      `cannot connect: ${message || code}`,
+      'Start PostgreSQL, or correct DATABASE_URL.',
+    );
+  } finally {
+    await pool.close();
+    await embedded?.close();
+  }
+}
+
+/** Whether PostgreSQL refused the user, the password or the database. */
+function isRefused(error: unknown): boolean {
+  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException).code ?? ''));
+}
+
+async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {
+  const askedMs = Date.now();
+  const facts = await readDatabaseFacts(pool);
+  // Half of the way there and back belongs to the answer.
+  const skewMs = facts.clock_ms - (askedMs + Date.now()) / 2;
+  const where = isEmbedded ? `embedded, in ${config.dataDir}` : `as ${facts.user}`;
+  if (facts.version_number < 150_000)
+    yield problem('database', `PostgreSQL ${facts.version}`, 'Upgrade PostgreSQL to version 15 or newer.');
+  else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
+  yield* aboutSettings(facts, isEmbedded);
+  const isSynchronous = Math.abs(skewMs) <= clockMsMax;
+  const skew = `${Math.round(Math.abs(skewMs))} ms apart from the database`;
+  if (isSynchronous) yield fine('clock', skew);
+  else
+    yield problem(
+      'clock',
+      skew,
+      'Synchronize both machines with NTP: signatures and tokens depend on the time.',
+    );
+  const migrated = await isMigrated(pool);
+  if (migrated) yield fine('schema', 'up to date');
+  else yield problem('schema', 'not at the version of this program', 'Run posthorn migrate.');
+  yield permissions(facts);
+  yield* keys(pool, config, migrated);
+}
+
+function* aboutSettings({ settings, is_standby }: DatabaseFacts, isEmbedded: boolean): Generator<Finding> {
+  if (is_standby)
+    yield problem('database role', 'a read-only standby', 'Let DATABASE_URL lead to the primary.');
+  const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
+    (name) => settings[name] === 'off',
+  );
+  const set = (name: string) => `alter system set ${name} = on; select pg_reload_conf();`;
+  if (unsafe.length > 0)
+    yield problem(
+      'durability',
+      `${unsafe.join(', ')} off: a crash loses events`,
+      `In psql: ${unsafe.map(set).join(' ')}`,
+    );
+  else yield fine('durability', 'fsync, full_page_writes and synchronous_commit are on');
+  if (settings.autovacuum === 'off')
+    yield warning('autovacuum', 'off, so that the queue tables grow', `In psql: ${set('autovacuum')}`);
+  const connections = Number(settings.max_connections);
+  if (!isEmbedded && connections < connectionsMin)
+    yield warning('connections', `max_connections is ${connections}`, 'Raise it: each node uses up to 15.');
+}
+
+function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
+  if (can_write === false)
+    return problem(
+      'permissions',
+      `${user} cannot write`,
+      `In psql: grant all on all tables in schema posthorn to "${user}";`,
+    );
+  if (can_create) return fine('permissions', `${user} can write and migrate`);
+  const remedy = `In psql: grant create on database … to "${user}"; or run posthorn migrate as another user.`;
+  return can_write
+    ? warning('permissions', `${user} cannot migrate`, remedy)
+    : problem('permissions', `${user} cannot create the schema`, remedy);
+}
+
+async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {
+  const restore =
+    'Restore the key, and list it in POSTHORN_SECRET_KEY; or rotate the secrets of the webhooks.';
+  if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
+    const remedy = 'Set it; with a new database, generate one with: openssl rand -base64 32';
+    yield problem('secret key', 'POSTHORN_SECRET_KEY is not set', remedy);
+    return;
+  }
+  const sealed = migrated ? await readSealedSecret(pool) : undefined;
+  const box = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  if (!sealed) {
+    yield fine('secret key', 'valid; there is no webhook yet');
+    return;
+  }
+  try {
+    box.open(sealed.secret, sealed.id);
+    yield fine('secret key', `decrypts the secret of ${sealed.id}`);
+  } catch {
+    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restore);
+  }
+}
+
+function guard({ egressAllow, host }: Config): Finding {
+  const policy = createAddressPolicy(egressAllow);
+  if (policy.allowsNothing) return fine('address guard', 'deliveries reach only public addresses');
+  const open = ['127.0.0.1', '::1', '169.254.169.254', '10.0.0.1'].filter(
+    (address) => policy.judge(address) === 'allowed',
+  );
+  const detail = `POSTHORN_EGRESS_ALLOW has ${egressAllow.length} ${egressAllow.length === 1 ? 'network' : 'networks'}`;
+  const isLocal = ['127.0.0.1', '::1', 'localhost'].includes(host);
+  if (open.length > 0 && !isLocal)
+    return warning(
+      'address guard',
+      `${detail}, among them ${open.join(', ')}`,
+      'Allow only networks that anyone with a token may reach.',
+    );
+  return fine('address guard', detail);
+}

@@ -1,0 +1,81 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+/** The result of one check of the doctor. */
+export interface Finding {
+  check: string;
+  state: 'ok' | 'warning' | 'problem';
+  detail: string;
+  /** What to do about it; null if there is nothing to do. */
+  remedy: string | null;
+}
+
+export function fine(check: string, detail: string): Finding {
+  return { check, state: 'ok', detail, remedy: null };
+}
+
+export function warning(check: string, detail: string, remedy: string): Finding {
+  return { check, state: 'warning', detail, remedy };
+}
+
+export function problem(check: string, detail: string, remedy: string): Finding {
+  return { check, state: 'problem', detail, remedy };
+}
+
+/** Checks that a service can listen on an address, or that Posthorn listens there already. */
+export async function checkPort(
+  check: string,
+  host: string,
+  port: number,
+  settings: string,
+): Promise<Finding> {
+  const place = `${host}:${port}`;
+  const code = await new Promise<string | undefined>((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+  if (code === undefined) return fine(check, `${place} is free`);
+  if (code !== 'EADDRINUSE')
+    return problem(
+      check,
+      `cannot listen on ${place}: ${code}`,
+      `Set ${settings} to an address of this machine.`,
+    );
+  if (await isPosthorn(host, port)) return fine(check, `Posthorn listens on ${place}`);
+  return problem(check, `another program listens on ${place}`, `Stop it, or change ${settings}.`);
+}
+
+async function isPosthorn(host: string, port: number): Promise<boolean> {
+  const name =
+    host === '0.0.0.0' ? '127.0.0.1' : host.includes(':') ? `[${host === '::' ? '::1' : host}]` : host;
+  const response = await fetch(`http://${name}:${port}/healthz`, {
+    signal: AbortSignal.timeout(2_000),
+  }).catch(() => undefined);
+  return response?.ok === true && response.headers.has('x-request-id');
+}
+
+/** Checks that the data directory can be written, and that nobody else can read its keys. */
+export async function checkDirectory(dataDir: string): Promise<Finding> {
+  const check = 'data directory';
+  const info = await stat(dataDir).catch(() => undefined);
+  if (!info) return fine(check, `${dataDir} does not exist yet`);
+  if (
+    !(await access(dataDir, constants.W_OK).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return problem(
+      check,
+      `${dataDir} cannot be written`,
+      `Run chown ${process.getuid?.() ?? ''} ${dataDir}, or set POSTHORN_DATA_DIR.`,
+    );
+  for (const name of ['secret-key', 'platform-token']) {
+    const file = join(dataDir, name);
+    const { mode = 0 } = (await stat(file).catch(() => undefined)) ?? {};
+    if ((mode & 0o077) !== 0) return problem(check, `others can read ${file}`, `Run chmod 600 ${file}.`);
+  }
+  return fine(check, `${dataDir} can be written, and its keys are private`);
+}

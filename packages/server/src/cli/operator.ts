@@ -1,0 +1,72 @@
+import { type Command, CommandFailure, type Context, type Section } from 'posthorn';
+import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
+import { isUnreachable } from '../storage/database.js';
+import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
+import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
+import { IncompatibleDatabase } from '../storage/migrate.js';
+
+/** A command that works on the database or runs the service: it gets the settings. */
+export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {
+  /** Lists the settings in the help of this command. */
+  showsSettings?: boolean;
+  /** Replaces the defaults of settings that are not set. */
+  fallbacks?: Partial<Record<SettingName, string>>;
+  run: (context: OperatorContext) => Promise<void>;
+}
+
+export interface OperatorContext extends Context {
+  config: Config;
+}
+
+/** Makes a command of the tree out of an operator's command. */
+export function operatorCommand({
+  showsSettings,
+  fallbacks = {},
+  run,
+  ...command
+}: OperatorCommand): Command {
+  return {
+    ...command,
+    sections: () => [...fallbackSections(fallbacks), ...(showsSettings ? [settingsSection()] : [])],
+    run: async (context) => {
+      const loopback = context.options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+      try {
+        const config = readConfig(context.env, { ...fallbacks, ...loopback });
+        await run({ ...context, config });
+      } catch (error) {
+        throw failureOf(error);
+      }
+    },
+  };
+}
+
+function fallbackSections(fallbacks: Partial<Record<SettingName, string>>): Section[] {
+  const rows = Object.entries(fallbacks).map(
+    ([name, text]) => [settings[name as SettingName].env, text] as const,
+  );
+  return rows.length === 0 ? [] : [{ title: 'Default settings for this command', rows }];
+}
+
+function settingsSection(): Section {
+  const rows = Object.values(settings).map((setting) => {
+    const fallback = setting.fallbackNote ?? setting.fallback ?? 'none';
+    return [setting.env, `${setting.description} Default: ${fallback}.`.replaceAll('`', '')] as const;
+  });
+  const link = 'It reads the [settings](../README.md#settings) from the environment.';
+  return { title: 'Settings (environment variables)', rows, link };
+}
+
+/** Returns a failure of one line for an error that a user can act on, and any other error as it is. */
+function failureOf(error: unknown): unknown {
+  const isExpected =
+    error instanceof ConfigError ||
+    error instanceof EmbeddedUnavailable ||
+    error instanceof DataDirectoryInUse ||
+    error instanceof IncompatibleDatabase;
+  if (isExpected) return new CommandFailure(error.message);
+  if (!isUnreachable(error)) return error;
+  // Node gives no message if a name has several addresses and none of them accepts the connection.
+  const { message, code } = error as NodeJS.ErrnoException;
+  const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
+  return new CommandFailure(`Cannot reach the database: ${message || code}. ${advice}`);
+}

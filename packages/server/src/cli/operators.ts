@@ -1,0 +1,30 @@
+import type { Command } from 'posthorn';
+import { auditListCommand, auditVerify } from './audit.js';
+import { demo } from './demo.js';
+import { doctor } from './doctor.js';
+import { eventsGetCommand, eventsListCommand, eventsTailCommand } from './events.js';
+import { migrateCommand } from './migrate.js';
+import { operatorCommand } from './operator.js';
+import { serve } from './serve.js';
+import { status } from './status.js';
+import { tokenCreate, tokenList, tokenRevoke } from './token.js';
+
+/**
+ * The commands that need the server. The package posthorn adds them to its own; those of the same name run if the
+ * database is to be read.
+ */
+export const operatorCommands: readonly Command[] = [
+  serve,
+  demo,
+  migrateCommand,
+  status,
+  doctor,
+  tokenCreate,
+  tokenList,
+  tokenRevoke,
+  auditVerify,
+  eventsListCommand,
+  eventsGetCommand,
+  eventsTailCommand,
+  auditListCommand,
+].map(operatorCommand);

@@ -1,0 +1,122 @@
+import { type Column, json, shortTime, type Terminal } from 'posthorn';
+import { durationText } from '../domain/duration.js';
+import {
+  type FailingWebhook,
+  type Overview,
+  type Partitions,
+  readFailingWebhooks,
+  readOverview,
+} from '../storage/overview.js';
+import { readStoreFigures } from '../storage/store-figures.js';
+import type { OperatorCommand } from './operator.js';
+import { withDatabase } from './with-database.js';
+
+const failingMax = 10;
+const longWaitSeconds = 60;
+const soonMs = 7 * 86_400_000;
+
+export const status: OperatorCommand = {
+  name: 'status',
+  summary: 'Show the nodes, the deliveries that wait, the webhooks that fail and the partitions.',
+  options: { json },
+  run: async ({ options, config, terminal }) => {
+    const { overview, oldestDueSeconds, failing } = await withDatabase(config, async (database) => ({
+      overview: await readOverview(database),
+      oldestDueSeconds: (await readStoreFigures(database)).oldestDueSeconds,
+      failing: await readFailingWebhooks(database, failingMax),
+    }));
+    if (options.json) {
+      const shown = failing.map(({ url, ...webhook }) => ({ ...webhook, url: withoutQuery(url) }));
+      terminal.line(
+        JSON.stringify({ ...overview, oldest_due_seconds: oldestDueSeconds, failing_webhooks: shown }),
+      );
+      return;
+    }
+    showFigures(terminal, overview, oldestDueSeconds);
+    if (failing.length > 0) {
+      title(terminal, 'Failing webhooks');
+      terminal.table(failingColumns, failing);
+    }
+    title(terminal, 'Partitions');
+    terminal.table(partitionColumns, overview.partitions);
+    for (const advice of adviceFor(overview, oldestDueSeconds, Date.now())) {
+      terminal.line();
+      terminal.line(`${terminal.paint('yellow', 'Attention:')} ${advice}`);
+    }
+  },
+};
+
+function showFigures(
+  terminal: Terminal,
+  { nodes, deliveries, webhooks }: Overview,
+  oldestDueSeconds: number,
+): void {
+  const alive = nodes.filter((node) => node.alive);
+  const dead = nodes.length - alive.length;
+  terminal.fields([
+    ['Nodes', `${alive.length} alive${dead > 0 ? `, ${dead} overdue` : ''}`],
+    ['Backlog', `${deliveries.backlog} deliveries wait for their first attempt`],
+    ['Retries', `${deliveries.retrying} deliveries wait for another attempt`],
+    ['In memory', `${deliveries.in_memory} deliveries`],
+    ['Held', `${deliveries.held} deliveries wait for the verification of their webhook`],
+    [
+      'Oldest due',
+      oldestDueSeconds < 1 ? 'none' : `since ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
+    ],
+    [
+      'Webhooks',
+      `${webhooks.active} active, ${webhooks.unverified} unverified, ${webhooks.disabled} disabled`,
+    ],
+  ]);
+}
+
+/** Returns what needs attention, each with what to do about it. */
+export function adviceFor(
+  { nodes, partitions }: Overview,
+  oldestDueSeconds: number,
+  nowMs: number,
+): string[] {
+  const advice: string[] = [];
+  if (!nodes.some(({ alive }) => alive))
+    advice.push('no node attempts deliveries. Run posthorn serve, with the role delivery.');
+  else if (oldestDueSeconds > longWaitSeconds)
+    advice.push('due deliveries wait for a node. Add nodes, or look for errors in their logs.');
+  const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
+  if (short)
+    advice.push(
+      `there are no partitions of ${short.table} a week ahead. Run a node with the role maintenance.`,
+    );
+  return advice;
+}
+
+const failingColumns: readonly Column<FailingWebhook>[] = [
+  { title: 'webhook', of: ({ webhook_id }) => webhook_id },
+  { title: 'failing since', of: ({ failing_since }) => shortTime(failing_since) },
+  { title: 'URL', of: ({ url }) => withoutQuery(url), spare: 1, cuts: true },
+  { title: 'organization', of: ({ organization_id }) => organization_id, spare: 2 },
+];
+
+const partitionColumns: readonly Column<Partitions>[] = [
+  { title: 'table', of: ({ table }) => table },
+  { title: 'partitions', of: ({ partitions }) => String(partitions) },
+  { title: 'size', of: ({ bytes }) => String(bytes), short: ({ bytes }) => megabytes(bytes) },
+  {
+    title: 'until',
+    of: ({ until }) => until?.toISOString() ?? '-',
+    short: ({ until }) => (until ? shortTime(until) : '-'),
+  },
+];
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** A query string may hold a secret of the receiver. */
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/, '?…');
+}
+
+function title(terminal: Terminal, text: string): void {
+  terminal.line();
+  terminal.line(terminal.paint('bold', text));
+}

@@ -1,0 +1,46 @@
+import type { Queryable } from './database.js';
+
+export interface DatabaseFacts {
+  version: string;
+  version_number: number;
+  user: string;
+  /** The clock of the database, in milliseconds since 1970. */
+  clock_ms: number;
+  is_standby: boolean;
+  can_create: boolean;
+  /** Null before the first migration. */
+  can_write: boolean | null;
+  settings: Readonly<Record<string, string>>;
+}
+
+/** Settings of PostgreSQL that durability or operation depend on. */
+const settingNames = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'];
+
+export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {
+  const { rows } = await database.query<Omit<DatabaseFacts, 'settings'> & { settings: string }>({
+    text: `
+  select current_setting('server_version') as version,
+         current_setting('server_version_num')::int as version_number,
+         current_user::text as "user",
+         extract(epoch from clock_timestamp())::float8 * 1000 as clock_ms,
+         pg_is_in_recovery() as is_standby,
+         has_database_privilege(current_database(), 'create') as can_create,
+         case when to_regclass('posthorn.events') is not null
+              then has_table_privilege('posthorn.events', 'insert') and has_table_privilege('posthorn.events', 'select')
+          end as can_write,
+         (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings`,
+    values: [settingNames],
+  });
+  const { settings, ...facts } = rows[0]!;
+  return { ...facts, settings: JSON.parse(settings) };
+}
+
+/** Returns the newest webhook with its encrypted secret, to try the keys on; undefined if there is none. */
+export async function readSealedSecret(
+  database: Queryable,
+): Promise<{ id: string; secret: Buffer } | undefined> {
+  const { rows } = await database.query<{ id: string; secret: Buffer }>({
+    text: 'select id, secret from posthorn.webhooks order by created_at desc limit 1',
+  });
+  return rows[0];
+}

@@ -1,0 +1,94 @@
+import type { Database } from './database.js';
+
+export interface Overview {
+  nodes: readonly { id: number; alive: boolean; alive_until: Date }[];
+  deliveries: {
+    /** Waiting for their first attempt, in the backlog. */
+    backlog: number;
+    /** Waiting for a retry. */
+    retrying: number;
+    /** In the memory of nodes. */
+    in_memory: number;
+    /** Waiting until their webhook is verified. */
+    held: number;
+  };
+  webhooks: { active: number; unverified: number; disabled: number };
+  partitions: readonly Partitions[];
+}
+
+export interface Partitions {
+  table: string;
+  partitions: number;
+  bytes: number;
+  /** Time up to which there are partitions. */
+  until: Date | null;
+}
+
+/** Returns what an operator looks at first, over all organizations. Large tables may take a while to count. */
+export function readOverview(database: Database): Promise<Overview> {
+  return database.transaction(async (client) => {
+    const nodes = await client.query<Overview['nodes'][number]>({
+      text: `
+  select id, alive_until, alive_until >= clock_timestamp() as alive from posthorn.nodes order by id`,
+    });
+    const deliveries = await client.query<Overview['deliveries']>({
+      text: `
+  select (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by is null) as backlog,
+         (select count(*) from posthorn.deliveries where status = 'pending' and leased_by is null) as retrying,
+         (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.handoffs)
+           + (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by > 0)
+           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by > 0) as in_memory,
+         (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by = 0)
+           + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by = 0) as held`,
+    });
+    const webhooks = await client.query<Overview['webhooks']>({
+      text: `
+  select count(*) filter (where status = 'active') as active,
+         count(*) filter (where status = 'unverified') as unverified,
+         count(*) filter (where status = 'disabled') as disabled
+    from posthorn.webhooks`,
+    });
+    const partitions = await client.query<Partitions>({
+      text: `
+  select parent.relname as "table", count(*) as partitions, sum(pg_total_relation_size(part.oid))::int8 as bytes,
+         max(substring(pg_get_expr(part.relpartbound, part.oid) from 'TO \\(''([^'']+)''\\)')::timestamptz) as until
+    from pg_inherits i
+    join pg_class parent on parent.oid = i.inhparent and parent.relkind = 'p'
+    join pg_class part on part.oid = i.inhrelid
+    join pg_namespace n on n.oid = parent.relnamespace and n.nspname = 'posthorn'
+   group by parent.relname
+   order by parent.relname`,
+    });
+    return {
+      nodes: nodes.rows,
+      deliveries: deliveries.rows[0]!,
+      webhooks: webhooks.rows[0]!,
+      partitions: partitions.rows,
+    };
+  }, true);
+}
+
+export interface FailingWebhook {
+  organization_id: string;
+  webhook_id: string;
+  url: string;
+  failing_since: Date;
+}
+
+/** Returns the active webhooks without a success since their first failure, those that fail longest first. */
+export async function readFailingWebhooks(
+  database: Database,
+  limit: number,
+): Promise<readonly FailingWebhook[]> {
+  const { rows } = await database.query<FailingWebhook>({
+    text: `
+  select w.organization_id, w.id as webhook_id, w.url, h.failing_since
+    from posthorn.webhook_health h
+    join posthorn.webhooks w on w.organization_id = h.organization_id and w.id = h.webhook_id
+   where h.failing_since is not null and w.status = 'active'
+   order by h.failing_since
+   limit $1`,
+    values: [limit],
+  });
+  return rows;
+}

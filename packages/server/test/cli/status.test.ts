@@ -1,0 +1,173 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { adviceFor } from '../../src/cli/status.js';
+import { event } from '../support/client.js';
+import { command } from '../support/command.js';
+import { freshDatabase } from '../support/database.js';
+import { startTestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
+
+const linesOf = (text: string) => text.split('\n').slice(0, -1);
+
+describe('status', () => {
+  test('shows the nodes, what waits, the webhooks that fail without their query, and the partitions', async () => {
+    const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+    const tenant = await newTenant(service);
+    const { webhook, receiver } = await tenant.connect(500);
+    await tenant.ask('PATCH', `/v1/webhooks/${webhook.id}`, { body: { url: `${receiver.url}?key=hidden` } });
+    await tenant.record();
+    await tenant.settled(webhook);
+    const env = { DATABASE_URL: service.databaseUrl };
+    const { code, stdout, stderr } = await command(['status', '--json'], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const status = JSON.parse(stdout);
+    expect(status).toMatchObject({
+      nodes: [{ alive: true }],
+      deliveries: { backlog: 0, retrying: 1, in_memory: 0, held: 0 },
+      webhooks: { active: 1, unverified: 0, disabled: 0 },
+      failing_webhooks: [
+        { organization_id: tenant.organization, webhook_id: webhook.id, url: `${receiver.url}?…` },
+      ],
+    });
+    expect(status.partitions.map(({ table }: { table: string }) => table)).toContain('events');
+    const plain = await command(['status'], env);
+    expect(plain.stdout).toContain('Nodes\t1 alive\n');
+    expect(plain.stdout).toContain(webhook.id);
+    expect(plain.stdout).not.toContain('hidden');
+  });
+
+  test('counts what waits while no node is alive, and says so', async () => {
+    const { database, url } = await freshDatabase();
+    await database.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+  values ('ORG-acme', 'WHK-1', 'https://example.com', 'active', '{*}', now(), '')`,
+    });
+    await database.query({
+      text: 'select posthorn.record_events($1)',
+      values: [JSON.stringify([event(), event(), event()])],
+    });
+    const { stdout } = await command(['status'], { DATABASE_URL: url });
+    expect(stdout).toContain('Backlog\t3 deliveries wait for their first attempt\n');
+    expect(stdout).toContain('Attention: no node attempts deliveries. Run posthorn serve');
+  });
+
+  test('advises to run maintenance before the partitions end', () => {
+    const overview = {
+      nodes: [{ id: 1, alive: true, alive_until: new Date() }],
+      deliveries: { backlog: 0, retrying: 0, in_memory: 0, held: 0 },
+      webhooks: { active: 0, unverified: 0, disabled: 0 },
+      partitions: [{ table: 'events', partitions: 3, bytes: 0, until: new Date('2026-12-07') }],
+    };
+    expect(adviceFor(overview, 0, Date.parse('2026-11-16'))).toEqual([]);
+    expect(adviceFor(overview, 0, Date.parse('2026-12-02'))).toEqual([
+      expect.stringContaining('role maintenance'),
+    ]);
+    expect(adviceFor(overview, 90, Date.parse('2026-11-16'))).toEqual([
+      expect.stringContaining('wait for a node'),
+    ]);
+  });
+});
+
+describe('doctor', () => {
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    const service = await startTestService();
+    const [publicUrl, platformUrl] = [new URL(service.publicUrl), new URL(service.platformUrl)];
+    env = {
+      DATABASE_URL: service.databaseUrl,
+      POSTHORN_DATA_DIR: service.dataDir,
+      POSTHORN_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+      POSTHORN_PORT: publicUrl.port,
+      POSTHORN_PLATFORM_PORT: platformUrl.port,
+    };
+  });
+
+  /** Returns the findings by the name of the check. */
+  async function findings(more: Record<string, string> = {}) {
+    const { code, stdout, stderr } = await command(['doctor', '--json'], { ...env, ...more });
+    const found = linesOf(stdout).map((line) => JSON.parse(line));
+    return { code, stderr, of: Object.fromEntries(found.map((finding) => [finding.check, finding])) };
+  }
+
+  test('finds nothing wrong with a service that runs, and every check is named', async () => {
+    const { of } = await findings();
+    // The cluster of the tests syncs nothing to the disk.
+    const { durability, ...others } = of;
+    expect(durability).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('alter system set fsync = on'),
+    });
+    for (const finding of Object.values(others)) expect(finding).toMatchObject({ state: 'ok', remedy: null });
+    expect(Object.keys(others)).toEqual([
+      ...[
+        'settings',
+        'database',
+        'clock',
+        'schema',
+        'permissions',
+        'secret key',
+        'data directory',
+        'address guard',
+      ],
+      ...['public listener', 'platform listener'],
+    ]);
+  });
+
+  test('every problem has a remedy, and the exit code is 1', async () => {
+    const taken = createServer();
+    await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));
+    const { port } = taken.address() as { port: number };
+    await writeFile(join(env.POSTHORN_DATA_DIR!, 'secret-key'), 'key');
+    await chmod(join(env.POSTHORN_DATA_DIR!, 'secret-key'), 0o644);
+    const { code, stderr, of } = await findings({
+      POSTHORN_PORT: String(port),
+      POSTHORN_HOST: '127.0.0.1',
+      POSTHORN_SECRET_KEY: '',
+      POSTHORN_SECRT_KEY: 'a typo',
+    });
+    taken.close();
+    expect(code).toBe(1);
+    expect(stderr).toContain('then run posthorn doctor again.');
+    expect(of.settings).toMatchObject({
+      state: 'warning',
+      detail: expect.stringContaining('POSTHORN_SECRT_KEY'),
+    });
+    expect(of['secret key']).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('openssl rand'),
+    });
+    expect(of['data directory']).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('chmod 600'),
+    });
+    expect(of['public listener']).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('POSTHORN_PORT'),
+    });
+  });
+
+  test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
+    const { url, database: other } = await freshDatabase();
+    await other.query({
+      text: `
+  insert into posthorn.webhooks (organization_id, id, url, status, event_types, created_at, secret)
+  values ('ORG-acme', 'WHK-1', 'https://example.com', 'active', '{*}', now(), '\\x0102030405')`,
+    });
+    expect((await findings({ DATABASE_URL: url })).of['secret key']).toMatchObject({
+      ...{ state: 'problem', detail: 'does not decrypt the secret of WHK-1' },
+    });
+    const { url: empty } = await freshDatabase(true);
+    expect((await findings({ DATABASE_URL: empty })).of.schema).toMatchObject({
+      remedy: 'Run posthorn migrate.',
+    });
+    const unreachable = await findings({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' });
+    expect(unreachable.of.database).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('DATABASE_URL'),
+    });
+    expect(unreachable.code).toBe(1);
+  });
+});
