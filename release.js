@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /**
  * Prepares a release: `npm run release 0.2.0`. Dates the changelog, sets the version of every package and of the chart,
@@ -28,14 +28,8 @@ writeFileSync(
 );
 
 run('version', version, '--workspaces', '--no-git-tag-version', '--workspaces-update=false');
-for (const path of [
-  'packages/server',
-  'packages/demo',
-  'packages/client',
-  'packages/console',
-  'packages/receiver',
-]) {
-  const file = `${path}/package.json`;
+for (const name of readdirSync('packages')) {
+  const file = `packages/${name}/package.json`;
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replace(/("@posthorn\/[a-z]+": )"\^?[\d.]+"/g, `$1"^${version}"`));
 }
