@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { dayMs, parseDurationMs } from './domain/duration.js';
+import { parseSecretKeys } from './keys.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -29,6 +30,11 @@ const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
 
 function wholeNumber(max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
+}
+
+function cidrs(text: string): readonly Cidr[] | undefined {
+  const parsed = parseCidrs(text);
+  return parsed.ok ? parsed.value : undefined;
 }
 
 function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
@@ -150,10 +156,16 @@ export const settings = {
     description:
       'Non-public networks that deliveries may reach. Plain `http` is accepted only for these networks.',
     emptyCounts: true,
-    parse: (text): readonly Cidr[] | undefined => {
-      const parsed = parseCidrs(text);
-      return parsed.ok ? parsed.value : undefined;
-    },
+    parse: cidrs,
+  }),
+  trustedProxies: setting({
+    env: 'POSTHORN_TRUSTED_PROXIES',
+    fallback: '',
+    fallbackNote: 'none',
+    accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
+    description:
+      'Networks of your proxies. Only their `X-Forwarded-For` decides which address a request comes from.',
+    parse: cidrs,
   }),
   roles: setting({
     env: 'POSTHORN_ROLES',
@@ -326,18 +338,6 @@ function nearestOf(known: readonly string[], name: string): string {
 function faultLine(definition: Setting<unknown>, text: string): string {
   const shown = definition.secret ? 'the value (not shown)' : JSON.stringify(text);
   return `${definition.env}: ${shown} is not valid. Expected ${definition.accepts}.`;
-}
-
-function parseSecretKeys(text: string): readonly Buffer[] | undefined {
-  const keys = text.split(',').map((part) => decodeKey(part.trim()));
-  return keys.every((key) => key !== undefined) ? keys : undefined;
-}
-
-function decodeKey(text: string): Buffer | undefined {
-  const key = Buffer.from(text, 'base64');
-  const canonical = key.toString('base64').replace(/=+$/, '');
-  const given = text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
-  return key.length === 32 && canonical === given ? key : undefined;
 }
 
 /** The version in package.json. */

@@ -11,7 +11,7 @@ import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
 import { secretKey } from './keys.js';
-import type { Sender } from './sending/attempt.js';
+import type { AttemptTracer, Sender } from './sending/attempt.js';
 import { WebhookDirectory } from './sending/directory.js';
 import { Prober } from './sending/prober.js';
 import { Transport } from './sending/transport.js';
@@ -39,6 +39,7 @@ export interface DeliveringOptions {
   database: Database;
   target: DatabaseTarget;
   reachability: Reachability;
+  tracer: AttemptTracer | undefined;
   policy: AddressPolicy;
   logger: Logger;
   metrics: Metrics;
@@ -48,13 +49,13 @@ export interface DeliveringOptions {
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { config, database, target, reachability, policy, logger, metrics, recorded, now } = options;
+  const { config, database, target, reachability, tracer, policy, logger, metrics, recorded, now } = options;
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections, reachability);
   const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
-  const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now };
+  const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
   const prober = new Prober(sender, secrets, timeoutMs, limits);
   const alone = config.databaseUrl === undefined;
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>

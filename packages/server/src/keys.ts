@@ -28,3 +28,16 @@ export async function secretKey(dataDir: string): Promise<Buffer> {
     'base64',
   );
 }
+
+/** Parses keys in base64, separated by commas. Returns undefined if one of them does not have 32 bytes. */
+export function parseSecretKeys(text: string): readonly Buffer[] | undefined {
+  const keys = text.split(',').map((part) => decodeKey(part.trim()));
+  return keys.every((key) => key !== undefined) ? keys : undefined;
+}
+
+function decodeKey(text: string): Buffer | undefined {
+  const key = Buffer.from(text, 'base64');
+  const canonical = key.toString('base64').replace(/=+$/, '');
+  const given = text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
+  return key.length === 32 && canonical === given ? key : undefined;
+}

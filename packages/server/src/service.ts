@@ -25,6 +25,8 @@ import { isMigrated, migrate } from './storage/migrate.js';
 import { Reachability } from './storage/reachability.js';
 import type { RecordedBatch } from './storage/recording.js';
 import { watchStore } from './store-metrics.js';
+import { openTracing } from './tracing.js';
+import { GuessLimit } from './web/guess-limit.js';
 import { Metrics } from './web/metrics.js';
 import { createMonitoringListener } from './web/monitoring.js';
 
@@ -58,6 +60,7 @@ export async function startService(
   config: Config,
   logger: Logger,
   now: () => number = Date.now,
+  env: Record<string, string | undefined> = {},
 ): Promise<Service> {
   requireSecretKey(config);
   const catalogue = await loadCatalogue(config.catalogueFile);
@@ -71,6 +74,8 @@ export async function startService(
 
   try {
     const reachability = new Reachability(logger);
+    const tracer = await openTracing(env, logger);
+    if (tracer) closers.push(() => tracer.stop());
     const { database, target } = await openDatabase(config, reachability, closers);
     const readiness = await startMigrating(database, logger, closers);
     const metrics = new Metrics();
@@ -97,6 +102,7 @@ export async function startService(
       database,
       target,
       reachability,
+      tracer,
       policy,
       logger,
       metrics,
@@ -106,12 +112,15 @@ export async function startService(
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
+    const guesses = new GuessLimit(config.rateLimitReads > 0, now);
+    const { trustedProxies } = config;
     const listeners: FastifyInstance[] = [];
     closers.push(async () => void (await Promise.all(listeners.map((app) => app.close()))));
     let publicUrl: string | undefined;
     if (config.roles.has('api')) {
       const tokens = openTokens(database, logger, now, closers);
       const app = await createPublicApi({
+        ...{ guesses, trustedProxies },
         ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
         rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
         deliveryRules: { retryScheduleMs: config.retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
@@ -136,7 +145,7 @@ export async function startService(
       const { room } = delivery.control;
       const onRecorded = handOver(delivery, metrics);
       const app = await createPlatformApi({
-        ...{ logger, metrics, version },
+        ...{ logger, metrics, version, guesses, trustedProxies, tracer },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
         portal: { database, now, consoleLink: consoleLinks(config, publicUrl) },
@@ -150,7 +159,7 @@ export async function startService(
     let monitoringUrl: string | undefined;
     if (!config.roles.has('platform')) {
       const app = await createMonitoringListener({
-        ...{ logger, metrics, isReady: readiness.isReady },
+        ...{ logger, metrics, guesses, trustedProxies, isReady: readiness.isReady },
         token: await monitoringToken(config),
       });
       listeners.push(app);

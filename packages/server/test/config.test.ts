@@ -106,6 +106,15 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     ],
     bad: ['127.0.0.1/33', '127.0.0.0/8;::1/128', 'localhost', '10.0.0.0/8,'],
   },
+  trustedProxies: {
+    env: 'POSTHORN_TRUSTED_PROXIES',
+    fallback: [],
+    good: [
+      ['', []],
+      ['10.0.0.0/8,fd00::/8', [expect.anything(), expect.anything()]],
+    ],
+    bad: ['10.0.0.0/33', 'proxy.internal', '10.0.0.0/8,'],
+  },
   roles: {
     env: 'POSTHORN_ROLES',
     fallback: new Set(['api', 'platform', 'delivery', 'maintenance']),

@@ -162,7 +162,10 @@ export class DeliveryEngine {
     const startedMs = performance.now();
     // The webhook may be deleted, disabled or changed while the connection opens.
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
-    const outcome = await attempt(sender, target, message, timeoutMs, mayStart);
+    const span = sender.tracer?.attempt(delivery);
+    const sent = span ? { ...message, traceparent: span.traceparent } : message;
+    const outcome = await attempt(sender, target, sent, timeoutMs, mayStart);
+    span?.end(outcome);
     const tookMs = performance.now() - startedMs;
     if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);
     this.#judge(delivery, node, outcome, attemptedAt, target);

@@ -69,6 +69,29 @@ function readAddress(text: string): Address | undefined {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
 }
 
+/** Returns an address in its usual form, an IPv4 address inside IPv6 as IPv4; undefined if it is none. */
+export function plainAddress(text: string): string | undefined {
+  const address = readAddress(text);
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
+    ? address.toIPv4Address().toString()
+    : address?.toString();
+}
+
+/** Returns whether an address is in one of the blocks. */
+export function isListed(blocks: readonly Cidr[], text: string): boolean {
+  const address = readAddress(text);
+  return address !== undefined && matches(blocks, address);
+}
+
+/** Returns the network that one client can use freely: an IPv4 address, or the first 64 bits of an IPv6 address. */
+export function networkOf(text: string): string {
+  const address = readAddress(text);
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : text;
+}
+
+const matches = (blocks: readonly Cidr[], address: Address) =>
+  blocks.some((cidr) => cidr[0].kind() === address.kind() && address.match(cidr));
+
 function specialName(address: Address): string | undefined {
   const name = ipaddr.subnetMatch(address, SPECIAL, '');
   if (name !== '') return name;
@@ -104,9 +127,6 @@ function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
 }
 
 export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
-  const listed = (address: Address) =>
-    allow.some((cidr) => cidr[0].kind() === address.kind() && address.match(cidr));
-
   function judgeAddress(address: Address): Verdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
@@ -115,7 +135,7 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
       if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
       if (embedded.includes('blocked')) return 'blocked';
     }
-    if (listed(address)) return 'allowed';
+    if (matches(allow, address)) return 'allowed';
     return specialName(address) === undefined ? 'public' : 'blocked';
   }
 

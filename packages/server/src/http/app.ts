@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { AddressPolicy } from '../domain/address.js';
+import type { AddressPolicy, Cidr } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { durationText } from '../domain/duration.js';
 import { oldestReadableMs } from '../domain/event.js';
@@ -7,6 +7,7 @@ import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
 import type { Tag } from '../web/api-document.js';
+import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
@@ -49,6 +50,8 @@ export interface PublicApiOptions {
   control: DeliveryControl;
   console: ConsoleOptions;
   rateLimits: RateLimits;
+  guesses: GuessLimit;
+  trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */
   deliveryRules: DeliveryRules;
   /** How long events and deliveries can be read. */
@@ -96,9 +99,10 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     name: 'public',
     logger: options.logger,
     bodyLimit,
+    trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('public'),
   });
-  installAuth(app, tokens, new RateLimiter(options.rateLimits, now));
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now), options.guesses);
   installIdempotency(app, database, now);
   await installOpenApi(app, {
     title: 'Posthorn API',

@@ -3,6 +3,7 @@ import { Problem } from '../domain/problem.js';
 import { isTokenText, isUsable, type Scope, type Token, tokenHash } from '../domain/token.js';
 import type { Database } from '../storage/database.js';
 import { findToken, touchTokens } from '../storage/tokens.js';
+import type { GuessLimit } from '../web/guess-limit.js';
 import type { RateLimiter } from './rate-limit.js';
 
 declare module 'fastify' {
@@ -41,6 +42,11 @@ export class TokenDirectory {
     return token;
   }
 
+  /** Returns whether this token was valid a moment ago. */
+  knows(text: string): boolean {
+    return isTokenText(text) && this.#remembered.has(tokenHash(text).toString('base64'));
+  }
+
   async #lookUp(text: string, nowMs: number): Promise<Token | undefined> {
     const hash = tokenHash(text);
     const key = hash.toString('base64');
@@ -74,13 +80,22 @@ export class TokenDirectory {
 }
 
 /** Checks the token (401), the rate limit (429) and the scope (403), in this order and before reading the body. */
-export function installAuth(app: FastifyInstance, tokens: TokenDirectory, limiter: RateLimiter): void {
+export function installAuth(
+  app: FastifyInstance,
+  tokens: TokenDirectory,
+  limiter: RateLimiter,
+  guesses: GuessLimit,
+): void {
   app.decorateRequest('token', null as unknown as Token);
   app.addHook('onRequest', async (request, reply) => {
     const scopes = request.routeOptions.config.scopes;
     if (!scopes) return;
-    const token = await tokens.find(bearerText(request));
-    if (!token) throw unauthenticated(request);
+    const text = bearerText(request);
+    // A guess must not reach the database. A client that shares the address and was let in before is not affected.
+    const refusal = guesses.refusal(request.sourceAddress);
+    if (refusal && !tokens.knows(text)) throw refusal;
+    const token = await tokens.find(text);
+    if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(request);
     request.token = token;
     request.logFields.token_id = token.id;
     request.logFields.organization_id = token.organization_id;

@@ -28,7 +28,7 @@ export function webhookEntry(
     action,
     target: { type: 'webhook', id: webhook.id },
     request_id: request.id,
-    source_address: request.ip,
+    source_address: request.sourceAddress,
     changes,
   };
 }

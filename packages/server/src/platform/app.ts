@@ -1,5 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Cidr } from '../domain/address.js';
 import type { EventChecker } from '../domain/new-event.js';
+import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
@@ -8,7 +10,7 @@ import { installOpenApi } from '../web/openapi.js';
 import { requirePlatformToken } from '../web/platform-token.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
-import { platformEventRoutes } from './event-routes.js';
+import { platformEventRoutes, type RecordTracer } from './event-routes.js';
 import { platformGuides } from './guides.js';
 import { lifecycleRoutes, lifecycleTags } from './lifecycle-routes.js';
 import type { MoverOptions } from './mover.js';
@@ -20,8 +22,11 @@ export interface PlatformApiOptions {
   logger: FastifyBaseLogger;
   version: string;
   token: string;
+  guesses: GuessLimit;
+  trustedProxies: readonly Cidr[];
   recorder: Recorder;
   check: EventChecker;
+  tracer: RecordTracer | undefined;
   lifecycles: MoverOptions;
   portal: PortalOptions;
   metrics: Metrics;
@@ -36,9 +41,10 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     name: 'platform',
     logger: options.logger,
     bodyLimit,
+    trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('platform'),
   });
-  requirePlatformToken(app, options.token);
+  requirePlatformToken(app, options.token, options.guesses);
   await installOpenApi(app, {
     title: 'Posthorn platform API',
     version: options.version,
@@ -68,7 +74,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
   });
   healthRoutes(app, options.isReady);
   // This route has its own scope, because only this route accepts NDJSON.
-  await app.register(async (scope) => platformEventRoutes(scope, options.recorder, options.check));
+  await app.register(async (scope) => platformEventRoutes(scope, options));
   lifecycleRoutes(app, options.lifecycles);
   tokenRoutes(app, options.portal.database, options.portal.now);
   portalSessionRoute(app, options.portal);

@@ -6,7 +6,8 @@ import { type EventChecker, NewEventSchema } from '../domain/new-event.js';
 import { payloadTexts } from '../domain/payload-text.js';
 import { inputProblem, Problem } from '../domain/problem.js';
 import { hidesUnstorable } from '../domain/storable.js';
-import type { RecordedEvent } from '../storage/recording.js';
+import type { TraceSpan } from '../domain/trace.js';
+import type { NewBatch, RecordedEvent } from '../storage/recording.js';
 import { decodeBody, parseJson } from '../web/listener.js';
 import type { Recorder } from './recorder.js';
 
@@ -24,8 +25,24 @@ const Recorded = Type.Object({
   ),
 });
 
+/** Creates the span of a recording. */
+export interface RecordTracer {
+  /** `parent` is what the producer sent as `traceparent`. */
+  record(parent: string | undefined, events: number): TraceSpan<Error | undefined>;
+}
+
+export interface EventRoutesOptions {
+  recorder: Recorder;
+  check: EventChecker;
+  /** Present if traces are on. */
+  tracer: RecordTracer | undefined;
+}
+
 /** Adds `POST /platform/events`: one event, an array, or NDJSON. Records all events or none. */
-export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, check: EventChecker): void {
+export function platformEventRoutes(
+  app: FastifyInstance,
+  { recorder, check, tracer }: EventRoutesOptions,
+): void {
   app.addContentTypeParser<Buffer>(
     'application/x-ndjson',
     { parseAs: 'buffer' },
@@ -86,11 +103,33 @@ export function platformEventRoutes(app: FastifyInstance, recorder: Recorder, ch
       const payloads = payloadTexts(request.bodyText ?? '');
       if (payloads.some(hidesUnstorable)) refuseHidden();
       const batch = { events: events as readonly NewEvent[], payloads };
-      const recorded = await recorder.record(batch).catch(refuseUnstorable);
+      const recorded = await traced(tracer, request, batch, () => recorder.record(batch)).catch(
+        refuseUnstorable,
+      );
       request.logFields.events = events.length;
       return reply.status(201).type('application/json; charset=utf-8').send(recordedJson(recorded));
     },
   );
+}
+
+/** Runs `record` in a span that continues the producer's trace. Its deliveries continue it in turn. */
+async function traced<T>(
+  tracer: RecordTracer | undefined,
+  { headers: { traceparent } }: FastifyRequest,
+  batch: NewBatch,
+  record: () => Promise<T>,
+): Promise<T> {
+  if (!tracer) return record();
+  const span = tracer.record(typeof traceparent === 'string' ? traceparent : undefined, batch.events.length);
+  for (const event of batch.events) event.traceparent = span.traceparent;
+  try {
+    const recorded = await record();
+    span.end(undefined);
+    return recorded;
+  } catch (error) {
+    span.end(error as Error);
+    throw error;
+  }
 }
 
 /** IDs and times need no escaping. */

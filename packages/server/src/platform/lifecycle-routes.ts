@@ -242,5 +242,8 @@ function notAllowed(
   return new Problem('move_not_allowed', detail, { possibleMoves });
 }
 
-const originOf = ({ id, ip }: FastifyRequest) => ({ request_id: id, source_address: ip });
+const originOf = ({ id, sourceAddress }: FastifyRequest) => ({
+  request_id: id,
+  source_address: sourceAddress,
+});
 const article = (noun: string) => `${/^[aeiou](?!ser)/.test(noun) ? 'an' : 'a'} ${noun}`;

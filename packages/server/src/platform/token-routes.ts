@@ -65,8 +65,8 @@ type ListQuery = Static<typeof ListQuery>;
 const platformActor = { type: 'platform', id: 'platform' };
 
 /** Returns the origin that the audit log records for a token that a request creates or revokes. */
-export function originOf({ id, ip }: FastifyRequest): AuditOrigin {
-  return { actor: platformActor, request_id: id, source_address: ip };
+export function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
+  return { actor: platformActor, request_id: id, source_address: sourceAddress };
 }
 
 /** Adds the routes that create, list and revoke access tokens of the public API. */

@@ -1,6 +1,8 @@
 import { sign } from '@posthorn/receiver';
 import type { Outcome, Withheld } from '../domain/delivery.js';
 import { addEventHeaders, type Message } from '../domain/message-headers.js';
+import type { TraceSpan } from '../domain/trace.js';
+import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import type { Target } from './target.js';
 import type { Transport } from './transport.js';
 
@@ -8,13 +10,20 @@ export interface Sender {
   transport: Transport;
   userAgent: string;
   now: () => number;
+  /** Present if traces are on. */
+  tracer?: AttemptTracer | undefined;
+}
+
+/** Creates the span of an attempt. */
+export interface AttemptTracer {
+  attempt(delivery: LeasedDelivery): TraceSpan<Outcome | Withheld>;
 }
 
 /** Signs and sends a request and returns the outcome. Calls `mayStart` right before the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,
-  message: Message & { body: Buffer },
+  message: Message & { body: Buffer; traceparent?: string | undefined },
   timeoutMs: number,
   mayStart: () => boolean = always,
 ): Promise<Outcome | Withheld> {
@@ -29,6 +38,9 @@ export function attempt(
   const headers = [...target.headers, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
   addEventHeaders(headers, message);
+  // A webhook may have a header of this name, which counts.
+  if (message.traceparent !== undefined && !target.headers.some((name) => /^traceparent$/i.test(name)))
+    headers.push('traceparent', message.traceparent);
   const { origin, path } = target;
   return sender.transport.post({ origin, path, headers, body: message.body, timeoutMs, mayStart });
 }

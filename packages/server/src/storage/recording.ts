@@ -35,7 +35,7 @@ export interface RecordedBatch {
 
 /** Events to record. The text of each payload is stored unchanged. */
 export interface NewBatch {
-  events: readonly (NewEvent & { undelivered?: boolean })[];
+  events: readonly (NewEvent & { undelivered?: boolean; traceparent?: string })[];
   payloads: readonly string[];
 }
 
@@ -152,6 +152,7 @@ function handOver(
       actor: event.actor,
       subject: event.subject,
       payload: texts.at(ordinal - 1),
+      traceparent: event.traceparent,
       group,
     });
   }

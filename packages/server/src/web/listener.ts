@@ -8,7 +8,9 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import type { Cidr } from '../domain/address.js';
 import { Problem } from '../domain/problem.js';
+import { sourceAddress } from '../domain/source-address.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
 import { knownRoutes } from './known-routes.js';
@@ -28,6 +30,8 @@ declare module 'fastify' {
     logFields: Record<string, unknown>;
     /** The original text of a JSON body. */
     bodyText: string | undefined;
+    /** The address that the request comes from, behind the operator's proxies. */
+    readonly sourceAddress: string;
   }
 }
 
@@ -35,6 +39,8 @@ export interface ListenerOptions {
   name: 'public' | 'platform' | 'monitoring';
   logger: FastifyBaseLogger;
   bodyLimit: number;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly Cidr[];
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
 }
 
@@ -74,6 +80,13 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
 
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
   app.decorateRequest('bodyText', undefined);
+  const trusted = options.trustedProxies ?? [];
+  // Fastify's own `trustProxy` would accept any text as an address, and other headers of the proxy, too.
+  app.decorateRequest('sourceAddress', {
+    getter() {
+      return sourceAddress(this.ip, this.headers['x-forwarded-for'] as string | undefined, trusted);
+    },
+  });
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error, bodyLimit);
     if (problem.code === 'internal') request.log.error({ err: error }, 'unexpected error');
@@ -90,6 +103,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     setCommonHeaders(request, reply);
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw new Problem('malformed_request', 'The Host header is missing.');
+    if (hasTwoHosts(request.raw.rawHeaders))
+      throw new Problem('malformed_request', 'The request has more than one Host header.');
     drain.refuseWhileStopping();
     if (request.is404) throw routes.missing(request.method, request.url);
   });
@@ -171,6 +186,16 @@ export function parseJson(text: string): unknown {
         : 'The body is not valid JSON: unexpected end.',
     );
   }
+}
+
+/** A proxy may decide by one of them and we by the other. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

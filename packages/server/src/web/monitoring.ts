@@ -1,5 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import type { Cidr } from '../domain/address.js';
+import type { GuessLimit } from './guess-limit.js';
 import { healthRoutes } from './health.js';
 import { createListener } from './listener.js';
 import type { Metrics } from './metrics.js';
@@ -10,6 +12,8 @@ export interface MonitoringOptions {
   metrics: Metrics;
   /** The platform token. If not set, the listener serves only health checks. */
   token: string | undefined;
+  guesses: GuessLimit;
+  trustedProxies: readonly Cidr[];
   isReady: () => Promise<boolean>;
 }
 
@@ -17,12 +21,12 @@ const bodyLimit = 1024;
 
 /** Creates the listener for a node without the role `platform`. It serves only health checks and metrics. */
 export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
-  const { logger, metrics, token } = options;
+  const { logger, metrics, token, guesses, trustedProxies } = options;
   const app = await createListener({
-    ...{ name: 'monitoring', logger, bodyLimit },
+    ...{ name: 'monitoring', logger, bodyLimit, trustedProxies },
     onFinished: metrics.observeRequests('monitoring'),
   });
-  if (token !== undefined) requirePlatformToken(app, token);
+  if (token !== undefined) requirePlatformToken(app, token, guesses);
   healthRoutes(app, options.isReady);
   if (token !== undefined) metricsRoute(app, metrics);
   return app;

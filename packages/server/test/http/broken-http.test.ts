@@ -42,6 +42,7 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
       'a chunk of no length',
       'POST /platform/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n',
     ],
+    ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n'],
     ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ])('%s is a 400 problem, and the connection is closed', async (_what, bytes) => {
     expectProblem(await sendRaw(url, bytes), 400);

@@ -9,6 +9,7 @@ import { createPlatformApi } from '../../src/platform/app.js';
 import { Recorder } from '../../src/platform/recorder.js';
 import type { Database } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
+import { GuessLimit } from '../../src/web/guess-limit.js';
 import { Metrics } from '../../src/web/metrics.js';
 import { ask, batch, event } from '../support/client.js';
 
@@ -23,6 +24,7 @@ beforeAll(async () => {
   recorder = new Recorder(database, parts.room, parts.onRecorded);
   const catalogue = createCatalogue();
   app = await createPlatformApi({
+    ...{ guesses: new GuessLimit(false, Date.now), trustedProxies: [], tracer: undefined },
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     lifecycles: parts,

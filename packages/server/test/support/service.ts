@@ -81,7 +81,7 @@ async function start(dataDir: string, env: Record<string, string>, log?: Log): P
   });
   const now = () => clock.stoppedAtMs ?? Date.now() + clock.offsetMs;
   const logger = log ? pino({ level: config.logLevel }, log) : pino({ level: 'silent' });
-  const service = await startService(config, logger, now);
+  const service = await startService(config, logger, now, env);
   return {
     ...service,
     publicUrl: service.publicUrl ?? '',

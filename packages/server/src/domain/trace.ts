@@ -1,0 +1,22 @@
+/** A span of a trace, as far as the code that it measures needs it. */
+export interface TraceSpan<Result> {
+  /** The span as the value of the W3C header `traceparent`. */
+  readonly traceparent: string;
+  end(result: Result): void;
+}
+
+/** The trace that a `traceparent` belongs to. */
+export interface TraceParent {
+  traceId: string;
+  spanId: string;
+  traceFlags: number;
+}
+
+/** Parses a W3C `traceparent`. Returns undefined for anything else, as the standard asks: the trace then starts here. */
+export function parseTraceparent(text: string | undefined): TraceParent | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', rest = ''] =
+    /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.{0,200})?$/.exec(text ?? '') ?? [];
+  const isValid = version !== undefined && version !== 'ff' && (version !== '00' || rest === '');
+  if (!isValid || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 };
+}

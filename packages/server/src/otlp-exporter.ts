@@ -1,0 +1,112 @@
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
+
+type Environment = Record<string, string | undefined>;
+type Nanoseconds = ReadableSpan['startTime'];
+
+export interface OtlpTarget {
+  url: string;
+  headers: Record<string, string>;
+  timeoutMs: number;
+  /** The attributes of this process. */
+  resource: Record<string, string>;
+}
+
+/**
+ * Returns where to send traces, from the standard variables; undefined if they do not ask for traces. Only OTLP over HTTP
+ * with JSON is supported.
+ */
+export function otlpTarget(env: Environment, version: string): OtlpTarget | undefined {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = env;
+  const exporter = env.OTEL_TRACES_EXPORTER;
+  const isWanted = exporter === 'otlp' || (exporter === undefined && Boolean(own || shared));
+  if (!isWanted || env.OTEL_SDK_DISABLED === 'true') return undefined;
+  const base = (shared || 'http://localhost:4318').replace(/\/$/, '');
+  return {
+    url: own || `${base}/v1/traces`,
+    headers: pairs(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS),
+    timeoutMs: Number(env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? env.OTEL_EXPORTER_OTLP_TIMEOUT) || 10_000,
+    resource: {
+      'service.name': env.OTEL_SERVICE_NAME || 'posthorn',
+      'service.version': version,
+      ...pairs(env.OTEL_RESOURCE_ATTRIBUTES),
+    },
+  };
+}
+
+/** Parses `key=value,key=value` with percent-encoded values. */
+function pairs(text = ''): Record<string, string> {
+  const entries = text.split(',').flatMap((pair) => {
+    const [, key, value = ''] = /^\s*([^=\s]+)\s*=(.*)$/.exec(pair) ?? [];
+    return key === undefined ? [] : [[key, decode(value.trim())] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Sends spans to a collector. A failure loses spans, never a delivery. */
+export class OtlpExporter implements SpanExporter {
+  readonly #target: OtlpTarget;
+  readonly #onFailure: (error: Error) => void;
+
+  constructor(target: OtlpTarget, onFailure: (error: Error) => void) {
+    this.#target = target;
+    this.#onFailure = onFailure;
+  }
+
+  export(spans: ReadableSpan[], done: (result: { code: 0 }) => void): void {
+    // The SDK would throw a failure when the process stops. It does not try again.
+    this.#send(spans)
+      .catch(this.#onFailure)
+      .then(() => done({ code: 0 }));
+  }
+
+  async #send(spans: readonly ReadableSpan[]): Promise<void> {
+    const { url, headers, timeoutMs, resource } = this.#target;
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({
+        resourceSpans: [
+          {
+            resource: { attributes: attributesOf(resource) },
+            scopeSpans: [{ scope: { name: 'posthorn' }, spans: spans.map(spanOf) }],
+          },
+        ],
+      }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    await response.body?.cancel();
+    if (!response.ok) throw new Error(`the collector responded with ${response.status}`);
+  }
+
+  async shutdown(): Promise<void> {}
+}
+
+function spanOf(span: ReadableSpan): object {
+  const { traceId, spanId } = span.spanContext();
+  return {
+    ...{ traceId, spanId, parentSpanId: span.parentSpanContext?.spanId ?? '', name: span.name },
+    // The numbers of OTLP start at 1, those of the API at 0.
+    kind: span.kind + 1,
+    startTimeUnixNano: nanoseconds(span.startTime),
+    endTimeUnixNano: nanoseconds(span.endTime),
+    attributes: attributesOf(span.attributes),
+    status: { code: span.status.code, message: span.status.message ?? '' },
+  };
+}
+
+const nanoseconds = ([seconds, rest]: Nanoseconds) => `${seconds}${String(rest).padStart(9, '0')}`;
+
+function attributesOf(attributes: ReadableSpan['attributes']): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: String(value) },
+  }));
+}

@@ -1,0 +1,83 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newTokenText } from '../../src/domain/token.js';
+import { wrongTokensMax } from '../../src/web/guess-limit.js';
+import { type Answer, ask } from '../support/client.js';
+import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
+
+let behind: TestService;
+let direct: TestService;
+
+beforeAll(async () => {
+  const settings = { POSTHORN_RATE_LIMIT_READS: '600' };
+  behind = await startTestService({ ...settings, POSTHORN_TRUSTED_PROXIES: '127.0.0.0/8' });
+  direct = await startTestService({ ...settings, DATABASE_URL: behind.databaseUrl });
+});
+let minute = 0;
+beforeEach(() => {
+  minute += 1;
+  for (const service of [behind, direct]) service.clock.offsetMs = minute * 61_000;
+});
+
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+describe('the source address in the audit log', () => {
+  async function auditedFrom(service: TestService, headers: Record<string, string>): Promise<unknown[]> {
+    const tenant = await newTenant(service, { scopes: ['events:read', 'webhooks:write', 'audit:read'] });
+    const { organization: organization_id } = tenant;
+    const url = 'https://receiver.invalid/';
+    const { status } = await tenant.create({ url, event_types: ['invoice.paid'] }, { headers });
+    expect(status).toBe(201);
+    await ask(`${service.platformUrl}/platform/tokens`, {
+      ...{ method: 'POST', token: platformToken, headers, body: { organization_id } },
+    });
+    const entries = await tenant.data('GET', `/v1/audit-logs?organization_id=${organization_id}`);
+    return entries.map(({ source_address }: { source_address: string }) => source_address);
+  }
+
+  it('is what a trusted proxy reports, on both listeners', async () => {
+    expect(await auditedFrom(behind, from('203.0.113.9, 198.51.100.7'))).toEqual([
+      '198.51.100.7',
+      '198.51.100.7',
+    ]);
+  });
+
+  it('is the peer if that is no trusted proxy, whatever the headers say', async () => {
+    const spoofed = { ...from('203.0.113.9'), forwarded: 'for=203.0.113.9', 'x-real-ip': '203.0.113.9' };
+    expect(await auditedFrom(direct, spoofed)).toEqual(['127.0.0.1', '127.0.0.1']);
+  });
+});
+
+describe('guessing tokens', () => {
+  const guess = (service: TestService, address: string, token = 'wrong') =>
+    ask(`${service.publicUrl}/v1/event-types`, { token, headers: from(address) });
+  const guessPlatform = (service: TestService, address: string, token = 'wrong') =>
+    ask(`${service.platformUrl}/metrics`, { token, headers: from(address) });
+
+  /** Sends as many wrong tokens as an address may. All of them must get 401. */
+  async function useUp(request: (n: number) => Promise<Answer>): Promise<void> {
+    const atOnce = 50;
+    for (let sent = 0; sent < wrongTokensMax; sent += atOnce) {
+      const answers = await Promise.all(Array.from({ length: atOnce }, (_, n) => request(sent + n)));
+      for (const { status } of answers) if (status !== 401) throw new Error(`${status} instead of 401`);
+    }
+  }
+
+  it('is limited by address: then, wrong tokens get 429, and clients that were let in before are served', async () => {
+    const token = await makeToken(behind.database, { expires_at: new Date(Date.now() + 86_400_000) });
+    expect((await guess(behind, '198.51.100.7', token)).status).toBe(200);
+    await useUp(() => guess(behind, '198.51.100.7'));
+    const { status, headers, body } = await guess(behind, '198.51.100.7', newTokenText());
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
+    expect((await guess(behind, '198.51.100.7', token)).status).toBe(200);
+    expect((await guess(behind, '198.51.100.8')).status).toBe(401);
+    expect((await guessPlatform(behind, '198.51.100.7')).status).toBe(429);
+    expect((await guessPlatform(behind, '198.51.100.7', platformToken)).status).toBe(200);
+  });
+
+  it('is limited by the peer without a trusted proxy: other addresses in the header change nothing', async () => {
+    await useUp((n) => guessPlatform(direct, `198.51.${n % 256}.7`));
+    expect((await guessPlatform(direct, '203.0.113.1')).status).toBe(429);
+  });
+});

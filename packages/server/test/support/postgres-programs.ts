@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterFile } from './cleanup.js';
+
+/** The programs of an installed PostgreSQL with server and pg_dump; undefined without one. */
+export const postgresPrograms: string | undefined = findPrograms();
+
+function findPrograms(): string | undefined {
+  const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
+  const newest = versions.map(Number).sort((a, b) => b - a)[0];
+  const place = `/usr/lib/postgresql/${newest}/bin`;
+  return ['initdb', 'pg_ctl', 'pg_dump', 'pg_restore'].every((name) => existsSync(join(place, name)))
+    ? place
+    : undefined;
+}
+
+/** PostgreSQL refuses to run as root, so its account runs it then. */
+function account(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const [uid, gid] = ['-u', '-g'].map((flag) =>
+    Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout),
+  );
+  return { uid: uid || 65_534, gid: gid || 65_534 };
+}
+
+/** Runs one program of PostgreSQL to its end, and fails if it fails. */
+export function runPostgres(name: string, ...args: string[]): void {
+  const { status, stderr } = spawnSync(join(postgresPrograms ?? '', name), args, {
+    ...{ ...account(), cwd: tmpdir(), stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' },
+  });
+  if (status !== 0) throw new Error(`${name} failed: ${stderr}`);
+}
+
+/** Starts an installed PostgreSQL with two empty databases, `first` and `second`; stopped after the file. */
+export async function startPostgres(): Promise<{ directory: string; url: (database: string) => string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'posthorn-pg-'));
+  const owner = account();
+  if (owner) await chown(directory, owner.uid, owner.gid);
+  const [data, socket] = [join(directory, 'data'), join(directory, 's')];
+  await mkdir(socket);
+  if (owner) await chown(socket, owner.uid, owner.gid);
+  runPostgres('initdb', '-D', data, '-U', 'posthorn', '-A', 'trust', '--no-sync', '-E', 'UTF8');
+  const options = `-c listen_addresses= -c unix_socket_directories=${socket} -c fsync=off`;
+  runPostgres('pg_ctl', 'start', '-w', '-D', data, '-l', join(directory, 'log'), '-o', options);
+  afterFile(async () => {
+    runPostgres('pg_ctl', 'stop', '-m', 'immediate', '-D', data);
+    await rm(directory, { recursive: true, force: true });
+  });
+  for (const database of ['first', 'second'])
+    runPostgres('createdb', '-h', socket, '-U', 'posthorn', database);
+  return {
+    directory,
+    url: (database) => `postgres://posthorn@/${database}?host=${encodeURIComponent(socket)}`,
+  };
+}
