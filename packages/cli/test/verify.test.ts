@@ -57,13 +57,13 @@ describe('verify', () => {
       'has no webhook-signature header',
     ],
     [
-      'a body that was serialised again',
+      'a body that was serialized again',
       'body_not_raw',
       request({
         headers: { 'content-length': undefined },
         body: (text) => JSON.stringify(JSON.parse(text), null, 2),
       }),
-      'as compact JSON, it is the one signed',
+      'compact JSON',
     ],
     [
       'one changed byte',
