@@ -1,4 +1,4 @@
-// Printed from the OpenAPI document of the service: change it there, then run
+// Generated from the OpenAPI document of the service. To change it, change the routes, then run
 // UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts
 
 export interface Attempt {
@@ -455,7 +455,7 @@ export interface Token {
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** The actor that the audit log names for what the token does. */
+  /** The actor that the audit log shows for actions with this token. */
   actor: Reference;
   /** Time when the token was created. */
   created_at: string;

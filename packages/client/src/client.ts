@@ -34,12 +34,15 @@ import { Tail, type TailOptions } from './tail.js';
 import { newKey, type Query, Transport, type TransportOptions } from './transport.js';
 
 export interface CallOptions {
-  /** Cancels the call: it throws the reason of the signal. */
+  /** Cancels the call, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Makes it safe to repeat the call for 24 hours. Left out, each call has its own key, for its own retries. */
+  /**
+   * Makes it safe to repeat the call for 24 hours. By default, each call generates its own key, which covers
+   * only its own retries.
+   */
   idempotencyKey?: string | undefined;
 }
 
@@ -59,9 +62,12 @@ export class Posthorn {
     /** Returns the body of the response for one event, as text: all numbers keep their digits. */
     getText: (eventId: string, options?: CallOptions) =>
       this.#transport.text('GET', at`/v1/events/${eventId}`, { signal: options?.signal }),
-    /** Follows new events. Reconnects by itself, without losing any. */
+    /** Follows new events. Reconnects automatically and misses none. */
     tail: (query: TailEventsQuery, options: TailOptions = {}) => new Tail(this.#transport, query, options),
-    /** Lists the deliveries of one event to all webhooks, including those that wait for their first attempt. */
+    /**
+     * Lists the deliveries of one event to all webhooks, including those that are waiting for their first
+     * attempt.
+     */
     deliveries: (eventId: string, query?: ListEventDeliveriesQuery, options?: CallOptions) =>
       this.#list<Delivery>(at`/v1/events/${eventId}/deliveries`, query, options),
   };
@@ -75,8 +81,9 @@ export class Posthorn {
     list: (query?: ListWebhooksQuery, options?: CallOptions) =>
       this.#list<Webhook>('/v1/webhooks', query, options),
     /**
-     * Creates a webhook, and waits until its URL is verified. If you give no secret, the result has the generated one.
-     * Give one to be able to repeat the call: a response that is repeated leaves out a generated secret.
+     * Creates a webhook and waits for the verification of its URL. If you pass no secret, the service
+     * generates one, and the result contains it. To be able to repeat the call with the same key, pass a
+     * secret: the repeated response does not contain a generated one.
      */
     create: (webhook: CreateWebhookRequest, options?: WriteOptions) =>
       this.#post<CreatedWebhook>('/v1/webhooks', webhook, options),
@@ -84,9 +91,9 @@ export class Posthorn {
       this.#get<Webhook>(at`/v1/webhooks/${webhookId}`, options),
     change: (webhookId: string, change: ChangeWebhookRequest, options?: CallOptions) =>
       this.#data<Webhook>('PATCH', at`/v1/webhooks/${webhookId}`, { body: change, signal: options?.signal }),
-    /** Deletes a webhook. Fails with `not_found` if it does not exist any more. */
+    /** Deletes a webhook. Fails with `not_found` if the webhook no longer exists. */
     delete: async (webhookId: string, options?: CallOptions): Promise<void> => {
-      // Repeated after it succeeded, the request would fail with `not_found`.
+      // If the request succeeded but its response was lost, a repeated request would fail with `not_found`.
       const once = { signal: options?.signal, repeatable: false };
       await this.#transport.json('DELETE', at`/v1/webhooks/${webhookId}`, once);
     },
@@ -119,7 +126,10 @@ export class Posthorn {
     /** Returns a delivery with all its attempts. */
     get: (webhookId: string, deliveryId: string, options?: CallOptions) =>
       this.#get<DeliveryDetail>(at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}`, options),
-    /** Delivers the event again. If the delivery still waits, it is attempted now instead. */
+    /**
+     * Delivers the event again. If the delivery is still waiting for an attempt, that attempt is made now
+     * instead.
+     */
     redeliver: (webhookId: string, deliveryId: string, options?: WriteOptions) =>
       this.#post<WaitingDelivery>(
         at`/v1/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`,

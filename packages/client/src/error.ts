@@ -19,7 +19,7 @@ interface ErrorFields {
   cause?: unknown;
 }
 
-/** A request that failed. Use `code` in programs: it never changes its meaning. */
+/** A request that failed. Use `code` in programs: its meaning never changes. */
 export class PosthornError extends Error {
   override name = 'PosthornError';
   /** HTTP status; 0 if there was no response. */
@@ -36,7 +36,7 @@ export class PosthornError extends Error {
   readonly detail: string;
   /** Everything that is wrong with the input. */
   readonly errors: readonly InputError[];
-  /** ID of the request, to report a problem with. */
+  /** ID of the request. Include it when you report a problem. */
   readonly requestId: string | undefined;
   /** How long the service asks to wait before the request is repeated. */
   readonly retryAfterMs: number | undefined;
@@ -56,7 +56,7 @@ export class PosthornError extends Error {
   }
 }
 
-/** Returns the error that an unsuccessful response stands for. */
+/** Returns the error for an unsuccessful response. */
 export async function errorOf(response: Response): Promise<PosthornError> {
   const { status, headers } = response;
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN);

@@ -8,7 +8,7 @@ export interface Page<T> {
   hasMore: boolean;
 }
 
-/** Loads the page that a cursor leads to; without one, the first page. */
+/** Loads the page at a cursor, or the first page if there is no cursor. */
 type Load<T> = (cursor: string | undefined) => Promise<Page<T>>;
 
 /** A list that is loaded page by page while you iterate over it. */
@@ -52,7 +52,7 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** Returns the list that this path leads to. */
+/** Returns the list at this path. */
 export function listAt<T>(transport: Transport, path: string, query: Query, signal?: AbortSignal): List<T> {
   return new List<T>(async (cursor) => {
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };

@@ -1,4 +1,7 @@
-/** A message of a stream of Server-Sent Events. Without data, it only moves the position or the wait. */
+/**
+ * A message of a stream of Server-Sent Events. A message without data only sets the last event ID or the time
+ * to wait before reconnecting.
+ */
 export interface Message {
   id: string | undefined;
   data: string | undefined;

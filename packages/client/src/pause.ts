@@ -1,4 +1,4 @@
-/** Waits, and throws the reason of the signal as soon as it is aborted. */
+/** Waits, and throws the signal's reason as soon as the signal is aborted. */
 export function pause(ms: number, signal?: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

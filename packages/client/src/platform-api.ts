@@ -1,4 +1,4 @@
-// Printed from the OpenAPI document of the service: change it there, then run
+// Generated from the OpenAPI document of the service. To change it, change the routes, then run
 // UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts
 
 import type { Reference } from './api.js';
@@ -8,7 +8,7 @@ export interface CreatePortalSessionRequest {
   organization_id: string;
   /** Restricts the token to this workspace. */
   workspace_id?: string | null;
-  /** The actor that the audit log names for what the token does. Default: the token itself. */
+  /** The actor that the audit log shows for actions with this token. Default: the token itself. */
   actor?: ReferenceInput;
   /** Whether to omit the scope `webhooks:write`, so that the session cannot change anything. */
   read_only?: boolean;
@@ -21,7 +21,7 @@ export interface CreateTokenRequest {
   organization_id: string;
   /** Restricts the token to this workspace. */
   workspace_id?: string | null;
-  /** The actor that the audit log names for what the token does. Default: the token itself. */
+  /** The actor that the audit log shows for actions with this token. Default: the token itself. */
   actor?: ReferenceInput;
   /** What the token may do. Default: `events:read`, `webhooks:read`, `webhooks:write`. */
   scopes?: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
@@ -38,7 +38,7 @@ export interface IssuedToken {
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** The actor that the audit log names for what the token does. */
+  /** The actor that the audit log shows for actions with this token. */
   actor: Reference;
   /** Time when the token expires. */
   expires_at: string;
@@ -55,7 +55,7 @@ export interface ListedToken {
   workspace_id: string | null;
   /** What the token may do. */
   scopes: ('events:read' | 'webhooks:read' | 'webhooks:write' | 'audit:read')[];
-  /** The actor that the audit log names for what the token does. */
+  /** The actor that the audit log shows for actions with this token. */
   actor: Reference;
   /** Time when the token was created. */
   created_at: string;

@@ -27,7 +27,9 @@ export interface Resource {
   [attribute: string]: unknown;
 }
 
-/** What a new resource starts with: who creates it for whom, and the attributes of its type. */
+/**
+ * The body of a creation request: the organization, the actor, and the attributes of the type of resource.
+ */
 export interface NewResource {
   organization_id: string;
   workspace_id?: string | null;
@@ -35,7 +37,7 @@ export interface NewResource {
   [attribute: string]: unknown;
 }
 
-/** Who makes a move, and what this move needs to know. */
+/** The body of a move request: the actor, and the fields of this move. */
 export interface Move {
   actor: ReferenceInput;
   [detail: string]: unknown;
@@ -44,7 +46,7 @@ export interface Move {
 /** A resource after it was created or moved. */
 export interface Change {
   resource: Resource;
-  /** What was recorded. Undefined if the creation of this type of resource is not an event. */
+  /** The recorded event. Undefined if creating this type of resource records no event. */
   event: Event | undefined;
 }
 
@@ -60,7 +62,7 @@ export class Platform {
   }
 
   readonly tokens = {
-    /** Creates an access token for the public API. The result has it in `token`, this once. */
+    /** Creates an access token for the public API. Only this result contains the token, in `token`. */
     create: (token: CreateTokenRequest, options?: CallOptions) =>
       this.#create<IssuedToken>('/platform/tokens', token, options),
     /** Lists the tokens of an organization. */
@@ -74,7 +76,7 @@ export class Platform {
   };
 
   readonly portalSessions = {
-    /** Creates a session for one visit to the portal. Open its `url` in a frame, and store it nowhere. */
+    /** Creates a session for one visit to the portal. Open its `url` in a frame, and do not store it. */
     create: (session: CreatePortalSessionRequest, options?: CallOptions) =>
       this.#create<PortalSession>('/platform/portal-sessions', session, options),
   };

@@ -1,16 +1,19 @@
 import { PosthornError } from './error.js';
 import { pause } from './pause.js';
 import type { NewEvent, RecordedEvent } from './platform-api.js';
-import { isPassing, newKey, Transport, type TransportOptions } from './transport.js';
+import { isTransient, newKey, Transport, type TransportOptions } from './transport.js';
 
 export interface ProducerOptions extends Omit<TransportOptions, 'retry'> {
-  /** When a batch is sent: whatever comes first. Default: 500 events, 1 MiB, 10 ms after its first event. */
+  /**
+   * When to send a batch: as soon as one of these limits is reached. Default: 500 events, 1 MiB, 10 ms after
+   * its first event.
+   */
   batch?: { events?: number; bytes?: number; delayMs?: number };
-  /** How much may wait or be on its way. Default: 10,000 events, 32 MiB. */
+  /** How much may be queued or in flight. Default: 10,000 events, 32 MiB. */
   queue?: { events?: number; bytes?: number };
-  /** How many requests may be on their way. With 1, the default, events are recorded in the order of `send`. */
+  /** How many requests may be in flight. With 1, the default, events are recorded in the order of `send`. */
   concurrency?: number;
-  /** How long to repeat a batch while the service is away or busy. Default: 60 s. */
+  /** How long to keep repeating a batch while the service is unreachable or busy. Default: 60 s. */
   giveUpMs?: number;
 }
 
@@ -25,8 +28,9 @@ const limits = { events: 1_000, bytes: 8 * 1024 * 1024 - 1_024 };
 const utf8 = new TextEncoder();
 
 /**
- * Records events through the platform listener, many in one request. Each event gets an idempotency key, so that it is
- * recorded once however often its batch is sent. Close it to send what still waits.
+ * Records events through the platform listener, many in one request. Each event gets an idempotency key, so
+ * it is recorded only once, no matter how many times its batch is sent. Close the producer to send the events
+ * that are still queued.
  */
 export class Producer {
   readonly #transport: Transport;
@@ -58,14 +62,15 @@ export class Producer {
     this.#giveUpMs = options.giveUpMs ?? 60_000;
   }
 
-  /** How many events wait or are on their way. */
+  /** How many events are queued or in flight. */
   get size(): number {
     return this.#held.events;
   }
 
   /**
-   * Queues an event. Resolves once it is stored durably; rejects if the service refuses it, or was away for too long.
-   * Rejects with `queue_full` if the queue is full: wait for `ready()` before you send more.
+   * Queues an event. Resolves once the event is stored durably. Rejects if the service refuses it or is
+   * unreachable for too long. Rejects with `queue_full` if the queue is full: wait for `ready()` before you
+   * send more.
    */
   send(event: NewEvent): Promise<RecordedEvent> {
     if (this.#isClosed) return Promise.reject(ownError('closed', 'The producer is closed.'));
@@ -134,14 +139,14 @@ export class Producer {
     return count;
   }
 
-  /** Sends what waits without delay. Resolves when everything sent so far is recorded or refused. */
+  /** Sends queued events immediately. Resolves when everything sent so far is recorded or refused. */
   async flush(): Promise<void> {
     this.#isFlushing = true;
     this.#wake();
     await Promise.all(this.#pending);
   }
 
-  /** Takes no more events, and resolves when all that were sent are recorded or refused. */
+  /** Accepts no more events, and resolves when all that were sent are recorded or refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#letIn();
@@ -230,7 +235,7 @@ export class Producer {
         });
         return data;
       } catch (error) {
-        const mayPass = error instanceof PosthornError && (isPassing(error) || error.status === 429);
+        const mayPass = error instanceof PosthornError && (isTransient(error) || error.status === 429);
         if (!mayPass) throw error;
         const waitMs = error.retryAfterMs ?? Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
         if (Date.now() + waitMs > deadlineMs) throw error;

@@ -2,12 +2,12 @@ import type { Event, TailEventsQuery } from './api.js';
 import { PosthornError } from './error.js';
 import { messagesOf } from './messages.js';
 import { pause } from './pause.js';
-import { isPassing, type Transport } from './transport.js';
+import { isTransient, type Transport } from './transport.js';
 
 export interface TailOptions {
   /** Event ID. The tail continues after this event. Without it, the tail starts now. */
   lastEventId?: string | undefined;
-  /** Ends the tail: the iteration throws the reason of the signal. */
+  /** Ends the tail: the iteration throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Called when the connection was lost, with the time until the next attempt. */
   onDisconnect?: ((error: unknown, waitMs: number) => void) | undefined;
@@ -20,8 +20,9 @@ const silenceMs = 45_000;
 const waitMsMax = 30_000;
 
 /**
- * New events, as they are recorded. After a lost connection it continues where it was, without loss and without
- * repetition, until the signal is aborted or the service refuses it. Iterate over it once.
+ * New events, as they are recorded. If the connection is lost, the tail reconnects and continues where it
+ * stopped, without gaps or duplicates, until the signal is aborted or the service refuses the request.
+ * Iterate over it only once.
  */
 export class Tail implements AsyncIterable<Event> {
   readonly #transport: Transport;
@@ -104,11 +105,11 @@ export class Tail implements AsyncIterable<Event> {
         isOpen = true;
         if (data === undefined) continue;
         const event = this.#transport.parse(data) as Event;
-        // Before the event is handed out: whoever breaks out of the loop has received it.
+        // Set before the event is yielded: a caller that breaks out of the loop has received the event.
         this.#lastEventId = id ?? event.id;
         yield event;
       }
-      if (!isOpen) throw new Error('the stream ended before it began');
+      if (!isOpen) throw new Error('the stream ended before its first message');
     } catch (cause) {
       if (cause instanceof PosthornError) throw cause;
       signal?.throwIfAborted();
@@ -122,5 +123,5 @@ export class Tail implements AsyncIterable<Event> {
 
 /** Returns whether the tail can connect again after this. */
 function canReturn(error: PosthornError): boolean {
-  return isPassing(error) || error.status === 429 || error.status >= 500;
+  return isTransient(error) || error.status === 429 || error.status >= 500;
 }

@@ -2,7 +2,7 @@ import { errorOf, PosthornError } from './error.js';
 import { pause } from './pause.js';
 
 export interface RetryOptions {
-  /** How often a request is sent at most. Default: 5. */
+  /** The maximum number of times that a request is sent. Default: 5. */
   attempts?: number;
   /** The longest wait before a request is repeated. If the service asks for more, the request fails. Default: 60 s. */
   maxWaitMs?: number;
@@ -36,7 +36,7 @@ export interface RequestOptions {
 
 const firstWaitMs = 250;
 
-/** Sends requests, and repeats those that the service could not handle at the moment. */
+/** Sends requests, and repeats those that failed temporarily. */
 export class Transport {
   readonly #base: string;
   readonly #token: TransportOptions['token'];
@@ -98,13 +98,13 @@ export class Transport {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     const response = await this.open(method, path, { ...options, signal }).catch((error) => {
-      throw timeout.aborted && !options.signal?.aborted ? lateError(this.#timeoutMs) : error;
+      throw timeout.aborted && !options.signal?.aborted ? timeoutError(this.#timeoutMs) : error;
     });
     try {
       return parse(await response.text());
     } catch (cause) {
       options.signal?.throwIfAborted();
-      if (timeout.aborted) throw lateError(this.#timeoutMs);
+      if (timeout.aborted) throw timeoutError(this.#timeoutMs);
       throw unreachable(cause);
     }
   }
@@ -124,7 +124,8 @@ export class Transport {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
-      // Fails below. With `error`, Node.js 20 forgets the signal once it has collected garbage, and a tail never ends.
+      // A redirect fails below. With `error`, Node.js 20 loses the signal after a garbage collection, so that
+      // a tail would never end.
       redirect: 'manual',
     }).catch((cause) => {
       signal?.throwIfAborted();
@@ -139,7 +140,7 @@ export class Transport {
     if (!(error instanceof PosthornError) || attempt >= this.#attempts) return undefined;
     // A refused request changed nothing. Anything else may have.
     const isRefused = error.status === 429 || error.code === 'idempotency_in_progress';
-    if (!isRefused && !(repeatable && isPassing(error))) return undefined;
+    if (!isRefused && !(repeatable && isTransient(error))) return undefined;
     const ownMs = firstWaitMs * 2 ** (attempt - 1) * (1 + Math.random() / 4);
     const waitMs = error.retryAfterMs ?? ownMs;
     return waitMs <= this.#maxWaitMs ? waitMs : undefined;
@@ -147,7 +148,7 @@ export class Transport {
 }
 
 /** Returns whether the same request may succeed a little later. */
-export function isPassing(error: PosthornError): boolean {
+export function isTransient(error: PosthornError): boolean {
   return error.status === 503 || error.code === 'unreachable' || error.code === 'timeout';
 }
 
@@ -156,7 +157,7 @@ function unreachable(cause: unknown): PosthornError {
   return new PosthornError({ status: 0, code: 'unreachable', detail, cause });
 }
 
-function lateError(timeoutMs: number): PosthornError {
+function timeoutError(timeoutMs: number): PosthornError {
   const detail = `There was no response within ${timeoutMs} ms.`;
   return new PosthornError({ status: 0, code: 'timeout', detail });
 }

@@ -33,7 +33,10 @@ const white: Rgb = { r: 255, g: 255, b: 255 };
 const black: Rgb = { r: 0, g: 0, b: 0 };
 const surfaces = { light: rgbOf('#f8f7f4'), dark: rgbOf('#141518') };
 
-/** Returns the accent for a surface, moved away from it until text in it is readable, and a pale background. */
+/**
+ * Returns the accent color for a theme and a pale background. The accent is made darker or lighter until text
+ * in that color is readable on the surface.
+ */
 export function accentFor(hex: string, theme: 'light' | 'dark'): { accent: string; background: string } {
   const surface = surfaces[theme];
   const own = rgbOf(hex);

@@ -1,6 +1,6 @@
 /**
- * Storage of the browser. It can be refused, as in a frame whose browser blocks it. Then values last as long as the
- * page.
+ * Browser storage. The browser can refuse access to it, for example in a frame. In that case, values are kept
+ * in memory until the page is closed.
  */
 class BrowserStorage {
   readonly #storage: () => Storage;

@@ -1,6 +1,6 @@
 import { say } from './toast';
 
-/** Copies text. Outside secure contexts, browsers offer only the old way. */
+/** Copies text. Outside secure contexts, browsers support only `execCommand`. */
 export async function copyText(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

@@ -24,7 +24,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Returns the time now. With a step, the component is drawn again only when the step passes. */
+/** Returns the current time, rounded down to `stepMs`: the component renders again once per step. */
 export function useNow(stepMs = 1_000): number {
   return useSyncExternalStore(subscribe, () => Math.floor(nowMs / stepMs) * stepMs);
 }

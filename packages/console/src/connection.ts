@@ -1,37 +1,40 @@
 import { createStore } from './store';
 
 /** Whether the service responds. */
-export type Connection = { kind: 'up' } | { kind: 'away'; since: number } | { kind: 'slowed'; until: number };
+export type Connection =
+  | { kind: 'up' }
+  | { kind: 'unreachable'; since: number }
+  | { kind: 'rate_limited'; until: number };
 
 export const connection = createStore<Connection>({ kind: 'up' });
 
 const pollMs = 1_500;
 let isWaiting = false;
 
-/** Notes that a request did not reach the service, and waits for its return. */
-export function noteAway(firstWaitMs: number): void {
-  if (connection.get().kind !== 'away') connection.set({ kind: 'away', since: Date.now() });
+/** Notes that a request did not reach the service, and polls until the service responds again. */
+export function noteUnreachable(firstWaitMs: number): void {
+  if (connection.get().kind !== 'unreachable') connection.set({ kind: 'unreachable', since: Date.now() });
   if (isWaiting) return;
   isWaiting = true;
-  setTimeout(lookAgain, Math.min(firstWaitMs, pollMs));
+  setTimeout(poll, Math.min(firstWaitMs, pollMs));
 }
 
-export function noteSlowed(waitMs: number): void {
-  if (connection.get().kind === 'away') return;
-  connection.set({ kind: 'slowed', until: Date.now() + waitMs });
+export function noteRateLimited(waitMs: number): void {
+  if (connection.get().kind === 'unreachable') return;
+  connection.set({ kind: 'rate_limited', until: Date.now() + waitMs });
   setTimeout(() => {
     const now = connection.get();
-    if (now.kind === 'slowed' && now.until <= Date.now()) connection.set({ kind: 'up' });
+    if (now.kind === 'rate_limited' && now.until <= Date.now()) connection.set({ kind: 'up' });
   }, waitMs + 50);
 }
 
-async function lookAgain(): Promise<void> {
+async function poll(): Promise<void> {
   const isBack = await fetch('/readyz', { cache: 'no-store' }).then(
     (response) => response.ok,
     () => false,
   );
   if (!isBack) {
-    setTimeout(lookAgain, pollMs);
+    setTimeout(poll, pollMs);
     return;
   }
   isWaiting = false;

@@ -5,10 +5,10 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Headers that curl sets itself, or that belong to the first sending only. */
+/** Headers that curl sets itself, or that apply only to the original request. */
 const leftOut = /^(content-length|host|accept-encoding|connection|transfer-encoding)$/i;
 
-/** Returns a command that sends the request again. Signatures are not in it, because the console has none. */
+/** Returns a command that sends the request again, without signatures, which the console does not have. */
 export function curlOfRequest(request: SentRequest): string {
   const headers = Object.entries(request.headers)
     .filter(([name, value]) => value !== null && !leftOut.test(name))
@@ -16,7 +16,10 @@ export function curlOfRequest(request: SentRequest): string {
   return `curl ${quoted(request.url ?? '')} \\\n${headers.join('')}  --data-binary ${quoted(request.body ?? '')}`;
 }
 
-/** Returns a command that posts JSON, one member a line. The header is quoted by the caller, as it may hold a command. */
+/**
+ * Returns a command that posts JSON, with one member per line. The caller quotes the header, because it may
+ * contain a shell command.
+ */
 export function jsonCurl(url: string, quotedHeader: string, body: unknown): string {
   return `curl ${quoted(url)} \\
   -H ${quotedHeader} \\

@@ -7,9 +7,9 @@ import { parseSearch } from './search';
 import { overviewQueries } from './views/overview/queries';
 
 /**
- * Asks for what every view needs before anything is drawn: who the token is, then the webhooks, whose problems the
- * navigation and the overview show first. If the address is the overview, asks for its figures and the code of its chart
- * too. A failure is shown by the view that asks again.
+ * Before the first render, requests what every view needs: the token, then the webhooks, whose problems the
+ * navigation and the overview show first. If the overview is open, also requests its figures and the code of
+ * its chart. Failures are ignored here: the view requests the data again and shows the error.
  */
 export async function startFirstRequests(): Promise<void> {
   const isOverview = /^\/console\/?$/.test(location.pathname);

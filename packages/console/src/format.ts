@@ -14,7 +14,7 @@ export function formatMs(ms: number): string {
   return `${Math.round(ms / 60_000)} min`;
 }
 
-/** Never rounds up to 100 % what is not all, nor down to 0 % what is not nothing. */
+/** Shows 100% only if the part is the whole, and 0% only if the part is zero. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–';
   const percent = (part / whole) * 100;
@@ -40,7 +40,7 @@ export function formatDuration(ms: number): string {
     .join(' ');
 }
 
-/** `12 s ago`, `in 58 min`: one unit, so that a column of them is calm. */
+/** `12 s ago`, `in 58 min`: only one unit, so that a column of times is easy to read. */
 export function formatRelative(atMs: number, nowMs: number): string {
   const distance = Math.abs(atMs - nowMs);
   if (distance < 2_000) return 'now';

@@ -14,7 +14,7 @@ export function shortId(id: string): string {
   return id.length <= 20 ? id : `${id.slice(0, 8)}…${id.slice(-5)}`;
 }
 
-/** Returns a key that makes one action idempotent, however often it is sent. */
+/** Returns a key that makes it safe to send the same action more than once. */
 export function newActionKey(): string {
   // crypto.randomUUID exists in secure contexts only, and a self-hosted console may be served over plain HTTP.
   const bytes = crypto.getRandomValues(new Uint8Array(16));

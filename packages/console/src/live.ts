@@ -5,11 +5,11 @@ const refreshMs = 5_000;
 export interface Live {
   isLive: boolean;
   toggle: () => void;
-  /** How often a list asks again: only in live mode. */
+  /** How often a list is refreshed. False unless live mode is on. */
   refetchInterval: number | false;
 }
 
-/** The live switch, which is part of the address. */
+/** The switch for live mode, which is stored in the URL. */
 export function useLive(): Live {
   const isLive = useSearch({ strict: false, select: ({ live }) => live === '1' });
   const navigate = useNavigate();

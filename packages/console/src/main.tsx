@@ -18,17 +18,17 @@ import { restoreSession, session } from './session';
 restoreSession();
 followPreferences();
 
-// A link with a token can be opened in a tab that has the console already.
+// A link with a token can be opened in a tab that already shows the console.
 addEventListener('hashchange', restoreSession);
 
-// A stale page asks for a part that the new build no longer has.
+// A stale page requests a file that the new build no longer has.
 addEventListener('vite:preloadError', () => location.reload());
 
 let token: string | undefined;
 session.subscribe(() => {
   const now = session.get();
   const next = now.kind === 'open' ? now.token : undefined;
-  // Nothing of one token may be shown to another.
+  // Data that was loaded with one token must not be shown with another.
   if (next !== undefined && token !== undefined && next !== token) queryClient.clear();
   token = next ?? token;
 });

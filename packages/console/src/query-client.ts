@@ -9,7 +9,8 @@ export const queryClient = new QueryClient({
       networkMode: 'always',
       refetchOnWindowFocus: false,
       staleTime: 2_000,
-      // Only the rate limit is waited for here. When the service is away, `connection` waits for its return.
+      // Retries only requests that exceeded the rate limit. If the service is unreachable, `connection` polls
+      // until it responds.
       retry: (failures, error) => problemIn(error)?.status === 429 && failures < retriesMax,
       retryDelay: (_failures, error) => problemIn(error)?.retryAfterMs ?? 1_000,
     },

@@ -2,7 +2,7 @@ import type { Stats } from '@posthorn/client';
 
 export type Interval = Stats['interval'];
 
-/** A time range as an address has it: a length up to now, or two times. */
+/** A time range in a URL: a length that ends now, or two times. */
 export interface RangeSearch {
   range?: string;
   from?: string;
@@ -31,7 +31,7 @@ export interface TimeRange {
   interval: Interval;
 }
 
-/** Reads the range of an address; a length that it does not know counts as `fallback`. */
+/** Reads the range from the URL. `fallback` applies if the URL has none. An unknown length counts as 24 h. */
 export function rangeOf(search: RangeSearch, fallback: string, nowMs: number): TimeRange {
   const fromMs = search.from ? Date.parse(search.from) : Number.NaN;
   if (!Number.isNaN(fromMs)) {

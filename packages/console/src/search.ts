@@ -1,4 +1,4 @@
-/** The query of an address: plain names and values, so that addresses can be read and typed. */
+/** The query of a URL: plain names and values, so that URLs are easy to read and type. */
 export type Search = Record<string, string | undefined>;
 
 export function parseSearch(text: string): Search {

@@ -13,8 +13,8 @@ const portalKey = 'posthorn.portal';
 export const session = createStore<Session>({ kind: 'none' });
 
 /**
- * Takes the token from the address, where a link has it, or from this tab. The address loses it before anything else
- * happens, so that it is neither in the history nor in a screenshot.
+ * Takes the token from the URL, if it was opened from a link with a token, or from the storage of this tab.
+ * The token is removed from the URL first, so that it does not appear in the history or in a screenshot.
  */
 export function restoreSession(): void {
   const fragment = new URLSearchParams(location.hash.slice(1));

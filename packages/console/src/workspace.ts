@@ -2,12 +2,12 @@ import type { Webhook } from '@posthorn/client';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 
 export interface WorkspaceFilter {
-  /** The workspace that the address names, or undefined for all of them. */
+  /** The workspace in the URL, or undefined for all workspaces. */
   workspaceId: string | undefined;
   choose: (workspaceId: string | undefined) => void;
 }
 
-/** The workspace filter, which is part of the address. */
+/** The workspace filter, which is stored in the URL. */
 export function useWorkspace(): WorkspaceFilter {
   const workspaceId = useSearch({ strict: false, select: ({ workspace_id }) => workspace_id });
   const navigate = useNavigate();

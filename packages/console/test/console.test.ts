@@ -110,8 +110,8 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Rotate…' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
-    await page.getByText(/The old secret ends in 2[34] h/).waitFor();
-    const rotated = page.getByRole('alertdialog', { name: 'The new secret signs from now on' });
+    await page.getByText(/The old secret expires in 2[34] h/).waitFor();
+    const rotated = page.getByRole('alertdialog', { name: 'Requests are now signed with the new secret' });
     await rotated.getByText(/^whsec_/).waitFor();
     await page.keyboard.press('Escape');
     await rotated.getByRole('button', { name: 'Copy the secret' }).waitFor();
@@ -146,7 +146,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.context().close();
   });
 
-  it('says that the service is away, and comes back by itself without missing an event', async () => {
+  it('says that the service is unreachable, and reconnects automatically without missing an event', async () => {
     const tenant = await newTenant(service, { scopes });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '/events?live=1'));
@@ -154,12 +154,12 @@ describeInBrowser('the console in a browser', async (open) => {
     await tenant.record({ subject: { type: 'invoice', id: 'INV-before' } });
     await page.getByRole('link', { name: 'INV-before' }).waitFor();
     await door.shut();
-    await page.getByText('The service is away.').waitFor();
+    await page.getByText('The service is unreachable.').waitFor();
     await tenant.record({ subject: { type: 'invoice', id: 'INV-meanwhile' } });
     await page.getByRole('link', { name: 'INV-before' }).waitFor();
     await door.open();
     await page.getByRole('link', { name: 'INV-meanwhile' }).waitFor();
-    await page.getByText('The service is away.').waitFor({ state: 'hidden' });
+    await page.getByText('The service is unreachable.').waitFor({ state: 'hidden' });
     expect(unexpected(faults, /net::ERR_/)).toEqual([]);
     await page.context().close();
   });

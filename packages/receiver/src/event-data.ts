@@ -1,7 +1,7 @@
-// Printed from the catalogue of the server: change it there, then run
+// Generated from the server's catalogue. To change it, change the catalogue, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
-/** What `data` holds in an envelope about an event, by its type. */
+/** The type of `data` in the envelope of an event, by event type. */
 export interface EventData {
   /** A service line became active. */
   'service_line.activated': {

@@ -1,9 +1,9 @@
 import type { EventData } from './event-data.js';
 
-// Printed from the catalogue of the server: change it there, then run
+// Generated from the server's catalogue. To change it, change the catalogue, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
-/** A realistic `data` of each type of event. */
+/** A realistic example of `data` for each event type. */
 export const eventSamples: EventData = {
   'service_line.activated': {
     previous_status: 'draft',

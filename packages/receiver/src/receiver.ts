@@ -108,9 +108,9 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
       toleranceSeconds: options.toleranceSeconds,
       now: options.now?.(),
     });
-    if (!result.ok) return refuse(FAULTS_HERE.has(result.reason) ? 500 : 401, result.reason, result.detail);
+    if (!result.ok) return refuse(OWN_FAULTS.has(result.reason) ? 500 : 401, result.reason, result.detail);
     const event = parsed(body);
-    if (!event) return refuse(400, 'not_an_event', 'The body is signed, but is not the JSON of an event.');
+    if (!event) return refuse(400, 'not_an_event', 'The body is signed, but it is not an event in JSON.');
 
     const { id, type } = event;
     const reply = (outcome: Exclude<Outcome['outcome'], 'refused'>, status: number, text: string): Reply => {
@@ -145,7 +145,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
 }
 
 /** Reasons that are caused by the application, not by the sender of the request. */
-const FAULTS_HERE: ReadonlySet<Refusal> = new Set<Refusal>(['no_secret', 'malformed_secret', 'body_not_raw']);
+const OWN_FAULTS: ReadonlySet<Refusal> = new Set<Refusal>(['no_secret', 'malformed_secret', 'body_not_raw']);
 
 function parsed(body: Body | ArrayBuffer): Envelope | undefined {
   try {
@@ -167,7 +167,7 @@ function guarded<Args extends unknown[]>(hook: (...args: Args) => unknown): (...
     try {
       await hook(...args);
     } catch (error) {
-      console.error('A hook of the receiver failed:', error);
+      console.error('A receiver hook failed:', error);
     }
   };
 }

@@ -33,7 +33,8 @@ export type Verification =
   | { ok: true; signedAt: Date | null }
   | { ok: false; reason: Refusal; detail: string };
 
-// Looking for the cause takes further digests, and anyone can send such requests.
+// Explaining a failure computes further digests, and anyone can send requests that fail, so large bodies get
+// no explanation.
 const EXPLAINED_BYTES_MAX = 1024 * 1024;
 const KEEP_RAW =
   'Pass the bytes that arrived, or use an adapter of @posthorn/receiver. In Express, register the route before ' +
@@ -53,7 +54,7 @@ export function verify(
 ): Verification {
   const secrets = [secret].flat().filter(isUsable);
   if (secrets.length === 0) {
-    return refuse('no_secret', 'There is no secret: all of them are empty, not set or not a string.');
+    return refuse('no_secret', 'There is no usable secret: every secret is empty, not set or not a string.');
   }
 
   const body = rawBody instanceof ArrayBuffer ? new Uint8Array(rawBody) : rawBody;
@@ -105,7 +106,7 @@ export function verify(
     if (slip) return refuse('malformed_secret', slip);
     return refuse(
       'signature_mismatch',
-      `The secret is not the one of the webhook, or the body was changed. ${KEEP_RAW}`,
+      `The secret is not the webhook's secret, or the body was changed. ${KEEP_RAW}`,
     );
   }
 
@@ -113,9 +114,9 @@ export function verify(
     const tolerance = options.toleranceSeconds ?? 300;
     const age = Math.floor((options.now ?? new Date()).getTime() / 1000) - Number(seconds);
     // Negated, so that NaN is refused.
-    const limit = `${tolerance} s are allowed. Check the clock of this machine.`;
-    if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago, ${limit}`);
-    if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now, ${limit}`);
+    const limit = `at most ${tolerance} s are allowed. Check the clock of this machine.`;
+    if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago; ${limit}`);
+    if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now; ${limit}`);
   }
   return { ok: true, signedAt };
 }

@@ -27,7 +27,7 @@ export function apiTypes(
   const queries = operations.flatMap(queryOf);
   const imported = names.filter((name) => isShared(name) && new RegExp(`: ${name}\\b`).test(types.join('')));
   return [
-    `// Printed from the OpenAPI document of the service: change it there, then run\n// UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts\n`,
+    `// Generated from the OpenAPI document of the service. To change it, change the routes, then run\n// UPDATE_DOCS=1 npx vitest run packages/client/test/api-types.test.ts\n`,
     ...(imported.length > 0 ? [`import type { ${imported.join(', ')} } from './api.js';\n`] : []),
     ...types,
     ...queries,

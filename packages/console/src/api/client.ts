@@ -1,11 +1,14 @@
 import { Posthorn } from '@posthorn/client';
-import { noteAway, noteSlowed } from '../connection';
+import { noteRateLimited, noteUnreachable } from '../connection';
 import { endSession, session } from '../session';
 
 /** Longer than a test may take: the longest delivery timeout that an operator can set. */
 const timeoutMs = 11 * 60_000;
 
-/** The public API, with the token of this tab. It never repeats a request by itself: the views say how they wait. */
+/**
+ * The public API, with the token of this tab. It never repeats a request on its own: the views decide how to
+ * wait.
+ */
 export const posthorn = new Posthorn({
   url: location.origin,
   token: tokenNow,
@@ -26,13 +29,13 @@ async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promi
   try {
     response = await fetch(input, { ...init, credentials: 'omit', cache: 'no-store' });
   } catch (error) {
-    if (!init?.signal?.aborted) noteAway(1_000);
+    if (!init?.signal?.aborted) noteUnreachable(1_000);
     throw error;
   }
   const waitMs = Number(response.headers.get('retry-after') ?? 1) * 1_000 || 1_000;
   if (response.status === 401) endSession(token, await detailOf(response.clone()));
-  else if (response.status === 429) noteSlowed(waitMs);
-  else if (response.status >= 502 && response.status <= 504) noteAway(waitMs);
+  else if (response.status === 429) noteRateLimited(waitMs);
+  else if (response.status >= 502 && response.status <= 504) noteUnreachable(waitMs);
   return response;
 }
 

@@ -4,7 +4,7 @@ import { idTimeMs } from '../identifier';
 import { posthorn } from './client';
 import { pagesOf } from './paging';
 
-/** The states that people speak of. The API has `status` and `final` for them. */
+/** The states as the console shows them. The API expresses them with `status` and `final`. */
 export const deliveryStates = ['retrying', 'given_up', 'delivered'] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 

@@ -1,14 +1,14 @@
 import { PosthornError } from '@posthorn/client';
 
-/** Returns whether the service could not be reached, or said that it is not ready. */
-export function isAway(error: unknown): boolean {
+/** Returns whether the service was unreachable or reported that it is not ready. */
+export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof PosthornError)) return false;
   return error.code === 'unreachable' || (error.status >= 502 && error.status <= 504);
 }
 
 /** Returns the error if it says something about the request, and not about the connection. */
 export function problemIn(error: unknown): PosthornError | undefined {
-  return error instanceof PosthornError && !isAway(error) ? error : undefined;
+  return error instanceof PosthornError && !isUnreachable(error) ? error : undefined;
 }
 
 /** Returns what the API says about one field of the body, such as `url`. */
@@ -21,7 +21,7 @@ export function faultOf(problem: PosthornError | undefined, field: string): stri
 
 /** Says what to do about a problem. */
 export function remedyOf(error: unknown): string | undefined {
-  if (isAway(error)) return 'The console tries again by itself.';
+  if (isUnreachable(error)) return 'The console will try again automatically.';
   const problem = problemIn(error);
   if (!problem) return 'Reload the page. If it happens again, report it.';
   switch (problem.code) {

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { posthorn } from './client';
 
-/** Who the tab's token is, and what it may do. */
+/** The tab's token: its actor, and what it may do. */
 export const tokenQuery = queryOptions({
   queryKey: ['token'],
   queryFn: ({ signal }) => posthorn.token({ signal }),

@@ -20,9 +20,9 @@ export interface BarChartProps {
   series: BarSeries[];
   label: string;
   isLow?: boolean;
-  /** A bar was clicked, on the part of one series. */
+  /** Called when a bar is clicked, with the series whose part of the bar was hit. */
   onBar?: (fromMs: number, toMs: number, series: number) => void;
-  /** A range was dragged. */
+  /** Called when a range is selected by dragging. */
   onRange?: (fromMs: number, toMs: number) => void;
 }
 
@@ -132,7 +132,8 @@ function drawn(
   const styles = getComputedStyle(element);
   const colour = (name: string) => styles.getPropertyValue(name).trim();
   const bars = UPlot.paths.bars!({ size: [0.8, 34], align: 1 });
-  // Each series is drawn from the floor up to its own top, the tallest first, so that the next one covers its foot.
+  // Every series is drawn from zero up to its cumulative height, the tallest first, so that each next one
+  // covers the lower part.
   const tops = stacked(series);
   const top = Math.max(0, ...(tops.at(-1) ?? []));
   const first = starts[0] ?? 0;

@@ -3,15 +3,15 @@ import type { BarChart, BarChartProps } from './bar-chart';
 
 let loaded: typeof BarChart | undefined;
 
-/** Fetches the code of charts. Whoever knows that a chart will be shown calls it early. */
+/** Loads the code of the charts. Call it early if a chart will be shown soon. */
 export async function loadChart(): Promise<typeof BarChart> {
   loaded ??= (await import('./bar-chart')).BarChart;
   return loaded;
 }
 
 /**
- * A bar chart, or its empty place until the code has come. React's `lazy` would show it up to 300 ms later, because
- * React holds back what replaces a fallback.
+ * A bar chart, or an empty placeholder until its code is loaded. With `lazy`, the chart could appear up to
+ * 300 ms later, because React delays the content that replaces a fallback.
  */
 export function Chart(props: BarChartProps) {
   const [Bars, setBars] = useState(() => loaded);

@@ -1,6 +1,6 @@
 import { Icon } from './icon';
 
-/** A filter that is on, and the button that takes it off. */
+/** An active filter, with a button that removes it. */
 export function Chip({ name, value, onRemove }: { name: string; value: string; onRemove: () => void }) {
   return (
     <span className="chip">

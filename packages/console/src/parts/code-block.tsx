@@ -14,7 +14,7 @@ export function CodeBlock({
   text: string;
   what: string;
   aside?: ReactNode;
-  /** Programs keep their lines; everything else wraps. */
+  /** Whether the text is source code. Its lines are not wrapped. */
   isProgram?: boolean;
   children?: ReactNode;
 }) {

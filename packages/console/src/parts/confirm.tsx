@@ -10,7 +10,7 @@ interface ConfirmProps {
   isDanger?: boolean;
   /** The user must type this text first. */
   name?: string;
-  /** Nothing is left to cancel: only the action closes the dialog. */
+  /** The action is done, so there is nothing to cancel: only the action button closes the dialog. */
   isDone?: boolean;
   isBusy: boolean;
   error: unknown;

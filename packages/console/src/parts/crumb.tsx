@@ -1,6 +1,6 @@
 import { Children, type ReactNode } from 'react';
 
-/** The way back up. */
+/** A breadcrumb: links to the parent pages. */
 export function Crumb({ children }: { children: ReactNode }) {
   return (
     <nav className="crumb" aria-label="Breadcrumb">

@@ -4,7 +4,7 @@ import { Chip } from './chip';
 import { RangeChip } from './range-chip';
 import { RangePicker } from './range-picker';
 
-/** The filters of the address as chips, a field that adds one, and the time range. */
+/** The filters in the URL as chips, a field that adds one, and the time range. */
 export function FilterBar<Name extends string>({
   names,
   search,

@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isAway } from '../api/problem';
+import { isUnreachable } from '../api/problem';
 import { Bones } from './bones';
 import { ProblemNote } from './problem-note';
 
@@ -13,15 +13,15 @@ export function Loaded<T>({
 }: {
   query: UseQueryResult<T>;
   lines?: number;
-  /** What to show until there is something, in place of plain lines. */
+  /** What to show while loading, instead of placeholder lines. */
   bones?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   const { data, error, isPlaceholderData, refetch } = query;
-  if (data !== undefined && !(error && !isAway(error))) {
+  if (data !== undefined && !(error && !isUnreachable(error))) {
     return <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>;
   }
-  // While the service is away, a banner says so, and everything is loaded again on its return.
-  if (!error || isAway(error)) return bones ?? <Bones {...(lines !== undefined && { lines })} />;
+  // While the service is unreachable, a banner says so, and everything is loaded again when it is back.
+  if (!error || isUnreachable(error)) return bones ?? <Bones {...(lines !== undefined && { lines })} />;
   return <ProblemNote error={error} onRetry={() => void refetch()} />;
 }

@@ -1,6 +1,6 @@
 import { formatCount } from '../format';
 
-/** The end of a list: how much is shown, and the way to more. */
+/** The end of a list: how many rows are shown, and a button that loads more. */
 export function More({
   count,
   one,

@@ -1,13 +1,15 @@
 import { Link, useLocation } from '@tanstack/react-router';
-import { isAway, problemIn, remedyOf } from '../api/problem';
+import { isUnreachable, problemIn, remedyOf } from '../api/problem';
 import { CopyButton } from './copy-button';
 
-/** An error in the API's own words, with what to do and the request ID. */
+/** An error as the API describes it, with what to do about it and the request ID. */
 export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const problem = problemIn(error);
   return (
-    <div className={isAway(error) ? 'why warn' : 'why'} role="alert">
-      <b>{isAway(error) ? 'The service is away' : (problem?.title ?? 'Something went wrong')}</b>
+    <div className={isUnreachable(error) ? 'why warn' : 'why'} role="alert">
+      <b>
+        {isUnreachable(error) ? 'The service is unreachable' : (problem?.title ?? 'Something went wrong')}
+      </b>
       <p>
         {error instanceof Error ? error.message : String(error)} {remedyOf(error)}
       </p>
@@ -47,7 +49,7 @@ const lists = [
   { to: '/webhooks', part: /\/webhooks(\/|$)/, name: 'All webhooks' },
 ] as const;
 
-/** Leads from something that does not exist to the list of what does. */
+/** On a page for something that does not exist, links to the list of things that do. */
 function ListLink() {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const list = lists.find(({ part }) => part.test(path));

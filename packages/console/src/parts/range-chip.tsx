@@ -4,7 +4,7 @@ import { type RangeSearch, rangeLabel } from '../range';
 import { useStore } from '../store';
 import { Chip } from './chip';
 
-/** The time range of an address, if it has one. */
+/** The time range in the URL, if there is one. */
 export function RangeChip({ search, onRemove }: { search: RangeSearch; onRemove: () => void }) {
   const shownZone = useStore(zone);
   const clock = (iso: string) =>

@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type RangeSearch, rangeChoices } from '../range';
 import { Segmented } from './segmented';
 
-/** Chooses the length of the time range, which is part of the address. */
+/** Selects the length of the time range, which is stored in the URL. */
 export function RangePicker({ search, fallback }: { search: RangeSearch; fallback?: string }) {
   const navigate = useNavigate();
   return (

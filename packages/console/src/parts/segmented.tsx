@@ -1,4 +1,4 @@
-/** A choice of a few things, of which one is shown. */
+/** A segmented control: a few choices, of which one is selected. */
 export function Segmented<K extends string>({
   label,
   choices,

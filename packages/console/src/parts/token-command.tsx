@@ -3,7 +3,10 @@ import { session } from '../session';
 import { useStore } from '../store';
 import { CodeBlock } from './code-block';
 
-/** A command with the token of this tab: hidden on the screen until it is asked for, complete when copied. */
+/**
+ * A command that contains the token of this tab. The token is hidden until the user shows it, but it is
+ * always copied.
+ */
 export function TokenCommand({ title, command }: { title: string; command: (token: string) => string }) {
   const state = useStore(session);
   const [isShown, setShown] = useState(false);

@@ -2,7 +2,7 @@ import type { Webhook } from '@posthorn/client';
 
 export type WebhookCondition = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
 
-/** The API's status, with what people ask about first: does it fail now, and was it stopped by hand? */
+/** The API's status, extended by what people ask first: is the webhook failing, and did someone pause it? */
 export function conditionOf(webhook: Webhook): WebhookCondition {
   if (webhook.status === 'unverified') return 'unverified';
   if (webhook.status === 'disabled') return webhook.disabled_reason === 'manual' ? 'paused' : 'disabled';

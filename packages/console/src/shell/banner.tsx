@@ -3,16 +3,17 @@ import { connection } from '../connection';
 import { formatDuration } from '../format';
 import { useStore } from '../store';
 
-/** Says calmly that the service is away, or that we wait for the rate limit. */
+/** Says that the service is unreachable, or that the console is waiting because of the rate limit. */
 export function Banner() {
   const state = useStore(connection);
   const now = useNow();
   if (state.kind === 'up') return null;
   return (
     <div className="banner" role="status">
-      {state.kind === 'away' ? (
+      {state.kind === 'unreachable' ? (
         <span>
-          <b>The service is away.</b> What you see is from before. The console comes back by itself.
+          <b>The service is unreachable.</b> The data on this page may be out of date. The console will
+          reconnect automatically.
         </span>
       ) : (
         <span>

@@ -5,7 +5,7 @@ import { useAttention } from './attention';
 import { overlay } from './overlay-store';
 import { isWithin, viewsOf } from './views';
 
-/** The navigation of a phone. */
+/** The navigation on a phone. */
 export function BottomBar({ token }: { token: Token }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const attention = useAttention(token);

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect } from 'react';
 import { accentFor } from '../accent';
-import { isAway } from '../api/problem';
+import { isUnreachable } from '../api/problem';
 import { tokenQuery } from '../api/token';
 import { Bones } from '../parts/bones';
 import { ProblemNote } from '../parts/problem-note';
@@ -46,7 +46,7 @@ function SignedIn() {
         <main id="content" tabIndex={-1}>
           {token ? (
             <Outlet />
-          ) : error && !isAway(error) ? (
+          ) : error && !isUnreachable(error) ? (
             <ProblemNote error={error} onRetry={() => void refetch()} />
           ) : (
             <Bones lines={8} />

@@ -6,7 +6,7 @@ import { useStore } from '../store';
 import { overlay } from './overlay-store';
 import { viewsOf } from './views';
 
-/** What has no place in the bottom bar of a phone. */
+/** The views and settings that do not fit into the bottom bar on a phone. */
 export function MoreViews({ token }: { token: Token }) {
   const shownZone = useStore(zone);
   const close = () => overlay.set(undefined);

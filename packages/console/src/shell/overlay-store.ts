@@ -1,4 +1,4 @@
 import { createStore } from '../store';
 
-/** What lies above the page. */
+/** The overlay that is open. */
 export const overlay = createStore<'palette' | 'help' | 'more' | undefined>(undefined);

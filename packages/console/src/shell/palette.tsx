@@ -21,7 +21,7 @@ type Navigate = ReturnType<typeof useNavigate>;
 
 const shownMax = 12;
 
-/** Goes anywhere: to a view, a webhook, an event type, or whatever an identifier stands for. */
+/** Opens any view, webhook, event type or identifier. */
 export function Palette({ token }: { token: Token }) {
   const may = permissionOf(token.scopes);
   const navigate = useNavigate();

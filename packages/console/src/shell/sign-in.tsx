@@ -58,8 +58,8 @@ export function SignIn() {
               </button>
             </form>
             <p className="lead small">
-              No token yet? <code>npm start</code> prints a link that signs you in. On the machine of the
-              service, this creates a token:
+              No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
+              this on the machine where the service runs:
             </p>
             <CodeBlock title="Create a token" text={command} what="the command" />
           </>

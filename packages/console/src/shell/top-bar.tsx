@@ -21,7 +21,7 @@ export function TopBar({ token }: { token: Token | undefined }) {
         className="pill"
         aria-pressed={isLive}
         onClick={toggle}
-        title="Refresh by itself (l)"
+        title="Refresh automatically (l)"
       >
         <span className="dot" />
         Live

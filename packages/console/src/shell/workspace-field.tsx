@@ -5,7 +5,7 @@ import { webhooksQuery } from '../api/webhooks';
 import { permissionOf } from '../permission';
 import { useWorkspace } from '../workspace';
 
-/** Narrows every view to one workspace. Offers those that were seen, and takes any other. */
+/** Limits every view to one workspace. Suggests the workspaces in the loaded data, but accepts any. */
 export function WorkspaceField({ token }: { token: Token }) {
   const { workspaceId = '', choose } = useWorkspace();
   const [text, setText] = useState(workspaceId);

@@ -33,7 +33,7 @@ create table posthorn.deliveries (
   evidence         jsonb,
   -- The attempts before the latest, oldest first.
   earlier_attempts jsonb,
-  -- The size of the event's payload, for the bound on what a claim returns.
+  -- The size of the event's payload, so that a claim can limit the total size that it returns.
   bytes            int,
   primary key (organization_id, webhook_id, created_at, id)
 ) partition by range (created_at);

@@ -25,7 +25,8 @@ create table posthorn.event_counts (
   organization_id text collate "C" not null,
   -- The events of a workspace (WS-…), or all events ('').
   scope           text collate "C" not null,
-  -- The length of the period in minutes. Days are included because there is a row for each type.
+  -- The length of the period in minutes. Days are counted as well, because each event type has its own row:
+  -- adding up the hours of many days would read too many rows.
   step            smallint not null check (step in (1, 60, 1440)),
   at              timestamptz(3) not null,
   type            text collate "C" not null,

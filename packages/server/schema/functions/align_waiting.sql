@@ -3,7 +3,8 @@
 -- rows that a claim is taking. Returns how many deliveries and parts of the backlog it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
--- Costs do not show the partitions that are skipped at run time: a large table would be read as a whole.
+-- The planner's cost estimates ignore that partitions are skipped at run time. It would read large tables as
+-- a whole.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -62,7 +63,7 @@ begin
   update posthorn.deliveries d
      set status = case when state is null then 'cancelled' else 'failed' end,
          error = case when state is null then d.error else 'disabled' end,
-         -- The outcome of the last attempt is kept apart from why the delivery ended.
+         -- Keeps the outcome of the last attempt, because `error` now says why the delivery ended.
          earlier_attempts = case when d.attempts = 0 or state is null then d.earlier_attempts
                                  else posthorn.earlier_attempts(d) end
     from picked p

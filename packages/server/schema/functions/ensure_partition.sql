@@ -1,5 +1,6 @@
--- Creates the partition for `day` if it is missing: a month of the audit log, a week of other tables. Attaching a table does not block readers and writers of other
--- partitions; `create table … partition of` would block them all.
+-- Creates the partition for `day` if it is missing: a month of the audit log, a week of other tables.
+-- Attaching a table does not block readers and writers of other partitions; `create table … partition of`
+-- would block them all.
 create or replace function posthorn.ensure_partition(parent text, day date) returns void
 language plpgsql
 as $$
@@ -13,7 +14,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtextextended('posthorn.partitions', 0));
   execute format('create table posthorn.%I (like posthorn.%I including all)', partition, parent);
-  -- These indexes have no duplicates, so looking for some whenever a page is full is wasted.
+  -- These indexes have no duplicate keys, so looking for duplicates whenever a page is full is wasted work.
   if parent = 'events' then
     for index in
       select i.indexrelid from pg_index i

@@ -1,5 +1,6 @@
--- Returns the deliveries of one webhook that have no row yet: in the memory of a node or waiting. `recording`, the head
--- of a recording, limits it to that one. Null means every hand-off; there are only as many as the nodes have in memory.
+-- Returns the deliveries of one webhook that have no row yet: in the memory of a node or waiting. `recording`
+-- is the head of a recording and limits the result to it. With null, all hand-offs are read, but there are
+-- only as many as the nodes have in memory.
 create or replace function posthorn.open_shares(organization text, webhook text, recording text)
 returns table (created_at timestamptz, head text, event_zero bigint, zero bigint, ordinal int)
 language plpgsql stable

@@ -1,5 +1,6 @@
--- Records a batch of events with one delivery for each matching active webhook. This is the only place that matches.
--- Takes one array per column, which is much cheaper than JSON. An event with `undelivered` gets no deliveries.
+-- Records a batch of events with one delivery for each matching active webhook. This is the only place where
+-- events are matched with webhooks. Takes one array per column, which is much cheaper than JSON. An event
+-- with `undelivered` gets no deliveries.
 --
 -- A node states its room: `rooms` for the `known` webhooks, `room_each` for every other one, `room` for all together
 -- (null: no limit). What fits is handed to the node in one row of `handoffs`; the rest waits in `backlog`. Without a
@@ -31,7 +32,8 @@ declare
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
-  -- From 2^38 on: always ten digits, with room to count up.
+  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count
+  -- up.
   base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
@@ -104,7 +106,7 @@ begin
       from matched m
       left join unnest(known, rooms) as k (webhook_id, room) on k.webhook_id = m.webhook_id
   ), shares as materialized (
-    -- Small shares first: a webhook that needs little does not wait because another needs much.
+    -- Small shares first, so that a webhook with few deliveries does not wait because of one with many.
     select f.*,
            greatest(0, least(f.fits, room - coalesce(sum(f.fits) over (
              order by f.size, f.webhook_id rows between unbounded preceding and 1 preceding), 0)))::int as taken
@@ -131,7 +133,7 @@ begin
      where s.taken < s.size
   )
   select 0::bigint, head, recorded_at, base, null, null::int, null::int[], null::boolean
-    -- A node knows what it left. Without a node, notify the others.
+    -- A recording node knows from the result what was left. Without a node, notify all nodes.
     from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
    union all
   select b.ordinal, b.id, b.created_at, null, null, null, null, null

@@ -1,11 +1,12 @@
--- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
--- one; any other row is updated if the node still holds its lease. `statuses` 'pending' means another attempt in
--- `waits_ms`, by the database's clock, which claims use. `tries` that have not grown mean that no attempt was made. Then
--- come the hand-offs and parts of the backlog that are finished, and the health of the webhooks (see HealthReport).
+-- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a
+-- row gets one; any other row is updated if the node still holds its lease. If a status is 'pending', another
+-- attempt follows after `waits_ms`, measured with the database's clock, which claims also use. If the number
+-- in `tries` has not grown, no attempt was made. The `done_*` parameters list the hand-offs and parts of the
+-- backlog that are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
--- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was already written,
--- although the response was lost, does not count twice. Returns the written ids if `listed`, and the webhooks that have
--- had only failures for at least `failing_ms`.
+-- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was
+-- already written, although the response was lost, does not count twice. Returns the written ids if `listed`,
+-- and the webhooks that have had only failures since the time `failing_ms` or longer.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],

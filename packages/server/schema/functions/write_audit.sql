@@ -5,7 +5,7 @@ create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
 -- Plans are kept, and a plan made for a few chains would scan all of them from then on.
 set enable_seqscan = off
--- Another long transaction on the same chain must not hold a connection for long.
+-- A long transaction on the same chain must not block this connection for long.
 set lock_timeout = '2s'
 as $$
 declare
@@ -14,7 +14,7 @@ declare
   chain posthorn.audit_chains;
   entry posthorn.audit_log;
 begin
-  -- Before locking a chain: a session that creates a partition may already wait for one.
+  -- Before locking a chain, because a session that creates a partition may already be waiting for a chain.
   perform posthorn.ensure_partition('audit_log', today);
 
   -- Locks all chains before the first entry, in the order of the organizations, as retention does, so that two

@@ -25,8 +25,8 @@ export class Claimer {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The part of the room to claim. It is halved before each claim, so that a claim with too much to read does not fail
-   * forever.
+   * The fraction of the room to claim. It is halved before each claim and restored if the claim succeeds, so
+   * that a claim that failed because it was too large is repeated with a smaller one.
    */
   #part = 1;
   #stopped = false;
@@ -79,7 +79,8 @@ export class Claimer {
     const claimed = await claim(database, room, bounds);
     // Grow slowly, because a failed claim costs this node its leases.
     this.#part = Math.min(1, part * 1.1);
-    // The node got a new id in the meantime. What was claimed is released with the old one.
+    // The node got a new id in the meantime. The claimed deliveries are leased to the old id and will be
+    // released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const isMore = lanes.claimed(claimed, room, beganMs);

@@ -92,7 +92,7 @@ export class DeliveryEngine {
     return { queued: this.#lanes.queued, inFlight: this.#lanes.inFlight };
   }
 
-  /** Returns the requests in flight by the condition of their webhook. */
+  /** Returns the number of requests in flight for each webhook condition. */
   get inFlightByCondition(): Record<Condition, number> {
     return this.#lanes.inFlightByCondition();
   }
@@ -107,7 +107,8 @@ export class DeliveryEngine {
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // If the node got a new id in the meantime, they are released with the old one.
+    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be
+    // released with it.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 
@@ -187,8 +188,8 @@ export class DeliveryEngine {
   }
 
   /**
-   * Reads the webhook of a turn. Its lane starts nothing else meanwhile, because the rate limit may have changed: a
-   * whole window used to start before a new limit was known.
+   * Reads the webhook of a turn. Meanwhile, its lane starts nothing else: the rate limit may have changed,
+   * and a whole window of requests could otherwise start before the new limit is known.
    */
   async #read(turn: Turn): Promise<WebhookState | undefined> {
     const { organization_id, webhook_id } = turn.delivery;
@@ -221,7 +222,10 @@ export class DeliveryEngine {
     );
   }
 
-  /** Handles a bug in the attempt of one delivery: it is attempted again, and all others continue. */
+  /**
+   * Handles an unexpected error, which is a bug, while a delivery is attempted: the delivery is attempted
+   * again, and all others continue.
+   */
   #failed(delivery: LeasedDelivery, error: Error): Ended {
     this.#options.logger.error(
       { delivery_id: delivery.delivery_id, err: error },
@@ -283,7 +287,10 @@ export class DeliveryEngine {
     return this.#drainUntilMs !== undefined;
   }
 
-  /** Starts no further attempts. This is the first step of a stop, while requests are still being served. */
+  /**
+   * Starts no further attempts. This is the first step of a shutdown, while HTTP requests are still being
+   * served.
+   */
   pause(): void {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }

@@ -8,9 +8,9 @@ import { newTrack, type Track } from './policy.js';
  * How many deliveries of a webhook wait in the database, as far as this node knows:
  * - `none`: none
  * - `some`: a few, which new deliveries may overtake
- * - `much`: more than this node had room for, so new deliveries queue behind them
+ * - `many`: more than this node had room for, so new deliveries queue behind them
  */
-type Waiting = 'none' | 'some' | 'much';
+type Waiting = 'none' | 'some' | 'many';
 
 /** One webhook's deliveries in this node's memory, and what the node knows about the webhook. */
 export class Lane {
@@ -62,7 +62,7 @@ export class Lane {
   }
 
   /** Removes and returns all but `kept` deliveries, the newest first. */
-  takeBehind(kept: number): LeasedDelivery[] {
+  takeAllBut(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);
     const taken = this.#fresh.splice(freshKept, this.#fresh.length) ?? [];
     taken.push(...(this.#retries.splice(kept, this.#retries.length) ?? []));
@@ -71,8 +71,8 @@ export class Lane {
   }
 
   /** Notes that deliveries wait in the database. */
-  expect(waiting: 'some' | 'much', nowMs: number): void {
-    if (this.#waiting !== 'much') this.#waiting = waiting;
+  expect(waiting: 'some' | 'many', nowMs: number): void {
+    if (this.#waiting !== 'many') this.#waiting = waiting;
     this.#notedAtMs = nowMs;
   }
 

@@ -37,7 +37,7 @@ export class Lanes {
     ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
   };
 
-  /** `later` runs some work after a while, and then starts what may start. */
+  /** `later` runs `work` after `ms`, then starts the attempts that have become possible. */
   constructor(later: (ms: number, work: () => void) => void, now = () => performance.now()) {
     this.#later = later;
     this.#now = now;
@@ -47,7 +47,10 @@ export class Lanes {
     return this.#load.inFlight;
   }
 
-  /** Returns the requests in flight by the condition of their webhook. Looks at every lane, so it is for monitoring. */
+  /**
+   * Returns the number of requests in flight for each webhook condition. Looks at every lane, so use it only
+   * for monitoring.
+   */
   inFlightByCondition(): Record<Condition, number> {
     const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
     const nowMs = this.#now();
@@ -71,11 +74,14 @@ export class Lanes {
   /** Returns the room for deliveries that a recording can hand to this node. */
   roomToRecord(node: number): Room {
     return this.#room(node, limits.laneQueuedNew, this.#free / 4, ({ waiting, queued }, { inMemory }) =>
-      waiting === 'much' ? 0 : Math.floor(inMemory * limits.recordedShare) - queued,
+      waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedShare) - queued,
     );
   }
 
-  /** Returns the room for deliveries that a claim can lease to this node: `part` of what fits. */
+  /**
+   * Returns the room for deliveries that a claim can lease to this node. `part` is the fraction of the room
+   * to use.
+   */
   roomToClaim(node: number, part: number): Room {
     const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
     const total = Math.min(limits.claimDeliveries, free) * part;
@@ -107,7 +113,7 @@ export class Lanes {
     for (const { webhook_id: id, is_left } of matched) {
       if (!is_left) continue;
       const lane = this.#lanes.get(id);
-      lane?.expect('much', this.#now());
+      lane?.expect('many', this.#now());
       hasRoom ||= !lane || this.#wantsMore(lane);
     }
     return hasRoom;
@@ -119,7 +125,7 @@ export class Lanes {
     let again = false;
     for (const id of more) {
       const lane = this.#lanes.get(id);
-      lane?.expect('much', nowMs);
+      lane?.expect('many', nowMs);
       again ||= !lane || this.#allow(lane, nowMs).ask > 0;
     }
     for (const lane of this.#lanes.values()) {
@@ -158,8 +164,8 @@ export class Lanes {
     const { inMemory } = this.#allow(lane, this.#now());
     if (lane.queued <= inMemory && this.#load.unprovenBytes <= limits.unprovenBytes) return [];
     const kept = this.#load.unprovenBytes > limits.unprovenBytes ? limits.windowAtStart : inMemory;
-    const excess = this.#change(lane, () => lane.takeBehind(kept));
-    if (excess.length > 0) lane.expect('much', this.#now());
+    const excess = this.#change(lane, () => lane.takeAllBut(kept));
+    if (excess.length > 0) lane.expect('many', this.#now());
     return excess;
   }
 
@@ -240,7 +246,7 @@ export class Lanes {
     return { surplus, wantsMore: this.#wantsMore(lane) };
   }
 
-  /** Keeps the place in the window of a request that failed for a while. */
+  /** Keeps the place of a failed request in the window occupied for a while. */
   #rest(lane: Lane, restMs: number): void {
     lane.track = { ...lane.track, inFlight: lane.track.inFlight + 1 };
     this.#later(restMs, () => {
@@ -253,7 +259,7 @@ export class Lanes {
   clear(): LeasedDelivery[] {
     this.#ready.clear();
     this.#held.clear();
-    return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeBehind(0)));
+    return [...this.#lanes.values()].flatMap((lane) => this.#change(lane, () => lane.takeAllBut(0)));
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import { buryNodes, registerNode, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
+import { registerNode, releaseDeadNodes, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
 import { limits } from './limits.js';
 
 /**
@@ -49,8 +49,8 @@ export class NodeLease {
   }
 
   /**
-   * Gives up all leases of this node and continues with a new id. attempts in flight can still be settled: the old id
-   * expires only after they end.
+   * Gives up all leases of this node and continues with a new id. Attempts in flight can still be settled:
+   * the old id expires only after they end.
    */
   abandon(): void {
     if (this.#id === undefined) return;
@@ -77,7 +77,7 @@ export class NodeLease {
     this.#id ??= await registerNode(database, leaseMs);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
-    const { released, overdue } = await buryNodes(database, limits.releaseDeliveries);
+    const { released, overdue } = await releaseDeadNodes(database, limits.releaseDeliveries);
     if (overdue.length > 0)
       logger.warn(
         { nodes: overdue, deliveries: released },

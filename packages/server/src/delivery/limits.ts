@@ -7,7 +7,7 @@ export const limitTable = {
   spareSlots: [512, 'requests', 'In addition, one for each slot that a stalled webhook holds.'],
   unprovenSlots: [512, 'requests', 'For all webhooks that are not healthy: the healthy keep half.'],
   elasticSlots: [768, 'requests', 'Above this, a healthy webhook falls back to the usual window.'],
-  elasticUnprovenSlots: [448, 'requests', 'The same for other webhooks: one more usual window fits.'],
+  elasticUnprovenSlots: [448, 'requests', 'For webhooks that are not healthy: leaves one usual window free.'],
   windowAtStart: [8, 'requests', 'Enough to learn whether a webhook responds.'],
   windowUsual: [64, 'requests', 'Keeps any fast receiver busy.'],
   windowMax: [512, 'requests', '300 events/s at 1 s each need 300; half the slots stay free.'],
@@ -17,7 +17,7 @@ export const limitTable = {
   slowMs: [1_000, 'ms', 'A slower response holds its slot so long that others wait.'],
   restMs: [25, 'ms', 'A receiver that refuses at once gets 160 requests per second, not 8,000.'],
   failuresToRestLonger: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
-  restFactorMax: [4, 'ratio', '40 attempts per second still notice a recovery within 0.1 s.'],
+  restFactorMax: [4, 'ratio', 'With 40 attempts per second, a recovery is still noticed within 0.1 s.'],
   paceSlackMs: [50, 'ms', 'A webhook with a rate limit makes up for a timer that fires late.'],
   // Memory
   queued: [30_000, 'deliveries', 'About 50 MB with payloads of 1 kB.'],
@@ -32,11 +32,11 @@ export const limitTable = {
   unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, in addition to the rest.'],
   recordedShare: [0.8, 'ratio', 'Recordings leave a fifth of a lane to claims, so that retries find room.'],
   askShare: [0.125, 'ratio', 'Do not claim for every single delivery that leaves a lane.'],
-  talliedWebhooks: [5_000, 'webhooks', 'Counts for statistics in memory; further webhooks get new rows.'],
+  talliedWebhooks: [5_000, 'webhooks', 'Counted in memory; beyond this, counts go to new rows.'],
   lanes: [5_000, 'webhooks', 'Idle webhooks are remembered up to this number.'],
   // Claims
   claimDeliveries: [5_000, 'deliveries', 'Parsed without a pause, in about 50 ms.'],
-  claimBytes: [8 * MiB, 'bytes', 'Parsed without a pause, which blocks the process.'],
+  claimBytes: [8 * MiB, 'bytes', 'Parsed without a pause, and parsing blocks the process.'],
   claimWebhooks: [100, 'webhooks', 'Limits the statement; the next claim takes the others.'],
   claimEach: [100, 'deliveries', 'For a webhook that this node has not sent to recently.'],
   claimPartMin: [0.01, 'ratio', 'A claim that took too long is repeated with half the room.'],
@@ -60,12 +60,12 @@ export const limitTable = {
   refreshMs: [500, 'ms', 'Webhooks in use are read again before they are too old.'],
   refreshEveryMs: [250, 'ms', 'How often that is checked.'],
   forgetMs: [300_000, 'ms', 'A webhook unused for this long is forgotten.'],
-  // Waits and stops
+  // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
   alignWithinMs: [2_000, 'ms', 'A request that disables a webhook waits at most this long.'],
   sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
-  drainMs: [8_500, 'ms', 'The whole stop has 10 s.'],
+  drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],
   // Verifications
   verificationMs: [5_000, 'ms', 'A receiver that needs longer for a verification is not ready.'],
   verifyEveryMs: [2_000, 'ms', 'How often webhooks that are due are verified again.'],

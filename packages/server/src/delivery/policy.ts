@@ -99,7 +99,8 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
     successes += 1;
     failuresInARow = 0;
     if (successes % window === 0) {
-      // A receiver may have become permanently slower. That shows only at the usual window.
+      // A receiver may have become permanently slower. This can be measured only at the usual window: a
+      // larger window can itself slow the receiver down.
       if (window === limits.windowUsual) bestUs = Math.round(bestUs + (responseUs - bestUs) / 32);
       window = nextWindow(window, responseUs, bestUs, isWaiting);
     }
@@ -120,8 +121,9 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
 }
 
 /**
- * Returns the window after a round of successes. It doubles up to the usual window. It grows further only while
- * deliveries wait and the receiver takes long without slowing down: then latency limits it, not load.
+ * Returns the window after a round of successes. It doubles up to the usual window. It grows further only
+ * while deliveries are waiting and the receiver responds slowly but not more slowly than before: such a
+ * receiver is limited by latency, not by load.
  */
 function nextWindow(window: number, responseUs: number, bestUs: number, isWaiting: boolean): number {
   if (window < limits.windowUsual) return window * 2;
@@ -179,7 +181,7 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
     case 'healthy':
     case 'slow': {
       if (held.queued > 0 && held.bytes >= Math.min(limits.laneBytes, freeBytes / 2)) return held.queued;
-      // Half of what the others leave: however many webhooks want more, some room stays free.
+      // Half of what the other webhooks leave free, so that some room always remains.
       const others = load.queued - held.queued;
       const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
       return Math.max(limits.queuedLittle, Math.min(limits.laneQueued, half));

@@ -19,7 +19,7 @@ export interface Entry {
   event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
   gone?: WebhookKey;
-  /** How often the database refused it as part of a batch. */
+  /** How many times the database has refused the entry as part of a batch. */
   refusals?: number;
 }
 
@@ -67,7 +67,7 @@ export class Settler {
     this.#flushIn(this.#entries.length >= limits.settleOutcomes ? 0 : limits.gatherMs);
   }
 
-  /** Resolves when everything added so far is written, or was tried once after `deadlineMs`. */
+  /** Resolves when everything is written or, once `deadlineMs` has passed, after one last try. */
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
     while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
@@ -90,7 +90,7 @@ export class Settler {
     if (this.#entries.length === 0) return;
     this.#options.logger.error(
       { outcomes: this.#entries.length },
-      'outcomes could not be written before the stop; these deliveries are attempted again',
+      'outcomes could not be written before the shutdown; these deliveries will be attempted again',
     );
   }
 
@@ -194,7 +194,7 @@ export class Settler {
     return { outcomes: batch.length, disabled, recorded, failing };
   }
 
-  /** Disables a webhook that has only failed for days. */
+  /** Disables a webhook whose attempts have all failed for days. */
   async #giveUp(webhook: FailingWebhook): Promise<void> {
     const { database, logger, now, room, onWritten } = this.#options;
     if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;

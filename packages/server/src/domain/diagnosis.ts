@@ -35,7 +35,7 @@ export type FailedAttempt = Purpose & {
 const textLengthMax = 500;
 const quoteLengthMax = 120;
 const placeLengthMax = 120;
-/** Years have four digits. */
+/** The latest time that is written out: years have at most four digits. */
 const lastTimeMs = Date.UTC(9999, 11, 31);
 
 /**
@@ -256,7 +256,7 @@ function ofWaitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
       const slower = 'raise the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
         return `No further attempt follows: ${slower}, then redeliver the event.`;
-      return `Nothing: we ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
+      return `You do not need to do anything: we ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }
 }

@@ -13,7 +13,7 @@ export interface Evidence {
   /** The URL that the request was sent to, without the query. The webhook's URL may have changed since then. */
   url: string;
   headers?: ResponseHeaders;
-  /** The same as in `FailureDetail`. */
+  /** From `FailureDetail`: `names` is its `altNames`, and `ended` is its `validTo`. */
   code?: string;
   message?: string;
   names?: string;

@@ -22,7 +22,7 @@ export function parseInstantMs(text: string, edge: 'start' | 'end'): number | un
   if (!dateTime.test(text) || dayStartMs(text.slice(0, 10)) === undefined) return undefined;
   const ms = Date.parse(text.toUpperCase());
   if (Number.isNaN(ms)) return undefined;
-  // A start within a millisecond excludes that millisecond; an end within it includes it.
+  // Round to whole milliseconds: the start of a range is rounded up, and its end down.
   const isFiner = /\.\d{3}\d*[1-9]/.test(text);
   return edge === 'start' && isFiner ? ms + 1 : ms;
 }

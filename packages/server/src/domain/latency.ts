@@ -1,7 +1,7 @@
 /**
- * A histogram of durations in milliseconds: the number of durations in each bucket. A bucket is a quarter of an octave
- * wide, so percentiles, in whole milliseconds, are within 10 % and 0.5 ms of the exact value; up to 3 ms they are exact.
- * Trailing zeros are left out.
+ * A histogram of durations in milliseconds: the number of durations in each bucket. The bounds double every
+ * four buckets (one octave). Percentiles are whole milliseconds: exact up to 3 ms, and otherwise within 10%
+ * plus 0.5 ms of the exact value. Trailing zeros are left out.
  */
 export type Histogram = number[];
 

@@ -17,11 +17,16 @@ export type Attribute = AttributeOrigin & {
   readonly required?: true;
   /** The value if a creation leaves it out. Without a fallback, the value is null. */
   readonly fallback?: Fallback;
-  /** Read-only: each move whose event has this field increments it. */
+  /**
+   * Name of an event field. The attribute is read-only: each move whose event has that field increments it.
+   */
   readonly counts?: string;
 };
 
-/** A field with the same name in the payload of that event type, or one that no event has. */
+/**
+ * Where the schema of an attribute comes from: the field with the same name in the payload of an event type
+ * or, if no event has such a field, a schema of its own.
+ */
 type AttributeOrigin = { readonly of: EventTypeName } | { readonly schema: TSchema };
 
 export interface Move {
@@ -38,7 +43,7 @@ export interface Move {
   readonly fills?: Readonly<Record<string, Fill>>;
 }
 
-/** A fixed value, or the id of the actor if it is of that kind. */
+/** A fixed value, or the ID of the actor if the actor has the given type. */
 type Fallback = { readonly value: string | number } | { readonly actor: string };
 
 /** Also allowed: the time of the move, or the milliseconds that the resource spent in its previous status. */

@@ -1,6 +1,9 @@
-/** Limits how fast this node sends to a webhook with a rate limit, which is known before the second request starts. */
+/**
+ * Limits how fast this node sends to a webhook that has a rate limit. The limit is known before the second
+ * request starts.
+ */
 export class Pace {
-  /** The maximum delay of a request that later requests may make up for. */
+  /** How late a request can start and still not delay the requests after it. */
   readonly #slackMs: number;
   #limit: number | undefined;
   /** When the next request may start. */
@@ -25,7 +28,8 @@ export class Pace {
   /** Notes that a request starts. */
   begin(nowMs: number): void {
     if (this.#limit === undefined) return;
-    // Make up for requests that start slightly late, as timers do, but not for the time a webhook was idle.
+    // If a request starts slightly late because its timer fired late, later requests keep to the original
+    // schedule. Time during which the webhook was idle is not made up for.
     const isLate = nowMs - this.#freeAtMs <= this.#slackMs;
     this.#freeAtMs = (isLate ? this.#freeAtMs : nowMs) + 1_000 / this.#limit;
   }

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 
 export type Order = 'asc' | 'desc';
 
-/** A position between two rows: after (descending: before) every row up to this time and ID. */
+/**
+ * A position in a list that is sorted by time and ID: directly after the row with this time and ID, in the
+ * order of the list. There may be no such row.
+ */
 export interface Position {
   atMs: number;
   id: string;
@@ -32,7 +35,8 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
   const id = body.subarray(7).toString('latin1');
-  // Anyone can compute the digest, so the result must be safe for the database. For example, it rejects NUL.
+  // Anyone can compute the digest, so an ID that the database cannot handle must be rejected here, such as
+  // one with NUL.
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 

@@ -5,7 +5,10 @@ export const textPattern = {
   /** Text that PostgreSQL can store. */
   storable: '^[^\\u0000\\ud800-\\udfff]*$',
   plain: '^[^\\u0000-\\u001f\\u007f]*$',
-  /** An unpaired surrogate has no UTF-8 form, so the key would differ from what the user entered. */
+  /**
+   * Text for a signing secret. An unpaired surrogate has no UTF-8 form, so the signing key would differ from
+   * what the user entered.
+   */
   signing: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
 } as const;
 

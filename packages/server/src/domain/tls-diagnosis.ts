@@ -67,8 +67,8 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
 }
 
 /**
- * Returns whether the receiver requires a client certificate. If the reset overtook the TLS alert, the code is that of
- * the reset.
+ * Returns whether the receiver requires a client certificate. If the connection was reset before the TLS
+ * alert arrived, the code is that of the reset.
  */
 function asksForCertificate(code: string): boolean {
   return /ALERT_.*CERTIFICATE|^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code);

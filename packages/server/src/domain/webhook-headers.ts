@@ -58,7 +58,7 @@ function nameFault(name: string, seen: ReadonlySet<string>): Omit<Fault, 'pointe
     };
   }
   if (seen.has(name.toLowerCase())) {
-    return { code: 'repeated_header', detail: 'is given twice; header names ignore case' };
+    return { code: 'repeated_header', detail: 'is given twice; header names are not case-sensitive' };
   }
   return undefined;
 }

@@ -20,10 +20,13 @@ import { nonEmpty, timeRange } from './schemas.js';
 import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
-/** A client computes `from` before its request arrives. */
+/**
+ * By how much a range may exceed its maximum length: a client computes `from` some time before its request
+ * arrives.
+ */
 const requestMsMax = 60_000;
 
-/** The lengths of the counts that make up an interval, in minutes. */
+/** For each interval, the periods whose counts are added up, by their length in minutes. */
 const stepsOf = {
   minute: { deliveries: 1, events: 1 },
   hour: { deliveries: 60, events: 60 },
@@ -180,7 +183,8 @@ async function scopeOf(
   webhookId: string | undefined,
 ): Promise<string | undefined> {
   if (webhookId === undefined) return workspace_id ?? '';
-  // The counts of a webhook outlive it. Only a webhook that exists has a workspace to compare with.
+  // Counts are kept after their webhook is deleted. A token that is restricted to a workspace can read only
+  // the counts of a webhook that still exists, because the workspace of a deleted webhook is unknown.
   if (workspace_id === undefined) return webhookId.startsWith('WHK-') ? webhookId : undefined;
   const webhook = await readWebhook(database, {
     organization_id,

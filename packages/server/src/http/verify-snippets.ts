@@ -34,7 +34,7 @@ export function isValid(
 
   python: `import base64, hashlib, hmac, time
 
-# body: the raw bytes of the request. headers: a mapping that ignores case.
+# body: the raw bytes of the request. headers: a case-insensitive mapping.
 def is_valid(body: bytes, headers, secret: str) -> bool:
     sent_at = headers.get("webhook-timestamp", "")
     if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:

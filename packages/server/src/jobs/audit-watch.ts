@@ -3,10 +3,10 @@ import { Repeating } from '../signals/repeating.js';
 import { readAuditedOrganizations, verifyChain } from '../storage/audit-chain.js';
 import type { Database } from '../storage/database.js';
 
-/** One organization per minute, so that verifying never takes much of the database. */
+/** One organization per minute, so that verification never puts much load on the database. */
 const everyMs = 60_000;
 
-/** Verifies the audit log all the time, one organization after another, and counts what it finds. */
+/** Verifies the audit log continuously, one organization after another, and counts the results. */
 export class AuditWatch {
   readonly #database: Database;
   readonly #logger: Logger;

@@ -103,9 +103,9 @@ export interface TallyOptions {
 }
 
 /**
- * Counts the results of attempts in memory, and writes the counts every few seconds in one statement. So nothing is
- * added to what is written for a delivery. The row of a minute is written as it changes, and the row of an hour when a
- * minute ends: readers add up the minutes of the current hour.
+ * Counts the results of attempts in memory, and writes the counts every few seconds in one statement, so that
+ * settling a delivery writes nothing in addition. The row of a minute is written as it changes, and the row
+ * of an hour when a minute ends: readers add up the minutes of the current hour.
  */
 export class DeliveryTally {
   readonly #options: TallyOptions;

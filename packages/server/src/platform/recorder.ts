@@ -116,8 +116,8 @@ export class Recorder {
       if (group.length > 1 && isRefused(error)) {
         for (const waiting of group) await this.#commit([waiting], queue);
       } else {
-        // This handles a bug after the commit. Otherwise, deliveries leased to this node would wait until the process
-        // ends.
+        // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
+        // knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
         const refused = isUnreachable(error) ? [...group, ...queue.takeLate()] : group;
         this.#release(refused);

@@ -55,7 +55,8 @@ export class MoveNotAllowed extends Error {
   }
 }
 
-// There is no request and no node: any node that is notified sends the deliveries.
+// The caller is neither an HTTP request nor a node. The deliveries are sent by any node that gets the
+// notification.
 const context = { request_id: null, source_address: null };
 
 /**

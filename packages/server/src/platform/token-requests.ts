@@ -19,10 +19,13 @@ const shared = {
     }),
   ),
   actor: Type.Optional(
-    ReferenceInput('The actor that the audit log names for what the token does. Default: the token itself.', {
-      type: 'user',
-      id: 'USR-ada',
-    }),
+    ReferenceInput(
+      'The actor that the audit log shows for actions with this token. Default: the token itself.',
+      {
+        type: 'user',
+        id: 'USR-ada',
+      },
+    ),
   ),
 } as const;
 

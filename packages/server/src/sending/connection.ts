@@ -52,7 +52,7 @@ export class Connection extends Client {
 
   /** Returns whether the latest request was sent on a reused socket and no byte came back. */
   get wasStale(): boolean {
-    return this.#requests > 1 && !this.#hasHeard;
+    return this.#requests > 1 && !this.#hasReceived;
   }
 
   /**
@@ -60,7 +60,7 @@ export class Connection extends Client {
    * after the handshake, and the reset that follows can overtake the alert.
    */
   get wasRefused(): boolean {
-    return this.#wantsCertificate && this.#requests === 1 && !this.#hasHeard;
+    return this.#wantsCertificate && this.#requests === 1 && !this.#hasReceived;
   }
 
   /** The error that broke the socket. undici may report a later one, such as the end after a TLS alert. */
@@ -68,7 +68,7 @@ export class Connection extends Client {
     return this.#firstError;
   }
 
-  get #hasHeard(): boolean {
+  get #hasReceived(): boolean {
     return (this.#socket?.bytesRead ?? 0) > this.#bytesReadBefore;
   }
 

@@ -103,7 +103,9 @@ export class WebhookDirectory {
     this.#forgotten.add(webhookId);
   }
 
-  /** Resolves after a read that began after this call. Calls before it begins share it. */
+  /**
+   * Resolves after a read that began after this call. All calls that arrive before that read begins share it.
+   */
   async #want(organizationId: string, webhookId: string): Promise<void> {
     this.#wanted.set(webhookId, organizationId);
     await this.#reading.call();

@@ -12,8 +12,8 @@ export interface GuardOptions {
   timeoutMs: number;
   resolve?: ResolveName | undefined;
   connect?: buildConnector.connector | undefined;
-  /** Rejects if this process cannot open another file. */
-  openSomething?: (() => Promise<void>) | undefined;
+  /** Opens and closes a file. Rejects if this process has no file descriptor left. */
+  openFile?: (() => Promise<void>) | undefined;
 }
 
 export class BlockedAddressError extends Error {
@@ -47,13 +47,13 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
   const { policy, timeoutMs } = options;
   const resolve = options.resolve ?? createResolver();
   const connect = options.connect ?? createVerifiedConnect(timeoutMs);
-  const openSomething = options.openSomething ?? openNothing;
+  const openFile = options.openFile ?? openAndCloseFile;
 
   async function dialAll(target: buildConnector.Options): Promise<Socket> {
     const deadline = performance.now() + timeoutMs;
     const addresses = await addressesOf(target.hostname, resolve, timeoutMs).catch(async (error) => {
-      // A resolver that cannot open a socket reports an unknown name.
-      await openSomething();
+      // A resolver that cannot open a socket reports that the name does not exist.
+      await openFile();
       throw error;
     });
     refuseBlocked(target, addresses, policy);
@@ -151,7 +151,10 @@ function withCertificate(error: Error & { cert?: { valid_to?: string } }, validT
   return error;
 }
 
-/** Returns whether to try the next address. A receiver that responded, even with a wrong certificate, is final. */
+/**
+ * Returns whether to try the next address. If a receiver responded, even with a wrong certificate, no other
+ * address is tried.
+ */
 function neverConnected(error: unknown): boolean {
   return (
     error instanceof errors.ConnectTimeoutError || (error as NodeJS.ErrnoException).syscall === 'connect'
@@ -168,8 +171,8 @@ function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
   });
 }
 
-/** Fails only if no more files can be opened. */
-async function openNothing(): Promise<void> {
+/** Fails only if this process has no file descriptor left. */
+async function openAndCloseFile(): Promise<void> {
   try {
     await (await open(devNull)).close();
   } catch (error) {

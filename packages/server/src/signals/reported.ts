@@ -6,8 +6,8 @@ export function markReported(error: object): void {
 }
 
 /**
- * Returns the level at which to log what failed because of an error. If its cause was logged already, such as a lost
- * database, the consequences are details.
+ * Returns the log level for something that failed because of this error: `debug` if the cause was already
+ * logged, such as a lost database, or else `warn`.
  */
 export function levelFor(error: unknown): 'debug' | 'warn' {
   return typeof error === 'object' && error !== null && reported.has(error) ? 'debug' : 'warn';

@@ -45,7 +45,7 @@ export async function verifyChainEnd(
   // Without entries there is still one row, for the end of the chain.
   const chain = rows[0]!;
   const links = rows.filter((row): row is ChainRow & Link => row.position !== null);
-  // One entry more than are checked: its hash is what the oldest of them must follow.
+  // The query reads one more entry than is checked: the hash of the oldest checked entry depends on it.
   const before = links.length > max ? links.shift() : undefined;
   const { last, fault } = follow(chain, before, links);
   return {

@@ -82,7 +82,7 @@ export async function verifyChain(
     const start = await readChain(database, organizationId);
     const report = await walk(database, organizationId, start, onProgress);
     if (!report.fault || !start) return report;
-    // Retention may have dropped the entries that we were about to read. If so, the chain shows it.
+    // Retention may have dropped entries before we read them. If so, `dropped` has changed: verify again.
     const now = await readChain(database, organizationId);
     if (now?.dropped === start.dropped) return report;
   }

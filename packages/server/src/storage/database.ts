@@ -85,9 +85,11 @@ export class Database implements Queryable {
     );
   }
 
-  /** Runs `work` in one transaction and rolls back if it throws. `unhurried` removes the time limit. */
-  async transaction<T>(work: (client: Queryable) => Promise<T>, unhurried = false): Promise<T> {
-    const limit = unhurried ? {} : { query_timeout: databaseLimits.queryMs };
+  /**
+   * Runs `work` in one transaction and rolls back if it throws. Its statements have a time limit by default.
+   */
+  async transaction<T>(work: (client: Queryable) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
+    const limit = hasNoTimeLimit ? {} : { query_timeout: databaseLimits.queryMs };
     let [leases, committing] = [false, false];
     const run = async (pooled: pg.PoolClient) => {
       const client: Queryable = {

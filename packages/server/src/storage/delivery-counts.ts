@@ -13,10 +13,14 @@ export interface CountedDeliveries extends DeliveryCounts {
   scope: string;
   step: Step;
   atMs: number;
+  /** A random number that distinguishes rows of different processes. */
   part: number;
 }
 
-/** Writes counts in one statement. Replaces what the same part wrote before, so a repeated write counts nothing twice. */
+/**
+ * Writes counts in one statement. Replaces earlier rows with the same `part`, so nothing is counted twice if
+ * a write is repeated.
+ */
 export async function writeDeliveryCounts(
   database: Queryable,
   rows: readonly CountedDeliveries[],

@@ -68,7 +68,7 @@ export function deliveryListStatement(
   const ways = waysTo(filter, bind);
   if (ways.length === 0) return undefined;
   const isType = filter.event_type === undefined ? '' : `and event_type = ${bind(filter.event_type)}`;
-  // Without the limit in the middle, a page would read on until it is full.
+  // Without the inner limit, a page would keep reading until it is full.
   const pages = ways.map(
     ({ found, matching }) => `
     (select *
@@ -133,8 +133,9 @@ function endsOf({ status, final }: DeliveryFilter): readonly Way[] {
 }
 
 /**
- * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among millions
- * of successes. The first delivery of an event has the event's time; later ones have an index.
+ * Returns the parts whose union is the filter. Each has its own index, so that a few failures are found among
+ * millions of successes. With a filter by event, the first delivery is found by the event's time, which it
+ * shares, and later ones by an index of their own.
  */
 function waysTo(filter: DeliveryFilter, bind: (value: unknown) => string): readonly Way[] {
   const ends = endsOf(filter);

@@ -22,12 +22,17 @@ interface WebhookOf {
 }
 
 const hourMs = 3_600_000;
-/** Durations cover only the latest successes: sorting all of a busy webhook's takes seconds. */
+/**
+ * Percentiles cover only the latest successes: for a busy webhook, sorting all durations would take seconds.
+ */
 const durationsMax = 10_000;
 /** How many hours one statement counts, so that it stays within the query timeout. */
 const hoursAtOnce = 4;
 const webhooksMax = 1_000;
-/** The horizon does not cover redeliveries and replays, but their transactions are short. */
+/**
+ * Redeliveries and replays can commit behind the horizon, so wait this long as well: their transactions are
+ * short.
+ */
 const redeliveredMs = 60_000;
 
 /**

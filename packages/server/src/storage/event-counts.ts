@@ -5,7 +5,10 @@ import { ensurePartitions } from './partitions.js';
 /** The lengths of the periods in which events are counted, in minutes. */
 export type EventStep = 1 | 60 | 1440;
 
-/** The most that one statement counts, so that no transaction takes long after a long break. */
+/**
+ * The longest period that one statement counts, so that no transaction takes long after counting was
+ * interrupted.
+ */
 const windowHours = 6;
 
 /** Counts the events that were recorded since the last call. Does nothing if another node is counting. */

@@ -13,9 +13,9 @@ export interface EventDeliveriesFilter {
 const deletedMax = 1_000;
 
 /**
- * Lists deliveries of one event to all webhooks, newest first, after `after`: the first ones, which have the time of
- * the event, later ones, and those that have no row yet because they are in the memory of a node or in the backlog.
- * Includes attempted deliveries to webhooks that were deleted since.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries, which share
+ * the event's time, redeliveries, and deliveries that have no row yet because they are in a node's memory or
+ * in the backlog. Includes attempted deliveries to webhooks that were deleted since.
  */
 export async function listEventDeliveries(
   database: Queryable,

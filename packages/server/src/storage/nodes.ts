@@ -27,14 +27,14 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
 
 /** Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many. */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
-  return (await buryNodes(database, atMost)).released;
+  return (await releaseDeadNodes(database, atMost)).released;
 }
 
 /**
  * Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many, and which nodes are overdue. A node
  * that stopped is not overdue.
  */
-export async function buryNodes(
+export async function releaseDeadNodes(
   database: Queryable,
   atMost: number,
 ): Promise<{ released: number; overdue: readonly number[] }> {

@@ -44,9 +44,9 @@ export function pageStatement<Column extends string>(
     // The bound on created_at repeats the row comparison in a form that lets PostgreSQL prune partitions.
     conditions.push(`and created_at ${beyond}= ${at} and (created_at, id) ${beyond} (${at}, ${id})`);
   }
-  // The subquery hides the limit from the planner. If the planner knew it, it would sort a bitmap of all matches when
-  // it expects few, and after a bulk load its estimate is wrong by a factor of thousands. Without it, it assumes a
-  // tenth of the rows and reads the filter's index in order.
+  // The subquery hides the limit from the planner. A planner that knows the limit and expects few matches
+  // sorts a bitmap of all matches, but after a bulk load its estimate can be wrong by a factor of thousands.
+  // With a hidden limit, it assumes that a tenth of the rows is needed and reads the filter's index in order.
   const text = `
   select ${table.columns}
     from posthorn.${table.name}

@@ -31,9 +31,10 @@ export async function ensurePartitions(
 }
 
 /**
- * Drops the partitions that have no rows from `keepFrom` on and cannot get any at `present`, and returns their names.
- * A week counts by its end. A month of the audit log is dropped when its last entry is old enough. Dropping needs a
- * short lock on the parent; if the lock is not free soon, the next run tries again.
+ * Drops the partitions that contain only rows from before `keepFrom`, and returns their names. A weekly
+ * partition is dropped when it has ended by `keepFrom`. A month of the audit log is dropped when it has ended
+ * by `present` and its last entry is old enough. Dropping needs a short lock on the parent; if the lock is
+ * not free soon, the next run tries again.
  */
 export async function dropPartitions(
   database: Database,
@@ -41,7 +42,7 @@ export async function dropPartitions(
   keepFrom: Date,
   present: Date,
 ): Promise<readonly string[]> {
-  // Without a time limit: finding the last entry of many chains may take long.
+  // Without a time limit: finding the last entry of many chains can take a long time.
   return database.transaction(async (client) => {
     await client.query({ text: "set local lock_timeout = '500ms'; set local enable_seqscan = off" });
     const dropped: string[] = [];

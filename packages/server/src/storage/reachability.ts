@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Logs that the database was lost and regained, once each, however many statements notice. */
+/** Logs once when the database is lost and once when it is back, no matter how many statements fail. */
 export class Reachability {
   readonly #logger: Logger;
   readonly #now: () => number;

@@ -48,7 +48,9 @@ export function isKeyed({ events }: NewBatch): boolean {
   return events.some((event) => event.idempotency_key !== undefined);
 }
 
-/** The start of the identifiers, and the number before that of the first event. */
+/**
+ * `id` is what all identifiers of the recording start with. The number of the n-th event is `zero` plus n.
+ */
 interface HeadRow {
   id: string;
   created_at: Date;

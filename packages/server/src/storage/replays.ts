@@ -55,7 +55,10 @@ const wanted = `
 
 /** The maximum number of running replays per webhook. */
 export const runningMax = 10;
-/** How many events a creation counts, in about half a second. A lookup of deliveries reads up to 90 partitions. */
+/**
+ * How many events are counted when a replay is created. That takes about half a second. The limit is lower if
+ * deliveries are looked up as well, because each lookup reads up to 90 partitions.
+ */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;
 

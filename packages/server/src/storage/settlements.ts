@@ -75,7 +75,7 @@ export interface FailingWebhook extends WebhookKey {
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Returns webhooks that have had only failures for at least this long. */
+  /** Return the webhooks that have had only failures since this time or longer. */
   failingSinceMs: number;
 }
 
@@ -115,7 +115,7 @@ export async function settle(
       column(({ delivery }) => delivery.delivery_id),
       column(({ delivery }) => (delivery.group ? delivery.event_id : null)),
       column(({ delivery }) => (delivery.group ? delivery.type : null)),
-      // A later claim limits the total size of payloads.
+      // Stored so that a later claim can limit the total size of its payloads.
       column(({ status, delivery }) => (status === 'pending' ? bytesOf(delivery.payload) : null)),
       column(({ delivery }) => (delivery.group ? null : 'true')),
       column((one) => one.status),
@@ -149,7 +149,7 @@ export async function settle(
   };
 }
 
-/** Returns the groups whose last open deliveries these are. */
+/** Returns the groups that have no open deliveries apart from these. */
 function finishedBy(settlements: readonly Settlement[]): readonly OpenGroup[] {
   const counts = new Map<OpenGroup, number>();
   for (const { delivery } of settlements) {

@@ -3,7 +3,7 @@ import { partitioned } from './partitions.js';
 
 /** What monitoring reads from the database. Each figure is found with a bounded number of index entries. */
 export interface StoreFigures {
-  /** How long the delivery that has been due the longest has waited for a node. */
+  /** How long ago the oldest delivery that no node has claimed became due. */
   oldestDueSeconds: number;
   /** Webhooks with deliveries that are due and that no node has claimed. */
   waitingWebhooks: number;
@@ -15,7 +15,10 @@ export interface StoreFigures {
   partitions: readonly { table: string; count: number; aheadSeconds: number }[];
 }
 
-/** Counting stops here, so that a scrape costs the same however much waits. A row of the backlog has many deliveries. */
+/**
+ * Counting stops here, so that the cost of a scrape does not depend on how many deliveries are waiting. A row
+ * of the backlog has many deliveries.
+ */
 const countedMax = 5_000;
 
 /** Reads all figures in one transaction. */

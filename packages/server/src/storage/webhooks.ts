@@ -288,8 +288,8 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
 }
 
 /**
- * How many deliveries end in the transaction that disables a webhook: usually all of them, and never too many to wait
- * for.
+ * How many waiting deliveries are ended in the transaction that disables a webhook: usually all of them, but
+ * never so many that the transaction takes long.
  */
 const endWithDisabling = 200;
 

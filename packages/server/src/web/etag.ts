@@ -11,8 +11,9 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /**
- * Adjusts tags in an `onSend` hook. Different bytes must not share a strong tag, so the tag of a compressed response
- * names its encoding. A 304 has the tag that the client sent, and no length, which would be that of the body.
+ * Adjusts tags in an `onSend` hook. Different bytes must not share a strong tag, so the tag of a compressed
+ * response names its encoding. A 304 has the tag that the client sent and no `Content-Length`, because that
+ * would be the length of the omitted body.
  */
 export function markEncoding(
   request: FastifyRequest,

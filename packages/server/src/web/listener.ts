@@ -73,7 +73,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
     clientErrorHandler: respondToMalformedHttp,
-    // By default, Node refuses a request without Host, or with an unknown expectation, with an empty body.
+    // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no
+    // body.
     http: { requireHostHeader: false },
   });
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

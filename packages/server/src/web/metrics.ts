@@ -72,7 +72,7 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    // Without a series until the first attempt, rates and alerts would not work.
+    // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
     for (const reason of [...attemptErrors, ...statusReasons]) this.#failures.inc({ reason }, 0);
   }
@@ -99,7 +99,8 @@ export class Metrics {
         const reading = await Promise.resolve()
           .then(read)
           .catch(() => Number.NaN);
-        // A label value that is no longer read, and the value of a gauge that was unlabelled NaN, must go.
+        // Remove the values of the last scrape: a label value may no longer exist, and after a failed read
+        // the gauge has NaN without a label.
         gauge.reset();
         if (typeof reading === 'number') {
           if (label === undefined) gauge.set(reading);

@@ -148,7 +148,9 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   return codes;
 }
 
-/** What a route declares in addition to its schema, on its way to the document. */
+/**
+ * What a route declares in addition to its schema. Carried as `x-*` fields until the document is complete.
+ */
 interface RouteNotes {
   refusals: readonly ProblemCode[];
   sends: readonly HeaderName[];

@@ -10,7 +10,7 @@ const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
   examples: [['events:read', 'webhooks:read']],
 });
 
-const ActorSchema = ReferenceSchema('The actor that the audit log names for what the token does.', {
+const ActorSchema = ReferenceSchema('The actor that the audit log shows for actions with this token.', {
   ...{ type: 'user', id: 'USR-ada' },
 });
 

@@ -22,7 +22,9 @@ declare module 'fastify' {
 
 const queryFaultsMax = 100;
 const noQuery = Type.Object({}, { additionalProperties: false });
-/** The schemas are our own, so only tests check them, in the OpenAPI document. */
+/**
+ * The schemas are our own, so they are not validated at run time. The tests of the OpenAPI document do that.
+ */
 const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
 

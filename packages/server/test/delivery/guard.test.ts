@@ -131,8 +131,8 @@ describe('names', () => {
       throw Object.assign(new Error('queryA ECONNREFUSED'), { code: 'ECONNREFUSED' });
     };
     const { connect, dialled } = recorder();
-    const openSomething = () => Promise.reject(full);
-    const attempt = open({ resolve, connect, openSomething }, 'https://receiver.test');
+    const openFile = () => Promise.reject(full);
+    const attempt = open({ resolve, connect, openFile }, 'https://receiver.test');
     await expect(attempt).rejects.toMatchObject({ code: 'EMFILE' });
     expect(dialled).toEqual([]);
   });

@@ -228,14 +228,14 @@ describe('what follows an attempt', () => {
       {},
       longWait,
       'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503); the next attempt is due at 17 Nov 2026 08:41:07 UTC.',
-      `Nothing: we will try again. If this persists, ${slower}.`,
+      `You do not need to do anything: we will try again. If this persists, ${slower}.`,
     ],
     [
       'so does one that was limited',
       { next: made },
       forever,
       'The receiver asked us to wait for thousands of years (status 503); the next attempt was made at 17 Nov 2026 08:41:07 UTC.',
-      `Nothing: we tried again. If this persists, ${slower}.`,
+      `You do not need to do anything: we tried again. If this persists, ${slower}.`,
     ],
     [
       'the last attempt promises no other one',

@@ -6,10 +6,10 @@ import type { Schema } from '../../src/web/api-document.js';
  * the server nor the schemas, and nobody writes a type down twice.
  */
 export function eventDataSource(): string {
-  return `// Printed from the catalogue of the server: change it there, then run
+  return `// Generated from the server's catalogue. To change it, change the catalogue, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
-/** What \`data\` holds in an envelope about an event, by its type. */
+/** The type of \`data\` in the envelope of an event, by event type. */
 export interface EventData {
 ${createCatalogue().list().map(member).join('\n')}
 }
@@ -23,10 +23,10 @@ export function eventSamplesSource(): string {
     .map(({ type, sample }) => `  '${type}': ${literal(sample, '  ')},`);
   return `import type { EventData } from './event-data.js';
 
-// Printed from the catalogue of the server: change it there, then run
+// Generated from the server's catalogue. To change it, change the catalogue, then run
 // UPDATE_DOCS=1 npx vitest run packages/server/test/docs.test.ts
 
-/** A realistic \`data\` of each type of event. */
+/** A realistic example of \`data\` for each event type. */
 export const eventSamples: EventData = {
 ${samples.join('\n')}
 };

@@ -31,7 +31,7 @@ function filterFor(text: string): Name {
   return text.includes('.') ? 'action' : 'actor_id';
 }
 
-/** Who did what to what, and what it was before. */
+/** The audit log: who changed what, with the old and new values. */
 export function AuditLog() {
   const may = usePermission();
   const token = useToken();

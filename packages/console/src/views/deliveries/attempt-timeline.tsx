@@ -5,7 +5,7 @@ import { ClockTime, Countdown } from '../../parts/time';
 
 const isGood = ({ http_status }: Attempt) => http_status !== null && http_status >= 200 && http_status < 300;
 
-/** Every attempt, the latest first, above it the one to come. A click shows its response. */
+/** Every attempt, latest first, with the next one above. Clicking an attempt shows its response. */
 export function AttemptTimeline({
   delivery,
   chosen,

@@ -26,7 +26,7 @@ import { Diagnosis } from './diagnosis';
 
 const soonMs = 15_000;
 
-/** Whether something is about to happen, so that looking again soon is worth it. */
+/** Whether something is about to change, so that the page should be refreshed soon. */
 function isMoving({ status, final, next_attempt_at: next }: Detail): boolean {
   if (status === 'pending') return true;
   return !final && next != null && Date.parse(next) - Date.now() < soonMs;
@@ -170,7 +170,10 @@ function AttemptResponse({ attempt, isRaw }: { attempt: Attempt; isRaw: boolean 
   );
 }
 
-/** Sends the event again: the retry that waits, if there is one, or else a new delivery, which is opened. */
+/**
+ * Sends the event again. If a retry is waiting, it is attempted now. Otherwise, a new delivery is created and
+ * opened.
+ */
 function useRedelivery(webhookId: string, delivery: Detail) {
   const client = useQueryClient();
   const navigate = useNavigate();

@@ -24,7 +24,10 @@ import { FirstWebhook } from '../webhooks/first-webhook';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { RedeliverSelection } from './redeliver-selection';
 
-/** Reads the filter of an address. A range up to now starts at a whole minute, so that pages stay the same. */
+/**
+ * Reads the filter from the URL. A range that ends now starts at a full minute, so that the pages stay the
+ * same.
+ */
 function filterOf(search: DeliverySearch, webhook: Webhook | undefined): DeliveryFilter {
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
@@ -213,7 +216,7 @@ function NoDeliveries({
       }
     >
       <p>
-        A delivery appears here with its first attempt, as soon as an event is recorded that
+        A delivery appears here after its first attempt. Deliveries are created for new events that
         {webhook ? ' this webhook subscribes to.' : ' an active webhook subscribes to.'}
       </p>
       {!webhook && !token.portal && <RecordCommand />}

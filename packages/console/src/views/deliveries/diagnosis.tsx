@@ -4,7 +4,7 @@ import { formatMs, plural } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { usePermission } from '../../permission';
 
-/** What happened and what to do, before anything else. */
+/** What happened and what to do about it, at the top of the page. */
 export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; webhookId: string }) {
   const may = usePermission();
   const latest = delivery.attempt_log.at(-1);
@@ -23,7 +23,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
     return (
       <div className="why calm">
         <b>No attempt yet.</b>
-        <p>The delivery waits for its turn.</p>
+        <p>The delivery is waiting for its first attempt.</p>
       </div>
     );
   }

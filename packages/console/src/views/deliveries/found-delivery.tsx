@@ -3,7 +3,7 @@ import { Navigate, useParams } from '@tanstack/react-router';
 import { findDelivery } from '../../api/deliveries';
 import { Loaded } from '../../parts/loaded';
 
-/** Leads from a delivery's ID alone to its page. */
+/** Redirects from a delivery's ID, without its webhook, to its page. */
 export function FoundDelivery() {
   const { deliveryId } = useParams({ from: '/deliveries/$deliveryId' });
   const query = useQuery({

@@ -10,7 +10,7 @@ import { say } from '../../toast';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Redelivers what is selected, one after the other, after saying how many that are. */
+/** Redelivers the selected deliveries one after another, after showing how many there are. */
 export function RedeliverSelection({ deliveries, onDone }: { deliveries: Delivery[]; onDone: () => void }) {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);
@@ -62,7 +62,7 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
           They go to {plural(webhooks, 'webhook')}.{' '}
           {waiting > 0 &&
             `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry: those are attempted now. `}
-          Each of the others makes a new delivery of the same event.
+          For each of the others, a new delivery of the same event is created.
         </p>
       </Confirm>
     </section>

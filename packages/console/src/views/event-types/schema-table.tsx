@@ -1,7 +1,7 @@
 import type { EventType } from '@posthorn/client';
 import { WithCode } from '../../parts/with-code';
 
-/** What the console reads of a JSON Schema. */
+/** The parts of JSON Schema that the console reads. */
 interface JsonSchema {
   type?: string | string[];
   description?: string;
@@ -42,7 +42,7 @@ function rowsOf(schema: JsonSchema, prefix = ''): SchemaRow[] {
   });
 }
 
-/** The fields of a payload, one a line. */
+/** The fields of a payload, one per line. */
 export function SchemaTable({ schema }: { schema: EventType['schema'] }) {
   const rows = rowsOf(schema as JsonSchema);
   if (rows.length === 0) return <p className="soft">The payload has no fixed fields.</p>;

@@ -20,7 +20,10 @@ import { NoEvents } from './no-events';
 import { type Outcome, useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
-/** Reads the filter of an address. A range up to now starts at a whole minute, so that pages stay the same. */
+/**
+ * Reads the filter from the URL. A range that ends now starts at a full minute, so that the pages stay the
+ * same.
+ */
 function filterOf(search: EventSearch): EventFilter {
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
@@ -110,7 +113,7 @@ function Events() {
   );
 }
 
-/** Puts what the tail brought above what the list has. Both can have the same event. */
+/** Puts the events from the tail above those from the list. An event can be in both. */
 function joined(tailed: readonly Event[], listed: readonly Event[]): Event[] {
   const known = new Set(listed.map(({ id }) => id));
   return [...tailed.filter(({ id }) => !known.has(id)), ...listed];

@@ -2,7 +2,7 @@ import type { Delivery, Event, Page } from '@posthorn/client';
 import { useQueries } from '@tanstack/react-query';
 import { posthorn } from '../../api/client';
 
-/** How many webhooks an event went to, and how many have it. */
+/** How many webhooks an event was sent to, and how many of them received it. */
 export interface Outcome {
   delivered: number;
   all: number;
@@ -13,8 +13,9 @@ export interface Outcome {
 const limit = 100;
 
 /**
- * Returns what came of the events of each page. A delivery is created with its event, so one request for the time of a
- * page finds them. If a page has more deliveries than that, its older events stay without an outcome.
+ * Returns the outcomes of the events on each page. A delivery has the same time as its event, so one request
+ * for the time range of a page finds the deliveries. If there are more than `limit`, the older events of the
+ * page have no outcome.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],

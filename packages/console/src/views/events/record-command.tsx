@@ -3,8 +3,8 @@ import { CodeBlock } from '../../parts/code-block';
 import { useToken } from '../../permission';
 
 /**
- * The command that records an event after `npm start`. It reads the platform's token from the file that the start
- * wrote, because the token of the console may not record.
+ * The command that records an event after `npm start`. It reads the platform token from the file that `npm
+ * start` created, because the console's token cannot record events.
  */
 export function RecordCommand() {
   const token = useToken();

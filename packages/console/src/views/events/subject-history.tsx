@@ -20,7 +20,7 @@ export function SubjectHistory({ event }: { event: Event }) {
         <span className="grow" />
         {page.hasMore && (
           <Link to="/events" search={{ subject_id: event.subject.id }} className="link">
-            All of it
+            Full history
           </Link>
         )}
       </div>

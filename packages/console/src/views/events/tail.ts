@@ -9,22 +9,22 @@ const freshMs = 2_000;
 
 export interface TailView {
   isConnected: boolean;
-  /** What has come since the tail was opened, newest first. */
+  /** The events since the tail was opened, newest first. */
   events: Event[];
-  /** The IDs of what has just come. */
+  /** The IDs of the events that have just arrived. */
   fresh: ReadonlySet<string>;
 }
 
 /**
- * Follows the stream while `isOn`. New rows go on top without moving what is read: if the page is scrolled down, the
- * browser keeps its place by scroll anchoring.
+ * Follows the stream while `isOn`. New rows are added at the top. If the page is scrolled down, the scroll
+ * anchoring of the browser keeps the visible rows in place.
  */
 export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
   const [isConnected, setConnected] = useState(false);
   const [events, setEvents] = useState<Event[]>([]);
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const lastEventId = useRef<string | undefined>(undefined);
-  const isAway = useStore(connection).kind === 'away';
+  const isUnreachable = useStore(connection).kind === 'unreachable';
   const key = JSON.stringify(query);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another query, or the switch, starts a new list.
   useEffect(() => {
@@ -32,8 +32,9 @@ export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
     setEvents([]);
   }, [key, isOn]);
   useEffect(() => {
-    // While the service is away, `connection` waits for its return. The tail then continues where it was.
-    if (!isOn || isAway) return;
+    // While the service is unreachable, `connection` polls until it responds. The tail then continues where
+    // it stopped.
+    if (!isOn || isUnreachable) return;
     const closed = new AbortController();
     let timer: ReturnType<typeof setTimeout>;
     const tail = posthorn.events.tail(JSON.parse(key), {
@@ -54,12 +55,13 @@ export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
         timer = setTimeout(() => setFresh(new Set()), freshMs);
       }
     }
-    // It ends when it is closed, or when the service refuses it: then the list beside it says why.
+    // The tail ends when it is closed or when the service refuses it. In that case, the list shows the
+    // reason.
     follow().catch(() => setConnected(false));
     return () => {
       clearTimeout(timer);
       closed.abort();
     };
-  }, [key, isOn, isAway]);
+  }, [key, isOn, isUnreachable]);
   return { isConnected, events, fresh };
 }

@@ -23,7 +23,7 @@ import { WebhookSummary } from './webhook-summary';
 
 const slowMs = 15_000;
 
-/** Is something wrong, and why? Then the figures. */
+/** Shows what is wrong and why, then the figures. */
 export function Overview() {
   const may = usePermission();
   const token = useToken();
@@ -95,7 +95,7 @@ const figureNames = [
   'response time, p50 / p95',
 ];
 
-/** Holds the place of the figures and the chart, so that nothing moves when they come. */
+/** A placeholder for the figures and the chart, so that nothing moves when they are loaded. */
 function FigureBones() {
   return (
     <div role="status" aria-label="Loading">

@@ -13,7 +13,7 @@ import { VerifyButton } from '../webhooks/verify-button';
 const shownMax = 5;
 const order = ['failing', 'disabled', 'unverified'];
 
-/** What is wrong, as sentences, each with one action. */
+/** One sentence for each problem, with one action. */
 export function Problems({ webhooks }: { webhooks: Webhook[] }) {
   if (webhooks.length === 0) return null;
   const sorted = webhooks.toSorted((a, b) => order.indexOf(conditionOf(a)) - order.indexOf(conditionOf(b)));

@@ -4,7 +4,7 @@ import { type RangeSearch, rangeOf } from '../../range';
 
 const countedMax = 100;
 
-/** What the overview asks for, so that the page can ask before it is drawn. */
+/** The queries of the overview, which are also sent before the first render. */
 export const overviewQueries = (search: RangeSearch, workspaceId: string | undefined) => ({
   stats: statsQuery(JSON.stringify([search.range, search.from, search.to, workspaceId]), () => {
     const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());

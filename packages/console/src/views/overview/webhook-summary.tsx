@@ -6,7 +6,7 @@ import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 const shownMax = 8;
 const order = ['failing', 'disabled', 'unverified', 'active', 'paused'];
 
-/** The webhooks that matter most: failing ones first, then those that were busy last. */
+/** The most important webhooks: those with problems first, then those with the most recent deliveries. */
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   const sorted = webhooks.toSorted(
     (a, b) =>

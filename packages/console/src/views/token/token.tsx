@@ -15,7 +15,7 @@ const meanings: Record<Scope, string> = {
   'audit:read': 'Read the audit log.',
 };
 
-/** Who am I, what may I do, until when? */
+/** Shows who the token belongs to, what it may do, and when it expires. */
 export function TokenView() {
   const token = useToken();
   const settings = useSettings();
@@ -61,7 +61,7 @@ export function TokenView() {
         <dd className="mono">{token.id}</dd>
       </dl>
       <section className="section">
-        <h2>It may</h2>
+        <h2>Permissions</h2>
         <dl className="facts">
           {(Object.keys(meanings) as Scope[]).map((scope) => (
             <div key={scope} className="facts-row">
@@ -110,7 +110,7 @@ export function TokenView() {
       </section>
       {settings.version && (
         <p className="section soft small">
-          Version {settings.version} · events and deliveries are kept {settings.retention_days} days ·{' '}
+          Version {settings.version} · events and deliveries are kept for {settings.retention_days} days ·{' '}
           {settings.retry_waits_ms.length + 1} attempts per delivery
         </p>
       )}

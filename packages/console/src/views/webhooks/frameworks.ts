@@ -1,4 +1,7 @@
-/** Receivers that verify a request and respond 200, one for each framework. They need no package of ours. */
+/**
+ * Receivers that verify a request and respond with 200, one for each framework. They do not depend on a
+ * Posthorn package.
+ */
 
 const nodeVerify = `function isValid(body, headers) {
   const sentAt = Number(headers['webhook-timestamp']);

@@ -123,7 +123,7 @@ function Form() {
   );
 }
 
-/** What a webhook has not had yet when it is created. */
+/** The initial values of fields that only later events set. */
 const untouched = {
   disabled_reason: null,
   last_delivery_at: null,

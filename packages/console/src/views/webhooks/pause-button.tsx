@@ -19,7 +19,7 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       say(
-        { active: 'Active.', disabled: 'Paused.', unverified: 'Not verified. The reason is shown.' }[
+        { active: 'Active.', disabled: 'Paused.', unverified: 'Not verified. See the reason on this page.' }[
           changed.status
         ],
       );
@@ -52,8 +52,9 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => change.mutate()}
       >
         <p>
-          Deliveries stop at once, and those that wait end as given up. Events that are recorded while it is
-          paused make no deliveries. A replay can send all of them later.
+          Deliveries stop immediately, and those that are waiting are given up. No deliveries are created for
+          events that are recorded while the webhook is paused. You can send all of these events later with a
+          replay.
         </p>
       </Confirm>
     </>

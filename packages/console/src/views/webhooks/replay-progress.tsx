@@ -6,7 +6,7 @@ import { formatCount, plural } from '../../format';
 import { Loaded } from '../../parts/loaded';
 import { TimeAgo } from '../../parts/time';
 
-/** How far a replay is. The address names the replay, so a reload shows the same. */
+/** The progress of a replay. The URL contains the ID of the replay, so a reload shows the same page. */
 export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replayId: string }) {
   const replay = useQuery(replayQuery(webhook.id, replayId));
   return (
@@ -27,8 +27,8 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
               }
             </b>
             <p>
-              Started <TimeAgo at={created_at} />. You can leave this page: the replay goes on, and this
-              address shows it.
+              Started <TimeAgo at={created_at} />. You can leave this page. The replay continues, and you can
+              return to this URL to see its progress.
             </p>
           </div>
           <div

@@ -107,7 +107,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           onChange={(event) => set({ only_failed: event.target.checked ? undefined : '0' })}
         />
         <span>
-          Only what did not arrive
+          Only events that were not delivered
           <span className="soft">
             {' '}
             – events without a successful delivery to this webhook, including those recorded before the
@@ -139,15 +139,15 @@ function Form({ webhook }: { webhook: Webhook }) {
       >
         {preview.data && <p>{sentenceOf(preview.data)}</p>}
         <p>
-          They go to <code>{webhook.url}</code>. A receiver that does not look at event IDs handles them
-          twice.
+          They go to <code>{webhook.url}</code>. A receiver that does not check for duplicate event IDs may
+          handle an event twice.
         </p>
       </Confirm>
     </form>
   );
 }
 
-/** Returns whether a replay has nothing to send for certain. */
+/** Returns whether it is certain that a replay has nothing to send. */
 const isNothing = ({ count, certainty }: ReplayPreview) => certainty === 'exact' && count === 0;
 
 function sentenceOf({ count, certainty }: ReplayPreview): string {
@@ -183,7 +183,7 @@ function Preview({ preview }: { preview: ReplayPreview }) {
   );
 }
 
-/** A time in the browser's own field, which speaks local time. */
+/** A field for a time. The browser's own field uses local time. */
 function TimeField({
   label,
   value,

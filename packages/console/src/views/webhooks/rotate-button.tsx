@@ -11,13 +11,13 @@ import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
 
 const graces = [
-  { key: '0s', label: 'Not at all' },
+  { key: '0s', label: 'None' },
   { key: '1h', label: '1 hour' },
   { key: '24h', label: '24 hours' },
   { key: '7d', label: '7 days' },
 ] as const;
 
-/** Makes a new secret. The page makes it, so that it can be copied before it takes effect. */
+/** Rotates the secret. The page generates the new secret, so that it can be copied before it takes effect. */
 export function RotateButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const [next, setNext] = useState<{ secret: string; key: string } | undefined>();
@@ -47,7 +47,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         onClose={() => setNext(undefined)}
         title={
           rotate.isSuccess
-            ? 'The new secret signs from now on'
+            ? 'Requests are now signed with the new secret'
             : `Rotate the secret of ${webhookName(webhook)}?`
         }
         action={rotate.isSuccess ? 'Done' : rotate.isPending ? 'Rotating…' : 'Rotate'}
@@ -67,10 +67,10 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         <SecretBox secret={next?.secret ?? ''} />
         {!rotate.isSuccess && (
           <div className="field">
-            <span className="label">The old secret keeps signing for</span>
+            <span className="label">Grace period of the old secret</span>
             <div>
               <Segmented
-                label="How long the old secret keeps signing"
+                label="Grace period of the old secret"
                 choices={graces}
                 value={grace}
                 onChange={setGrace}
@@ -79,7 +79,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
             <span className="hint">
               {grace === '0s'
                 ? 'Your receiver rejects requests until it has the new secret.'
-                : 'Meanwhile requests carry both signatures, so your receiver never rejects one.'}
+                : 'During this time, requests have both signatures, so your receiver rejects none of them.'}
             </span>
           </div>
         )}

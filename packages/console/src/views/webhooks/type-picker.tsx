@@ -7,7 +7,7 @@ import { WithCode } from '../../parts/with-code';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
 
-/** Returns a choice with one more pattern, without what it includes or what includes it. */
+/** Returns the patterns with one added. Removes patterns that the new one includes or that include it. */
 function added(chosen: readonly string[], pattern: string): string[] {
   if (pattern === '*') return ['*'];
   const others = chosen.filter((one) => one !== '*');
@@ -52,7 +52,7 @@ export function TypePicker({
       <span className="label" id={id}>
         Event types{' '}
         <span className="soft small">
-          {isAll ? 'all, also future ones' : chosen.length === 0 ? 'none yet' : ''}
+          {isAll ? 'all, including future ones' : chosen.length === 0 ? 'none yet' : ''}
         </span>
         {!isAll && <code>{chosen.join(', ')}</code>}
       </span>

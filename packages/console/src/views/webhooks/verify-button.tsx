@@ -23,7 +23,7 @@ export function VerifyButton({
       say(
         verified.status === 'active'
           ? 'Verified: the webhook is active.'
-          : 'Not verified. The reason is shown.',
+          : 'Not verified. See the reason on this page.',
       );
     },
     onError: (error) => say(error.message),

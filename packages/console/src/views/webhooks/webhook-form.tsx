@@ -9,7 +9,7 @@ interface FormProps {
   draft: WebhookDraft;
   onChange: (draft: WebhookDraft) => void;
   problem: PosthornError | undefined;
-  /** Undefined if the workspace is fixed. */
+  /** False if the workspace cannot be changed. */
   canChooseWorkspace: boolean;
   onShowSample?: (type: string) => void;
 }
@@ -60,7 +60,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           {canChooseWorkspace && (
             <Field
               label="Workspace"
-              hint="Only events of this workspace. Empty: of the whole organization."
+              hint="Send only events of this workspace. Leave empty for the whole organization."
               fault={faultOf(problem, 'workspace_id')}
             >
               {(props) => (
@@ -77,7 +77,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           <HeaderPairs draft={draft} onChange={onChange} fault={faultOf(problem, 'headers')} />
           <Field
             label="Rate limit"
-            hint="Deliveries per second per node, 1 to 1,000. Empty: no limit."
+            hint="Deliveries per second on each node, 1 to 1,000. Leave empty for no limit."
             fault={faultOf(problem, 'rate_limit')}
           >
             {(props) => (

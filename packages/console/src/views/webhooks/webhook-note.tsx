@@ -15,7 +15,7 @@ const disabledBecause = {
   manual: 'This webhook is paused.',
 };
 
-/** Why the webhook is not just active, and what to do. */
+/** If the webhook is not active or is failing, shows why and what to do about it. */
 export function WebhookNote({ webhook }: { webhook: Webhook }) {
   return (
     <>
@@ -24,7 +24,7 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'why calm' : 'why'}>
           <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
-          <p>It receives no events. After you activate it, replay the time that it missed.</p>
+          <p>It receives no events. After you activate it, you can replay the events that it missed.</p>
         </div>
       )}
       {webhook.previous_secret_until && <Grace until={webhook.previous_secret_until} />}
@@ -108,14 +108,14 @@ function Failing({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** Counts the time down in which the old secret still signs. */
+/** Shows how long the old secret will still sign requests. */
 function Grace({ until }: { until: string }) {
   const now = useNow();
   if (Date.parse(until) <= now) return null;
   return (
     <div className="why calm">
       <b>
-        The old secret ends <Countdown to={until} />.
+        The old secret expires <Countdown to={until} />.
       </b>
       <p>Until then, requests are signed with both secrets. Give your receiver the new one before that.</p>
     </div>

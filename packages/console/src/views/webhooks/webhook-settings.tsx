@@ -56,7 +56,9 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
       setDraft(draftOf(changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
-      say(changed.status === 'unverified' ? 'Saved, but not verified. The reason is shown.' : 'Saved.');
+      say(
+        changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
+      );
     },
   });
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';

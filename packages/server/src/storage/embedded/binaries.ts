@@ -16,7 +16,7 @@ export interface Binaries {
   pgCtl: string;
 }
 
-const instead = 'Set DATABASE_URL to a PostgreSQL 15 or newer instead.';
+const instead = 'Set DATABASE_URL to use your own PostgreSQL, version 15 or newer.';
 
 /**
  * Returns the PostgreSQL programs of this platform, executable by `account`. Uses them where npm put them, or a copy

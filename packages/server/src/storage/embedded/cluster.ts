@@ -133,7 +133,7 @@ export async function startServer(cluster: Cluster): Promise<Postmaster> {
     if (!running) {
       binaries ??= await findBinaries(cluster.account);
       const exit = await launch(cluster, binaries);
-      if (exit && !startsOver(exit)) {
+      if (exit && !shouldTryAgain(exit)) {
         throw new EmbeddedUnavailable(`The embedded database did not start: ${exit} See ${cluster.logFile}.`);
       }
     }
@@ -142,7 +142,7 @@ export async function startServer(cluster: Cluster): Promise<Postmaster> {
 }
 
 /** Returns whether another process won the race to start, or backends of a killed server are still exiting. */
-function startsOver(logTail: string): boolean {
+function shouldTryAgain(logTail: string): boolean {
   return /lock file .* (already exists|is empty)|pre-existing shared memory block/.test(logTail);
 }
 
