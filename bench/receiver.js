@@ -16,7 +16,7 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
     const arrivedMs = performance.timeOrigin + performance.now();
-    if (request.headers['x-service-delivery'] === undefined && request.headers['x-raw'] === undefined) {
+    if (request.headers['x-service-delivery'] === undefined) {
       response.end();
       return;
     }
