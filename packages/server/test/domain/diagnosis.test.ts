@@ -182,7 +182,7 @@ describe('with a status', () => {
       {},
       { headers: { 'retry-after': '1380' } },
       'asked us to wait until 16 Nov 2026 21:04:07 UTC',
-      'Nothing',
+      'You do not need to do anything',
     ],
     [
       503,
