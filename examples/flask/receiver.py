@@ -11,7 +11,7 @@ def is_valid(body: bytes, headers, secret: str) -> bool:
     sent_at = headers.get("webhook-timestamp", "")
     if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
         return False
-    # The padding of base64 may be missing. Python ignores padding that is too long.
+    # The base64 padding may be missing. Python ignores excess padding.
     key = base64.b64decode(secret[6:] + "==") if secret.startswith("whsec_") else secret.encode()
     signed = f'{headers.get("webhook-id", "")}.{sent_at}.'.encode() + body
     digest = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

@@ -60,7 +60,7 @@ func isValid(body []byte, header http.Header, secret string) bool {
 	}
 	key := []byte(secret)
 	if encoded, found := strings.CutPrefix(secret, "whsec_"); found {
-		// The padding of base64 may be missing.
+		// The base64 padding may be missing.
 		if key, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "=")); err != nil {
 			return false
 		}

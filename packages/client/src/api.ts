@@ -46,7 +46,7 @@ export interface AuditChainFault {
   kind: 'altered' | 'missing' | 'added' | 'unknown_end';
   /** Position in the chain. */
   position: number;
-  /** ID of the entry found at this position, or after it if it is missing. Null if there is none. */
+  /** ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none. */
   id: string | null;
 }
 
@@ -208,9 +208,9 @@ export interface DeliveryDetail {
 }
 
 export interface Durations {
-  /** Median. Null if there are none. */
+  /** Median. Null if there are no successful deliveries. */
   p50: number | null;
-  /** 95th percentile. Null if there are none. */
+  /** 95th percentile. Null if there are no successful deliveries. */
   p95: number | null;
 }
 
@@ -420,9 +420,9 @@ export interface StatsBucket {
   failed_attempts: number;
   /** Number of deliveries that were given up. */
   given_up: number;
-  /** Median duration of the successful attempts, accurate to 10%. Null if there are none. */
+  /** Median duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p50_ms: number | null;
-  /** 95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are none. */
+  /** 95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p95_ms: number | null;
 }
 
@@ -435,9 +435,9 @@ export interface StatsTotals {
   failed_attempts: number;
   /** Number of deliveries that were given up. */
   given_up: number;
-  /** Median duration of the successful attempts, accurate to 10%. Null if there are none. */
+  /** Median duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p50_ms: number | null;
-  /** 95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are none. */
+  /** 95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p95_ms: number | null;
 }
 

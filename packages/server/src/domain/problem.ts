@@ -7,7 +7,7 @@ export const problems = {
     status: 400,
     title: 'Invalid JSON',
     advice:
-      'The body is not valid JSON or not UTF-8. The detail contains the position of the error, or the line for ' +
+      'The body is not valid JSON or is not UTF-8. The detail contains the position of the error, or the line for ' +
       'NDJSON. If you send no body, omit `Content-Type: application/json`.',
   },
   malformed_request: {
@@ -102,8 +102,8 @@ export const problems = {
     status: 409,
     title: 'Too many replays',
     advice:
-      'A webhook can have at most 10 running replays. Wait until one is done, or request a wider time ' +
-      'range.',
+      'A webhook can have at most 10 running replays. Wait until one is done, or combine several into one ' +
+      'with a wider time range.',
   },
   move_not_allowed: {
     status: 409,

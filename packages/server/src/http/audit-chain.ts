@@ -25,7 +25,7 @@ const ChainFaultSchema = Type.Object(
     position: Type.Integer({ description: 'Position in the chain.', examples: [2] }),
     id: Type.Union([Type.String(), Type.Null()], {
       description:
-        'ID of the entry found at this position, or after it if it is missing. Null if there is none.',
+        'ID of the entry at this position or, if that entry is missing, of the next one. Null if there is none.',
       examples: ['AUD-01JAB3C4D50000000G9J0K1M2N'],
     }),
   },

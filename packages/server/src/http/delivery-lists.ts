@@ -20,8 +20,8 @@ import { webhookParams } from './webhook-schemas.js';
 
 const pageSize = 25;
 const shortPages =
-  'If few of very many deliveries match the filters, a page can be short or empty although `has_more` is true: ' +
-  'continue with its cursor.';
+  'If only a few of very many deliveries match the filters, a page can be short or empty even though `has_more` is ' +
+  'true. In that case, continue with its cursor.';
 const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
 
 /** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */

@@ -178,7 +178,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
 function tooManyReplays(): Problem {
   return new Problem(
     'too_many_replays',
-    `${runningMax} replays of this webhook are running. Wait until one is done, or request a wider time range.`,
+    `${runningMax} replays of this webhook are running. Wait until one is done, or combine several into one with a wider time range.`,
   );
 }
 

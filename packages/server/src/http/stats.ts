@@ -66,10 +66,13 @@ const figureFields = {
     6,
   ),
   given_up: count('Number of deliveries that were given up.', 1),
-  p50_ms: orNull('Median duration of the successful attempts, accurate to 10%. Null if there are none.', 41),
+  p50_ms: orNull(
+    'Median duration of the successful attempts, accurate to within 10%. Null if there are none.',
+    41,
+  ),
   p95_ms: orNull(
-    '95th percentile of the duration of the successful attempts, accurate to 10%. Null if there are ' +
-      'none.',
+    '95th percentile of the duration of the successful attempts, accurate to within 10%. Null if there ' +
+      'are none.',
     180,
   ),
 };

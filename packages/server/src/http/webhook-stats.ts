@@ -27,11 +27,11 @@ const StatsSchema = Type.Object(
     duration_ms: Type.Object(
       {
         p50: Type.Union([Type.Integer(), Type.Null()], {
-          description: 'Median. Null if there are none.',
+          description: 'Median. Null if there are no successful deliveries.',
           examples: [41],
         }),
         p95: Type.Union([Type.Integer(), Type.Null()], {
-          description: '95th percentile. Null if there are none.',
+          description: '95th percentile. Null if there are no successful deliveries.',
           examples: [180],
         }),
       },

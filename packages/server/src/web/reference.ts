@@ -72,7 +72,7 @@ function pageOf(title: string, scalarName: string): string {
 </head>
 <body>
 <div id="reference"></div>
-<noscript>This page needs JavaScript. The same reference for programs: <a href="openapi.json">openapi.json</a>.</noscript>
+<noscript>This page needs JavaScript. Programs can read the reference at <a href="openapi.json">openapi.json</a>.</noscript>
 <script src="docs/assets/${scalarName}"></script>
 <script src="docs/assets/reference.js"></script>
 </body>

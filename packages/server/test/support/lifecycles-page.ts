@@ -10,7 +10,7 @@ const resources: [name: string, lifecycle: Lifecycle][] = Object.entries(lifecyc
 /** Every lifecycle of the table of moves: its diagram, its moves, its attributes. */
 export function lifecyclesPage(): string {
   return [
-    table(['Resource', 'Subject', 'Ids', 'Statuses'], resources.map(indexRow)),
+    table(['Resource', 'Subject', 'IDs', 'Statuses'], resources.map(indexRow)),
     ...resources.map(section),
   ].join('\n\n');
 }
@@ -89,6 +89,6 @@ function leftOut({ required, counts, fallback }: Attribute): string {
 
 function words(fill: NonNullable<Move['fills']>[string]): string {
   if (fill === 'now') return 'now';
-  if (fill === 'elapsed') return 'time since the status began';
+  if (fill === 'elapsed') return 'time spent in the current status';
   return 'value' in fill ? `\`${fill.value}\`` : `the actor, if its type is \`${fill.actor}\``;
 }

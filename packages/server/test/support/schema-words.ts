@@ -19,22 +19,29 @@ export function fieldsOf(
   });
 }
 
-/** What a value is: `string`, `array of string`, `integer or null`. */
+/** What a value is: `string`, `array of strings`, `integer or null`. */
 export function typeText(schema: Schema): string {
   return [...new Set(variants(schema).map(oneTypeText))].join(' or ');
 }
 
 function oneTypeText(schema: Schema): string {
-  if (schema.type === 'array') return `array of ${typeText(schema.items ?? {})}`;
+  if (schema.type === 'array') return `array of ${typeText(schema.items ?? {})}s`;
   if (schema.enum) return 'string';
   return schema.format ?? String(schema.type ?? 'any');
 }
 
-/** What a value is held to, as phrases. */
+/** What a value is held to, as phrases: the limits that the description does not state. No number is negative. */
 export function limits(schema: FieldSchema): string[] {
+  return limitsOf(schema).filter((phrase) => {
+    const values = phrase.match(/[A-Z]+-|p\d|`\w+`/g) ?? [];
+    return values.length === 0 || !values.every((value) => schema.description?.includes(value));
+  });
+}
+
+function limitsOf(schema: FieldSchema): string[] {
   return variants(schema).flatMap(({ minimum, maximum, pattern, enum: choices }) => [
     ...(choices ? [`one of ${choices.map((choice) => `\`${choice}\``).join(', ')}`] : []),
-    ...(minimum === undefined
+    ...(minimum === undefined || (minimum === 0 && maximum === undefined)
       ? []
       : [maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`]),
     ...(pattern === undefined ? [] : [patternInWords(pattern) ?? `matches \`${pattern}\``]),
