@@ -50,6 +50,7 @@ const AuditChainSchema = Type.Object(
     }),
     fault: Type.Union([ChainFaultSchema, Type.Null()], {
       description: 'The first fault in the chain. Null if there is none.',
+      examples: [null],
     }),
     checked_at: Type.String({ format: 'date-time', description: 'Time of the check.' }),
   },

@@ -69,6 +69,7 @@ function leasedOf(row: ClaimRow, deliveryId: string, groups: Map<string, OpenGro
     actor: { type: row.actor_type, id: row.actor_id },
     subject: { type: row.subject_type, id: row.subject_id },
     payload: row.payload,
+    traceparent: undefined,
     group: row.head === null ? undefined : groupOf(row, row.head, groups),
   };
 }

@@ -89,7 +89,7 @@ async function openShared(prepared: string, directory: string): Promise<SharedPo
     // Each test that needs a database copies the template, hundreds of times in a run.
     file_copy_method: 'clone',
     // Most databases live for seconds. A vacuum or an analysis in between changes the pages that tests count.
-    autovacuum: 'off',
+    autovacuum_naptime: '1d',
     timezone: 'UTC',
     jit: 'off',
   };
