@@ -5,6 +5,9 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import type { Webhook } from '../../src/domain/webhook.js';
 import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database } from '../../src/storage/database.js';
+import { endSharedService } from '../support/service.js';
+
+await endSharedService();
 
 const secrets = new SecretBox([randomBytes(32)]);
 

@@ -14,6 +14,9 @@ import {
   NameNotResolvedError,
 } from '../../src/sending/guard.js';
 import type { ResolveName } from '../../src/sending/resolver.js';
+import { endSharedService } from '../support/service.js';
+
+await endSharedService();
 
 function policyFor(text: string) {
   const cidrs = parseCidrs(text);

@@ -3,6 +3,9 @@ import { Recorder } from '../../src/platform/recorder.js';
 import type { Database } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
 import { batch, event } from '../support/client.js';
+import { endSharedService } from '../support/service.js';
+
+await endSharedService();
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { Semaphore } from '../../src/signals/semaphore.js';
+import { endSharedService } from '../support/service.js';
+
+await endSharedService();
 
 /** A task that runs until the test ends it. */
 function held(semaphore: Semaphore, order: string[], name: string) {

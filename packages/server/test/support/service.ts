@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { inject } from 'vitest';
+import { inject, vi } from 'vitest';
 import { readConfig } from '../../src/config.js';
 import { newId } from '../../src/domain/identifier.js';
 import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
@@ -41,29 +41,49 @@ export async function startTestService(env: Record<string, string> = {}, log?: L
   return service;
 }
 
-let shared: Promise<TestService> | undefined;
+let shared: Promise<Shared> | undefined;
 
 /**
  * Returns the service that the files of a worker share: starting one takes longer than most tests. Tests on it use
  * their own organizations, do not count the rows of a whole table and do not move the clock. The service ends with the
  * worker. The global teardown removes its database and its directory.
  */
-export function sharedService(): Promise<TestService> {
+export async function sharedService(): Promise<TestService> {
   shared ??= startShared();
-  return shared;
+  return (await shared).service;
 }
 
-async function startShared(): Promise<TestService> {
+/** Ends the shared service. Call this before faking timers: a timer that the service sets meanwhile never fires. */
+export async function endSharedService(): Promise<void> {
+  const running = await shared;
+  shared = undefined;
+  await running?.end();
+}
+
+interface Shared {
+  service: TestService;
+  end: () => Promise<void>;
+}
+
+async function startShared(): Promise<Shared> {
   const dataDir = await mkdtemp(join(inject('runDirectory'), 'service-'));
   const service = await start(dataDir, {
     DATABASE_URL: await createDatabase(),
     // Longer than the run: a failed delivery stays as the test left it.
     POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
   });
+  const { useFakeTimers } = vi;
+  vi.useFakeTimers = () => {
+    throw new Error('the shared service needs real timers; call endSharedService() first');
+  };
+  const end = () => {
+    vi.useFakeTimers = useFakeTimers;
+    return service.stop();
+  };
   // Whoever moves the clock or stops the service would surprise the files that come later.
   const clock = Object.freeze(service.clock);
   const stop = () => Promise.reject(new Error('other files use this service; start another one to stop it'));
-  return { ...service, clock, stop };
+  return { service: { ...service, clock, stop }, end };
 }
 
 async function start(dataDir: string, env: Record<string, string>, log?: Log): Promise<TestService> {
