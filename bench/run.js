@@ -2,6 +2,7 @@
 // POSTHORN_BENCH_ENTRY=<another checkout>/packages/server/bin/posthorn.js measures that one.
 import { benchBreadth } from './breadth.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
+import { benchIndexes } from './indexes.js';
 import { benchIsolation } from './isolate.js';
 import { benchFanout, benchFlaky, benchLarge } from './pressure.js';
 import { clearProgress } from './progress.js';
@@ -24,6 +25,7 @@ const benches = {
   stall: benchStall,
   flaky: benchFlaky,
   read: benchRead,
+  indexes: benchIndexes,
 };
 const given = process.argv.slice(2);
 const long = given.includes('--long');
