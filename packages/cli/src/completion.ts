@@ -54,5 +54,13 @@ _posthorn() {
   if [[ -n "$found" ]]; then compadd -- "\${found[@]}"; else _files; fi
 }
 compdef _posthorn posthorn`,
-  fish: `complete -c posthorn -a '(posthorn ${completeCommand} (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+  fish: `function _posthorn
+  set -l found (posthorn ${completeCommand} (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c posthorn -f -a '(_posthorn)'`,
 };

@@ -8,6 +8,8 @@ import { freshDirectory, linesOf, run } from './support/cli.js';
 
 const completed = async (...words: string[]) => linesOf((await run(['__complete', ...words], {})).stdout);
 
+const hasFish = spawnSync('fish', ['--version']).status === 0;
+
 describe('completion', () => {
   test.each<[string[], string[]]>([
     [['web'], ['webhooks']],
@@ -37,16 +39,23 @@ describe('completion', () => {
     expect(await run(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('works in bash', async () => {
+  /** Runs a script in a shell that finds `posthorn`. */
+  async function inShell(shell: string, script: string): Promise<string> {
     const directory = await freshDirectory();
     const command = join(directory, 'posthorn');
     await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
     await chmod(command, 0o755);
+    const env = { PATH: `${directory}:${process.env.PATH}`, HOME: directory };
+    return spawnSync(shell, ['-c', script], { env, encoding: 'utf8' }).stdout;
+  }
+
+  test('works in bash', async () => {
     const script = `${completionScripts.bash}\nCOMP_WORDS=(posthorn deliveries re); COMP_CWORD=2; _posthorn; echo "\${COMPREPLY[@]}"`;
-    const { stdout } = spawnSync('bash', ['-c', script], {
-      env: { PATH: `${directory}:${process.env.PATH}` },
-      encoding: 'utf8',
-    });
-    expect(stdout).toBe('redeliver replay\n');
+    expect(await inShell('bash', script)).toBe('redeliver replay\n');
+  });
+
+  test.runIf(hasFish)(`works in fish${hasFish ? '' : ' (skipped: fish is not installed)'}`, async () => {
+    const script = `${completionScripts.fish}\ncomplete -C 'posthorn deliveries re'`;
+    expect(await inShell('fish', script)).toBe('redeliver\nreplay\n');
   });
 });
