@@ -9,13 +9,13 @@ const bodyMax = 4_000;
 /** Prints a delivery from the conclusion to the details: diagnosis, attempts, request, response, the next command. */
 export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void {
   const { id, event_id, event_type, webhook_id, created_at, attempt_log } = delivery;
-  const colour = delivery.status === 'success' ? 'green' : 'red';
+  const color = delivery.status === 'success' ? 'green' : 'red';
   terminal.fields([
     ['Delivery', id],
     ['Event', `${event_type} ${event_id}`],
     ['Webhook', webhook_id],
     ['Created', shortTime(new Date(created_at))],
-    ['Status', terminal.paint(colour, statusText(delivery))],
+    ['Status', terminal.paint(color, statusText(delivery))],
   ]);
   const last = attempt_log.at(-1);
   if (last?.error_detail)

@@ -7,7 +7,7 @@ import { newTenant } from '../../server/test/support/tenant.js';
 import { launch, watchedPage } from '../test/support/browser.js';
 import { type Company, foundCompany } from './company.js';
 
-/** Makes a picture of every view, on a desktop and a phone, in light and dark colours. */
+/** Makes a picture of every view, on a desktop and a phone, in light and dark colors. */
 
 const folder = process.env.SCREENSHOTS ?? 'screenshots';
 const only = process.env.ONLY;
@@ -81,7 +81,7 @@ function views(): [name: string, path: string, token?: string][] {
 }
 
 test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) => ({ device, scheme }))))(
-  '$device.name in $scheme colours',
+  '$device.name in $scheme colors',
   async ({ device, scheme }) => {
     const { page } = await watchedPage(browser, service.publicUrl, {
       viewport: device.viewport,

@@ -13,7 +13,7 @@ function themeOf(text: string | null): Theme {
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
 
-/** The colours in use, whatever decided them. */
+/** The colors in use, whatever decided them. */
 export const shownTheme = createStore<'light' | 'dark'>('light');
 
 function showTheme(): void {

@@ -316,7 +316,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.context().close();
   });
 
-  it('is accessible in every view, in light and dark colours, fits a phone, and asks for no more than a page', async () => {
+  it('is accessible in every view, in light and dark colors, fits a phone, and asks for no more than a page', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
     const event = await tenant.record();

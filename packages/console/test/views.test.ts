@@ -156,7 +156,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.context().close();
   });
 
-  it('say who I am, and keep how times and colours are shown', async () => {
+  it('say who I am, and keep how times and colors are shown', async () => {
     const tenant = await newTenant(service, { scopes: ['events:read'] });
     const event = await tenant.record();
     const { page, faults } = await watched({ timezoneId: 'Asia/Tokyo', colorScheme: 'light' });

@@ -88,11 +88,11 @@ export function showWebhook(
   further: readonly (readonly [string, string])[] = [],
 ): void {
   const { status, disabled_reason = null, verification_failure: failure, last_delivery_at: lastAt } = webhook;
-  const colour = status === 'active' ? 'green' : 'red';
+  const color = status === 'active' ? 'green' : 'red';
   terminal.fields([
     ['Webhook', webhook.id],
     ['URL', webhook.url],
-    ['Status', terminal.paint(colour, statusText({ status, disabled_reason }))],
+    ['Status', terminal.paint(color, statusText({ status, disabled_reason }))],
     ['Events', webhook.event_types.join(', ')],
     ['Workspace', webhook.workspace_id ?? 'all'],
     ['Description', webhook.description ?? '-'],

@@ -8,7 +8,7 @@ export interface Piece {
 const inlineMax = 44;
 
 /**
- * Lays JSON out with indentation, as pieces to be coloured. Works on the text, so that digits, key order and escapes
+ * Lays JSON out with indentation, as pieces to be colored. Works on the text, so that digits, key order and escapes
  * stay as they were sent. Short objects and arrays of plain values stay on one line.
  */
 export function prettyJson(text: string): Piece[] | undefined {

@@ -7,7 +7,7 @@ import { useStore } from '../store';
 
 interface BarSeries {
   label: string;
-  /** A custom property that holds the colour. */
+  /** A custom property that holds the color. */
   color: string;
   values: number[];
 }
@@ -130,7 +130,7 @@ function drawn(
 ): UPlot {
   const { starts, series, stepMs } = latest.current;
   const styles = getComputedStyle(element);
-  const colour = (name: string) => styles.getPropertyValue(name).trim();
+  const colorOf = (name: string) => styles.getPropertyValue(name).trim();
   const bars = UPlot.paths.bars!({ size: [0.8, 34], align: 1 });
   // Every series is drawn from zero up to its cumulative height, the tallest first, so that each next one
   // covers the lower part.
@@ -139,7 +139,7 @@ function drawn(
   const first = starts[0] ?? 0;
   const last = starts.at(-1) ?? 0;
   const axis = {
-    stroke: colour('--soft'),
+    stroke: colorOf('--soft'),
     font: '11px system-ui',
     ticks: { show: false },
     border: { show: false },
@@ -175,7 +175,7 @@ function drawn(
           size: 44,
           gap: 4,
           space: 34,
-          grid: { stroke: colour('--line'), width: 1 },
+          grid: { stroke: colorOf('--line'), width: 1 },
           incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
           values: (_plot, splits) => splits.map((value) => short(value)),
         },
@@ -184,7 +184,7 @@ function drawn(
         {},
         ...series
           .map((one) => ({
-            fill: colour(one.color),
+            fill: colorOf(one.color),
             width: 0,
             points: { show: false },
             paths: bars,

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { prettyJson } from '../json/pretty';
 
-/** JSON with indentation and colours, or plain text if it is not JSON. */
+/** JSON with indentation and colors, or plain text if it is not JSON. */
 export function JsonText({ text }: { text: string }) {
   const pieces = useMemo(() => prettyJson(text), [text]);
   if (!pieces) return <>{text}</>;

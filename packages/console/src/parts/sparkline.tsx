@@ -4,7 +4,7 @@ import { formatCount, formatShare } from '../format';
 const width = 96;
 const height = 20;
 
-/** The last day of a webhook: a bar per two hours, coloured by how many attempts failed. */
+/** The last day of a webhook: a bar per two hours, colored by how many attempts failed. */
 export function Sparkline({ stats }: { stats: Stats }) {
   const pairs = Array.from({ length: Math.ceil(stats.buckets.length / 2) }, (_, pair) => {
     const two = stats.buckets.slice(pair * 2, pair * 2 + 2);

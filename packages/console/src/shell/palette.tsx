@@ -117,7 +117,7 @@ function targetsFor(
       : []),
     { name: 'Token: who am I', what: 'View', go: () => void navigate({ to: '/token' }) },
     ...(['system', 'light', 'dark'] as const).map((choice) => ({
-      name: `Colours: ${choice}`,
+      name: `Colors: ${choice}`,
       what: 'Action',
       go: () => theme.set(choice),
     })),

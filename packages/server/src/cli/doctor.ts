@@ -41,8 +41,8 @@ function show(terminal: Terminal, { check, state, detail, remedy }: Finding): vo
     terminal.line([state, check, detail, remedy ?? '-'].join('\t'));
     return;
   }
-  const [colour, mark] = marks[state];
-  terminal.line(`${terminal.paint(colour, mark.padEnd(8))} ${check.padEnd(20)} ${detail}`);
+  const [color, mark] = marks[state];
+  terminal.line(`${terminal.paint(color, mark.padEnd(8))} ${check.padEnd(20)} ${detail}`);
   if (remedy !== null) terminal.line(`${' '.repeat(30)}${remedy}`);
 }
 

@@ -81,10 +81,10 @@ export function TokenView() {
       <section className="section">
         <h2>This browser</h2>
         <dl className="facts controls">
-          <dt>Colours</dt>
+          <dt>Colors</dt>
           <dd>
             <Segmented
-              label="Colours"
+              label="Colors"
               choices={[
                 { key: 'system', label: 'System' },
                 { key: 'light', label: 'Light' },
