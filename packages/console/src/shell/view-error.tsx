@@ -16,9 +16,7 @@ export function NotFound() {
         </Link>
       }
     >
-      <p>
-        The address may be cut off. Press Ctrl K and paste an identifier to find what you are looking for.
-      </p>
+      <p>The address may be incomplete. To find something by its ID, use the search at the top.</p>
     </Empty>
   );
 }

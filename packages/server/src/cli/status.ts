@@ -42,10 +42,10 @@ function showFigures(terminal: Terminal, overview: Overview): void {
   const dead = nodes.length - alive.length;
   terminal.fields([
     ['Nodes', `${alive.length} alive${dead > 0 ? `, ${dead} overdue` : ''}`],
-    ['Backlog', `${deliveries.backlog} deliveries wait for their first attempt`],
-    ['Retries', `${deliveries.retrying} deliveries wait for another attempt`],
+    ['Backlog', `${deliveries.backlog} waiting for the first attempt`],
+    ['Retries', `${deliveries.retrying} waiting for another attempt`],
     ['In memory', `${deliveries.in_memory} deliveries`],
-    ['Held', `${deliveries.held} deliveries wait for the verification of their webhook`],
+    ['Held', `${deliveries.held} waiting for the verification of the webhook`],
     [
       'Oldest due',
       oldestDueSeconds < 1 ? 'none' : `since ${durationText(Math.round(oldestDueSeconds) * 1000)}`,

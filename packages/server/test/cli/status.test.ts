@@ -50,7 +50,7 @@ describe('status', () => {
       values: [JSON.stringify([event(), event(), event()])],
     });
     const { stdout } = await command(['status'], { DATABASE_URL: url });
-    expect(stdout).toContain('Backlog\t3 deliveries wait for their first attempt\n');
+    expect(stdout).toContain('Backlog\t3 waiting for the first attempt\n');
     expect(stdout).toContain('Attention: no node attempts deliveries. Run posthorn serve');
   });
 
