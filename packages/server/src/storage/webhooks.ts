@@ -7,7 +7,7 @@ import { alignWaiting } from './deliveries.js';
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
-         w.addressed_at`;
+         w.destination_changed_at`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
@@ -193,7 +193,7 @@ export async function changeWebhook(
     .map((column) => `${column} is distinct from $${values.push(change[column])}`);
   if (addressed.length > 0) {
     sets.push(
-      `addressed_at = case when ${addressed.join(' or ')} then clock_timestamp() else addressed_at end`,
+      `destination_changed_at = case when ${addressed.join(' or ')} then clock_timestamp() else destination_changed_at end`,
     );
   }
   const { rows } = await client.query<Webhook>({
