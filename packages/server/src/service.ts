@@ -24,6 +24,7 @@ import { openEmbedded } from './storage/embedded/embedded.js';
 import { isMigrated, migrate } from './storage/migrate.js';
 import { Reachability } from './storage/reachability.js';
 import type { RecordedBatch } from './storage/recording.js';
+import { nameCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
 import { GuessLimit } from './web/guess-limit.js';
@@ -78,6 +79,8 @@ export async function startService(
     if (tracer) closers.push(() => tracer.stop());
     const { database, target } = await openDatabase(config, reachability, closers);
     const readiness = await startMigrating(database, logger, closers);
+    const { cell } = config;
+    if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
     const metrics = new Metrics();
     watchStore(metrics, database);
     const recorded = new Notifier();
@@ -118,7 +121,7 @@ export async function startService(
     closers.push(async () => void (await Promise.all(listeners.map((app) => app.close()))));
     let publicUrl: string | undefined;
     if (config.roles.has('api')) {
-      const tokens = openTokens(database, logger, now, closers);
+      const tokens = openTokens(database, logger, now, config.cell, closers);
       const app = await createPublicApi({
         ...{ guesses, trustedProxies },
         ...{ catalogue, database, logger, metrics, now, policy, recorded, tokens, version },
@@ -148,7 +151,7 @@ export async function startService(
         ...{ logger, metrics, version, guesses, trustedProxies, tracer },
         recorder: new Recorder(database, room, onRecorded),
         lifecycles: { database, room, onRecorded },
-        portal: { database, now, consoleLink: consoleLinks(config, publicUrl) },
+        portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
         token: config.platformToken ?? (await platformToken(config.dataDir)),
         check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
         isReady: readiness.isReady,
@@ -215,8 +218,14 @@ async function openDatabase(
   return { database, target };
 }
 
-function openTokens(database: Database, logger: Logger, now: () => number, closers: Closers): TokenDirectory {
-  const tokens = new TokenDirectory(database, now);
+function openTokens(
+  database: Database,
+  logger: Logger,
+  now: () => number,
+  cell: string | undefined,
+  closers: Closers,
+): TokenDirectory {
+  const tokens = new TokenDirectory(database, now, cell);
   const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
   closers.push(async () => {
     await flushing.stop();

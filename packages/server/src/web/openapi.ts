@@ -134,6 +134,7 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
     ...notesOf(operation).refusals,
   ];
   if (!isOpen(operation)) codes.push('unauthenticated');
+  if (!isOpen(operation) && !operation.tags?.includes('Monitoring')) codes.push('wrong_cell');
   if (scopesOf(operation).length > 0) codes.push('insufficient_scope', 'rate_limited');
   const parameters = operation.parameters ?? [];
   const has = (name: string) => parameters.some((parameter) => parameter.name === name);
