@@ -80,7 +80,7 @@ export class Transport {
 
   /** Returns the parsed body of a successful response; undefined if it has none. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    return this.#patiently(
+    return this.#withRetries(
       method,
       path,
       options,
@@ -90,10 +90,10 @@ export class Transport {
 
   /** Returns the body of a successful response as it is. */
   async text(method: string, path: string, options: RequestOptions = {}): Promise<string> {
-    return this.#patiently(method, path, options, (text) => text);
+    return this.#withRetries(method, path, options, (text) => text);
   }
 
-  async #patiently<T>(
+  async #withRetries<T>(
     method: string,
     path: string,
     options: RequestOptions,

@@ -266,7 +266,7 @@ create table posthorn.webhooks (
   rate_limit integer,
   header_names text[] not null default '{}'::text[],
   headers bytea,
-  addressed_at timestamp(3) with time zone,
+  destination_changed_at timestamp(3) with time zone,
   secret bytea not null,
   previous_secret bytea,
   previous_secret_until timestamp(3) with time zone,
@@ -350,7 +350,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.require_here(organizations text[], event_type text) returns void
 -- posthorn.resource_json(resource resources) returns json
--- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
+-- posthorn.settle(node integer, listed boolean, failing_since_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
 -- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, zero bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)

@@ -1,4 +1,4 @@
-import { JoinedCall } from './signals/joined-call.js';
+import { CoalescedCall } from './signals/coalesced-call.js';
 import type { Database } from './storage/database.js';
 import { readHorizonMs } from './storage/events.js';
 import { readStoreFigures, type StoreFigures } from './storage/store-figures.js';
@@ -8,7 +8,7 @@ import type { Metrics } from './web/metrics.js';
  * Adds the metrics that are read from the database. A scrape reads it twice, no matter how many metrics there are.
  */
 export function watchStore(metrics: Metrics, database: Database): void {
-  const figures = new JoinedCall(() => readStoreFigures(database));
+  const figures = new CoalescedCall(() => readStoreFigures(database));
   const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
     metrics.watch(name, help, async () => read(await figures.call()));
   metrics.watch('posthorn_database_up', 'Whether this process reached the database for this scrape', () =>

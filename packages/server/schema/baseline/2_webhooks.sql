@@ -15,7 +15,7 @@ create table posthorn.webhooks (
   header_names          text[] not null default '{}' check (cardinality(header_names) <= 10),
   headers               bytea,
   -- When the URL or the header names last changed. Earlier attempts may have sent other requests.
-  addressed_at          timestamptz(3),
+  destination_changed_at          timestamptz(3),
   -- Encrypted. The previous secret also signs until its grace period ends.
   secret                bytea not null,
   previous_secret       bytea,

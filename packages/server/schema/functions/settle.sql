@@ -6,9 +6,9 @@
 --
 -- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was
 -- already written, although the response was lost, does not count twice. Returns the written ids if `listed`,
--- and the webhooks that have had only failures since the time `failing_ms` or longer.
+-- and the webhooks that have had only failures since the time `failing_since_ms` or longer.
 create or replace function posthorn.settle(
-  node int, listed boolean, failing_ms float8,
+  node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
   sizes int[], has_rows boolean[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
   http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
@@ -146,7 +146,7 @@ begin
              'last_failure_ms', posthorn.epoch_ms(r.last_failure_at)))
       into failed
       from reported r
-     where r.failing_since <= to_timestamp(failing_ms / 1000);
+     where r.failing_since <= to_timestamp(failing_since_ms / 1000);
   end if;
 
   -- Deliveries to retry end or are held at once if their webhook no longer accepts any.

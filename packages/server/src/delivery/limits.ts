@@ -23,7 +23,7 @@ export const limitTable = {
   queued: [30_000, 'deliveries', 'About 50 MB with payloads of 1 kB.'],
   queuedBytes: [64 * MiB, 'bytes', 'Keeps the process below 250 MB even with large payloads.'],
   queuedReserve: [8_000, 'deliveries', 'Reserved for webhooks with few deliveries in memory.'],
-  queuedLittle: [100, 'deliveries', 'Fills a usual window while the next claim runs.'],
+  queuedMin: [100, 'deliveries', 'Fills a usual window while the next claim runs.'],
   laneQueued: [10_000, 'deliveries', 'One second of work for the fastest receiver.'],
   laneBytes: [16 * MiB, 'bytes', 'A quarter of the total: large payloads leave room for others.'],
   laneQueuedNew: [500, 'deliveries', 'Until it responds, the rest stays in the database.'],

@@ -184,7 +184,7 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
       // Half of what the other webhooks leave free, so that some room always remains.
       const others = load.queued - held.queued;
       const half = Math.floor((limits.queued - others - limits.queuedReserve) / 2);
-      return Math.max(limits.queuedLittle, Math.min(limits.laneQueued, half));
+      return Math.max(limits.queuedMin, Math.min(limits.laneQueued, half));
     }
     case 'new':
     case 'stalled':

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { HealthReport } from '../domain/health.js';
-import { HealthBook } from '../domain/health-book.js';
+import { HealthReports } from '../domain/health-reports.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
@@ -43,7 +43,7 @@ export interface SettlerOptions {
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
 export class Settler {
   readonly #options: SettlerOptions;
-  readonly health = new HealthBook(limits);
+  readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;

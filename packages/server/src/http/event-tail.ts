@@ -5,7 +5,7 @@ import { eventJson, type StoredEvent } from '../domain/event.js';
 import { idTimeMs, newId } from '../domain/identifier.js';
 import type { Position } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
-import { JoinedCall } from '../signals/joined-call.js';
+import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
 import { presentPosition, readEventPage } from '../storage/event-page.js';
@@ -37,12 +37,12 @@ export interface TailOptions {
 export function eventTailRoute(app: FastifyInstance, options: TailOptions): void {
   const open = new Map<string, number>();
   // Tails of one organization that wake together share one read of its horizon.
-  const horizons = new Map<string, JoinedCall<number>>();
-  function horizonOf(organizationId: string): JoinedCall<number> {
+  const horizons = new Map<string, CoalescedCall<number>>();
+  function horizonOf(organizationId: string): CoalescedCall<number> {
     const known = horizons.get(organizationId);
     if (known) return known;
     if (horizons.size >= horizonsMax) horizons.clear();
-    const horizon = new JoinedCall(() => readHorizonMs(options.database, organizationId));
+    const horizon = new CoalescedCall(() => readHorizonMs(options.database, organizationId));
     horizons.set(organizationId, horizon);
     return horizon;
   }

@@ -50,8 +50,8 @@ function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): st
   return hasChangedSince(webhook, attempted_at) ? (evidence?.url ?? null) : webhook.url;
 }
 
-function hasChangedSince({ addressed_at }: Webhook, at: Date | null): boolean {
-  return at !== null && addressed_at !== null && addressed_at > at;
+function hasChangedSince({ destination_changed_at }: Webhook, at: Date | null): boolean {
+  return at !== null && destination_changed_at !== null && destination_changed_at > at;
 }
 
 function about(event: StoredEvent) {

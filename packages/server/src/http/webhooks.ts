@@ -305,7 +305,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
 }
 
 const neverUsed = {
-  addressed_at: null,
+  destination_changed_at: null,
   disabled_reason: null,
   last_delivery_at: null,
   last_delivery_status: null,

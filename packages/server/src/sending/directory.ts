@@ -1,5 +1,5 @@
 import type { SecretBox } from '../domain/secret-box.js';
-import { JoinedCall } from '../signals/joined-call.js';
+import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Database } from '../storage/database.js';
 import type { Matched } from '../storage/recording.js';
 import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webhooks.js';
@@ -40,7 +40,7 @@ export class WebhookDirectory {
   readonly #entries = new Map<string, Entry>();
   /** Webhooks forgotten since the last read began, which may have read their old state. */
   readonly #forgotten = new Set<string>();
-  readonly #reading = new JoinedCall(() => this.#read());
+  readonly #reading = new CoalescedCall(() => this.#read());
   #wanted = new Map<string, string>();
 
   constructor(

@@ -1,6 +1,12 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database, Queryable } from './database.js';
 
+/** Returns the condition that a row belongs to an organization for which this cell acts. */
+export function actsHere(alias: string): string {
+  return `not exists (select from posthorn.relocations l
+                       where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;
+}
+
 /** Stores the name of this cell, so that a move from another cell knows where it leads. */
 export async function nameCell(database: Database, name: string): Promise<void> {
   await database.transaction(async (client) => {
