@@ -11,7 +11,7 @@ create table posthorn.cell (
 --   in the cell that it moves to: arriving → no row
 -- copying:  works as usual
 -- stopping: refuses writes and starts no attempts; attempts in flight still end
--- stopped:  refuses all writes, so that the rest can be copied
+-- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have the lease -1
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (
@@ -23,7 +23,7 @@ create table posthorn.relocations (
   move            text collate "C" not null,
   -- When the organization stopped here. Ascending reads end at this time: later events are read in the other cell.
   stopped_at      timestamptz,
-  -- How far the copy has come: see storage/relocation-copy.ts.
+  -- How far the copy has come: see storage/relocation-rounds.ts.
   progress        jsonb not null default '{}'
 );
 
