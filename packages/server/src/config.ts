@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
-import { type Cidr, parseCidrs } from './domain/address.js';
-import { dayMs, parseDurationMs } from './domain/duration.js';
+import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
+import { cidrs, durationWithin, hexColor, host, origin, origins, wholeNumber } from './setting-values.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -25,43 +25,6 @@ interface Setting<T> {
 }
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
-
-const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
-
-function wholeNumber(max: number): (text: string) => number | undefined {
-  return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
-}
-
-function cidrs(text: string): readonly Cidr[] | undefined {
-  const parsed = parseCidrs(text);
-  return parsed.ok ? parsed.value : undefined;
-}
-
-function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
-  return (text) => {
-    const ms = parseDurationMs(text);
-    return ms !== undefined && ms >= msMin && ms <= msMax ? ms : undefined;
-  };
-}
-
-/** Returns an origin as browsers write it, or undefined. It cannot contain anything that ends a header or directive. */
-function origin(text: string): string | undefined {
-  const given = text.trim().replace(/\/$/, '');
-  if (!/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(given)) return undefined;
-  return URL.canParse(given) ? new URL(given).origin : undefined;
-}
-
-function origins(text: string): readonly string[] | undefined {
-  const read = text === '' ? [] : text.split(',').map(origin);
-  return read.every((each) => each !== undefined) ? read : undefined;
-}
-
-/** Parses a color of three or six hexadecimal digits, and returns it with six. */
-function hexColor(text: string): string | undefined {
-  if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
-  const digits = text.slice(1).toLowerCase();
-  return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
-}
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
@@ -259,6 +222,15 @@ export const settings = {
     description: 'The accent color of the portal.',
     parse: hexColor,
   }),
+  cell: setting({
+    env: 'POSTHORN_CELL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 16 lowercase letters and digits',
+    description:
+      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes of a database need the same name.',
+    parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
+  }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
@@ -279,7 +251,8 @@ type Optional =
   | 'publicOrigin'
   | 'portalName'
   | 'portalLogoFile'
-  | 'portalAccent';
+  | 'portalAccent'
+  | 'cell';
 
 export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
   [K in Optional]: Value<Settings[K]> | undefined;
@@ -316,14 +289,14 @@ export function readConfig(
   return config as Config;
 }
 
-/** Variables for clients: an address and a token. They are not settings, but must not be reported as typos. */
-const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
+/** Variables of clients and of single commands. They are not settings, but must not be reported as typos. */
+const otherVariables: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN', 'POSTHORN_TARGET_SECRET_KEY'];
 
 /** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   const known = Object.values(settings).map((setting): string => setting.env);
   return Object.keys(env)
-    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...variablesOfClients].includes(name))
+    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...otherVariables].includes(name))
     .sort()
     .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
 }

@@ -13,6 +13,7 @@ import { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
 import { Reachability } from './storage/reachability.js';
+import { nameCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
 import { Metrics } from './web/metrics.js';
@@ -51,6 +52,8 @@ export async function startService(
     const { database, target } = await openDatabase(config, reachability, closers);
     const readiness = await migrateWhenReachable(database, logger);
     closers.push(() => readiness.stop());
+    const { cell } = config;
+    if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
     const metrics = new Metrics();
     watchStore(metrics, database);
     const recorded = new Notifier();

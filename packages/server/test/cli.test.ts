@@ -285,7 +285,7 @@ describe('token', () => {
     );
     expect(linesOf(stdout)).toHaveLength(1);
     const answer = JSON.parse(stdout);
-    const token = await findToken(database, tokenHash(answer.token));
+    const token = (await findToken(database, tokenHash(answer.token)))?.token;
     expect(answer).toMatchObject({
       token: expect.stringMatching(/^pht_/),
       id: token?.id,
