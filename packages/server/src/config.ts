@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { distance } from 'fastest-levenshtein';
 import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
@@ -25,6 +26,10 @@ interface Setting<T> {
 }
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+
+const processesMax = 64;
+/** More processes than this open more connections than the 100 that PostgreSQL accepts by default. */
+const autoProcessesMax = 8;
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
@@ -142,18 +147,34 @@ export const settings = {
         : undefined;
     },
   }),
+  processes: setting({
+    env: 'POSTHORN_PROCESSES',
+    fallback: undefined,
+    fallbackNote: 'one, without a supervisor',
+    accepts: `auto, or a whole number from 1 to ${processesMax}`,
+    description:
+      'How many processes share the listeners of this node, below a supervisor. `auto`: one per core, at most ' +
+      `${autoProcessesMax}. See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).`,
+    parse: (text) => {
+      if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
+      const count = wholeNumber(processesMax)(text);
+      return count === 0 ? undefined : count;
+    },
+  }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Read requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Read requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Write requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Write requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
@@ -248,6 +269,7 @@ type Optional =
   | 'platformToken'
   | 'secretKeys'
   | 'catalogueFile'
+  | 'processes'
   | 'publicOrigin'
   | 'portalName'
   | 'portalLogoFile'

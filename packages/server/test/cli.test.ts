@@ -256,7 +256,7 @@ describe('token', () => {
   test('create prints the token once, and nothing else in a pipe', async () => {
     const stdout = await printed('token', 'create', '--organization', 'ORG-pipe');
     expect(stdout).toMatch(/^pht_[\w-]{43}\n$/);
-    const token = await findToken(database, tokenHash(stdout.trim()));
+    const token = (await findToken(database, tokenHash(stdout.trim())))?.token;
     expect(token).toMatchObject({
       organization_id: 'ORG-pipe',
       workspace_id: null,
