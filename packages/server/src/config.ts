@@ -271,6 +271,15 @@ export const settings = {
     description: 'The accent color of the portal.',
     parse: hexColor,
   }),
+  cell: setting({
+    env: 'POSTHORN_CELL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 16 lowercase letters and digits',
+    description:
+      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes of a database need the same name.',
+    parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
+  }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
@@ -294,7 +303,8 @@ type Optional =
   | 'publicOrigin'
   | 'portalName'
   | 'portalLogoFile'
-  | 'portalAccent';
+  | 'portalAccent'
+  | 'cell';
 
 export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
   [K in Optional]: Value<Settings[K]> | undefined;

@@ -104,8 +104,8 @@ export class Listeners {
   }
 
   #openTokens(): TokenDirectory {
-    const { database, logger, now } = this.#parts;
-    const tokens = new TokenDirectory(database, now);
+    const { config, database, logger, now } = this.#parts;
+    const tokens = new TokenDirectory(database, now, config.cell);
     const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
     this.#closeTokens = async () => {
       await flushing.stop();
@@ -123,7 +123,7 @@ export class Listeners {
       ...{ logger, metrics, version, guesses: this.#guesses, trustedProxies, tracer },
       recorder: new Recorder(database, room, onRecorded),
       lifecycles: { database, room, onRecorded },
-      portal: { database, now, consoleLink: consoleLinks(config, publicUrl) },
+      portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
       token: config.platformToken ?? (await platformToken(config.dataDir)),
       check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
       isReady: this.#parts.isReady,

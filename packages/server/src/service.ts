@@ -17,6 +17,7 @@ import { openEmbedded } from './storage/embedded/embedded.js';
 import type { ReadEvents } from './storage/event-page.js';
 import { Reachability } from './storage/reachability.js';
 import { ReadReplica } from './storage/read-replica.js';
+import { nameCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
 import { Metrics } from './web/metrics.js';
@@ -62,6 +63,8 @@ export async function startService(
     const { database, target } = await openDatabase(config, member, reachability, closers);
     const readiness = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
     closers.push(() => readiness.stop());
+    const { cell } = config;
+    if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
     const readEvents = openEventReads(config, database, {

@@ -129,7 +129,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   eventTailRoute(app, {
     readEvents,
     ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
-    isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
+    isStillAllowed: (request) => tokens.allows(bearerText(request)),
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);
