@@ -60,6 +60,7 @@ function Events() {
     () => joined(tail.events, pages?.flatMap(({ data }) => data) ?? []),
     [tail.events, pages],
   );
+  const isEmpty = pages !== undefined && rows.length === 0;
   const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
   return (
     <>
@@ -71,12 +72,12 @@ function Events() {
           </span>
         )}
       </div>
-      <EventFilters search={search} />
+      {/* There is nothing to filter if there are no events at all. */}
+      {!(isEmpty && !isFiltered) && <EventFilters search={search} />}
       {!search.subject_id && <EventHistogram search={search} />}
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
-      {pages &&
-        rows.length === 0 &&
+      {isEmpty &&
         (isFiltered ? (
           <Empty title="No event matches" actions={<ClearFilters />}>
             <p>Choose a longer range, or remove a filter.</p>
