@@ -4,6 +4,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
@@ -150,11 +151,11 @@ function Row({
           search={{ subject_id: event.subject.id }}
           title={`${event.subject.type} ${event.subject.id}: show its history`}
         >
-          {event.subject.id}
+          {shortId(event.subject.id)}
         </Link>
       </td>
-      <td className="wide soft mono" title={event.actor.type}>
-        {event.actor.id}
+      <td className="wide soft mono" title={`${event.actor.type} ${event.actor.id}`}>
+        {shortId(event.actor.id)}
       </td>
       <td className="wide soft mono">{event.workspace_id ?? '–'}</td>
       {outcome !== undefined && (
