@@ -5,7 +5,7 @@ import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
-/** PostgreSQL's class of codes for a full disk, too little memory and the like. It rolls back what it was doing. */
+/** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
 
 /** Turns any error thrown while handling a request into a problem. */
