@@ -30,7 +30,7 @@ export interface RequestOptions {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** Whether the request may be sent again although the service may have handled it already. */
+  /** Whether the request may be sent again even though the service may already have handled it. */
   repeatable?: boolean;
 }
 
