@@ -7,7 +7,9 @@ import { matches } from '../../subscription';
 /** How many events a replay sends, and how sure that number is. */
 export interface ReplayPreview {
   count: number;
-  /** `about`: from the statistics. `up_to`: the same, but those that have arrived are left out. */
+  /**
+   * `about`: an estimate from the statistics. `up_to`: a maximum, because the replay skips events that have arrived.
+   */
   certainty: 'exact' | 'about' | 'up_to';
   byType: TypeCount[];
 }
