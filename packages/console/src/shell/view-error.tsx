@@ -10,6 +10,7 @@ export function NotFound() {
   return (
     <Empty
       title="There is no such page"
+      isPage
       actions={
         <Link to="/" className="btn">
           Go to the overview

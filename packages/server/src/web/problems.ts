@@ -7,6 +7,8 @@ import { isUnreachable } from '../storage/database.js';
 const lockNotAvailable = '55P03';
 /** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
+/** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
+const rolledBack = /^40/;
 
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
@@ -34,6 +36,11 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       'Another write for this organization is taking a long time. Nothing was changed. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
+  }
+  if (rolledBack.test(code)) {
+    return new Problem('unavailable', 'Another write got in the way. Nothing was changed. Try again.', {
+      headers: { 'Retry-After': '1' },
+    });
   }
   if (error instanceof SecretNotOpened) {
     return new Problem(
