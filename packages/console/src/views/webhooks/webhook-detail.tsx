@@ -71,7 +71,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
         {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>
       <WebhookNote webhook={webhook} />
-      <nav className="tabs" aria-label="Parts of the webhook">
+      <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (
           <Link
             key={key}

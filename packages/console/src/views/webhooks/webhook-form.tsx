@@ -21,7 +21,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 under npm start."
+        hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 with npm start."
         fault={faultOf(problem, 'url')}
       >
         {(props) => (
@@ -36,7 +36,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           />
         )}
       </Field>
-      <Field label="Name" hint="What you call it. Optional." fault={faultOf(problem, 'description')}>
+      <Field label="Name" hint="A name or a note. Optional." fault={faultOf(problem, 'description')}>
         {(props) => (
           <input
             {...props}
