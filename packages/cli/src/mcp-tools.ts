@@ -29,6 +29,8 @@ const limit = {
   maximum: 100,
   description: 'Maximum number of results. Default: 20.',
 };
+/** How many pages of deliveries one call searches: about a second for a million deliveries. */
+const pagesMax = 20;
 const webhook = text('Webhook ID (WHK-…) or its unique ending.');
 const delivery = text('Delivery ID (WDLV-…) or its unique ending.');
 const range = {
@@ -134,7 +136,11 @@ export const tools: readonly Tool[] = [
         event_type: string(event_type),
         ...{ from: string(from), to: string(to), limit: max },
       };
-      return connection.posthorn.deliveries.list(query).all(max);
+      const { data, searchedTo } = await connection.posthorn.deliveries.list(query).search(max, pagesMax);
+      if (data.length >= max || searchedTo === undefined) return data.slice(0, max);
+      const note =
+        'Older deliveries were not searched. To search them, call this again with `to` set to searched_to.';
+      return { deliveries: data, searched_to: searchedTo, note };
     },
   },
   {

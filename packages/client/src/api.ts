@@ -385,6 +385,15 @@ export interface RotatedWebhook {
   secret?: string;
 }
 
+export interface SearchedPageMeta {
+  /** Pass this as `cursor` to get the next page. It does not expire. */
+  cursor: string | null;
+  /** Whether there are more results. */
+  has_more: boolean;
+  /** How far back the page searched. Present if the page ended before it was full, because it had read enough deliveries. */
+  searched_to?: string;
+}
+
 export interface SentRequest {
   /** Request URL. If the webhook's URL or header names have changed since the attempt, this is the URL of the failed attempt without the query, or null if the attempt succeeded. */
   url: string | null;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
@@ -55,6 +56,22 @@ describe('a list', () => {
       sizes.push(data.length);
     expect(sizes).toEqual([3, 3, 1]);
     expect(await posthorn.events.list({ organization_id, limit: 3 }).all(4)).toHaveLength(4);
+  });
+
+  it('goes on after an empty page, if there is more', async () => {
+    const other = await newTenant(service);
+    const hidden = await hideDelivery(service, other, 250);
+    const client = new Posthorn({ url: service.publicUrl, token: other.token });
+    const rare = client.deliveries.list({ event_type: 'task.created', limit: 25 });
+    expect(await rare.first()).toMatchObject({ data: [], hasMore: true, cursor: expect.any(String) });
+    expect((await rare.all()).map(({ id }) => id)).toEqual([hidden.id]);
+    expect((await rare.all(1)).map(({ id }) => id)).toEqual([hidden.id]);
+    const stopped = await rare.search(1, 2);
+    expect(stopped).toMatchObject({ data: [], hasMore: true, searchedTo: expect.any(String) });
+    expect(stopped.searchedTo! > hidden.createdAt).toBe(true);
+    const cursor = stopped.cursor ?? '';
+    const rest = await client.deliveries.list({ event_type: 'task.created', cursor }).search(1, 5);
+    expect(rest.data.map(({ id }) => id)).toEqual([hidden.id]);
   });
 
   it('works for what has only one page', async () => {

@@ -211,6 +211,16 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
     ],
     bad: ['green', '0a7d55', '#0a7d5', '#0a7d55ff', 'rgb(0,0,0)', '#12345g'],
   },
+  cell: {
+    env: 'POSTHORN_CELL',
+    fallback: undefined,
+    good: [
+      ['eu1', 'eu1'],
+      ['0', '0'],
+      ['a234567890123456', 'a234567890123456'],
+    ],
+    bad: ['EU1', 'eu-1', 'eu.1', 'a2345678901234567', 'é'],
+  },
   logLevel: {
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',

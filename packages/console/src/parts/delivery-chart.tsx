@@ -34,7 +34,10 @@ export function DeliveryChart({
     <section className="chart" aria-label="Deliveries">
       <div className="chart-head">
         <h2>Deliveries</h2>
-        <span className="soft small">per {stepName(bars.stepMs)} · drag to open a range</span>
+        <span className="soft small">
+          per {stepName(bars.stepMs)}
+          <span className="wide"> · drag to open a range</span>
+        </span>
         <span className="grow" />
         {children}
       </div>

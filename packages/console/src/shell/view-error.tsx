@@ -10,6 +10,7 @@ export function NotFound() {
   return (
     <Empty
       title="Page not found"
+      isPage
       actions={
         <Link to="/" className="btn">
           Go to the overview

@@ -46,3 +46,10 @@ export function isWithin(path: string, view: View): boolean {
   if (view.to === '/webhooks' && path.includes('/deliveries/')) return false;
   return path === view.to || path.startsWith(`${view.to}/`);
 }
+
+/** Returns the title of the tab: the view, then the product. */
+export function titleOf(path: string, product: string): string {
+  const view = views.find((one) => isWithin(path, one));
+  const name = path.startsWith('/token') ? 'Token' : view?.name;
+  return name === undefined ? product : `${name} · ${product}`;
+}

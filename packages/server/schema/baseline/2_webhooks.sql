@@ -11,8 +11,7 @@ create table posthorn.webhooks (
   description           text check (length(description) <= 256),
   -- Deliveries per second on each node.
   rate_limit            int check (rate_limit between 1 and 1000),
-  -- Custom headers to send with every request: their names, and names and values encrypted as one JSON
-  -- object.
+  -- Custom headers to send with every request: their names, and names and values encrypted as one JSON object.
   header_names          text[] not null default '{}' check (cardinality(header_names) <= 10),
   headers               bytea,
   -- When the URL or the header names last changed. Earlier attempts may have sent other requests.

@@ -1,7 +1,6 @@
--- The audit log: one entry for every change by an actor, in the same transaction, kept for 12 months. The
--- entries of an organization form a chain: each has a hash of itself and the one before, which reveals a
--- changed or missing entry. Each partition holds one month: with weekly partitions, a page would need too
--- many locks.
+-- The audit log: one entry for every change by an actor, in the same transaction, kept for 12 months. The entries of an
+-- organization form a chain: each has a hash of itself and the one before, which reveals a changed or missing entry.
+-- Each partition holds one month: with weekly partitions, a page would need too many locks.
 create table posthorn.audit_log (
   organization_id text collate "C" not null,
   created_at      timestamptz(3) not null,

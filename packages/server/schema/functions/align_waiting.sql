@@ -3,12 +3,9 @@
 -- rows that a claim is taking. Returns how many deliveries and parts of the backlog it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
--- The planner's cost estimates ignore that partitions are skipped at run time. It would read large tables as
--- a whole.
+-- The planner's cost estimates ignore that partitions are skipped at run time. It would read large tables as a whole.
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
   -- The lease of held deliveries: see the table.

@@ -32,11 +32,11 @@ declare
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
-  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count
-  -- up.
+  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count up.
   base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
+  perform posthorn.require_here(organization_ids, types[1]);
   perform posthorn.ensure_partition('events', today);
   perform posthorn.ensure_partition('deliveries', today);
 

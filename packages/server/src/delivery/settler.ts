@@ -4,7 +4,7 @@ import { HealthReports } from '../domain/health-reports.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
-import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
+import { type Database, isTransient, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
@@ -117,7 +117,7 @@ export class Settler {
         const fields = { reason: error.message };
         this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
-        this.#putBack(batch, isUnreachable(error));
+        this.#putBack(batch, !isTransient(error));
         this.#flushed(limits.settleAgainMs);
         return false;
       },
@@ -146,10 +146,10 @@ export class Settler {
 
   /**
    * Puts a batch back at the front. An entry that is refused even alone goes to the back, so that others can be
-   * written.
+   * written. A batch that failed because of the database, such as a full disk, stays together.
    */
-  #putBack(batch: readonly Entry[], isLost: boolean): void {
-    if (!isLost) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
+  #putBack(batch: readonly Entry[], isRefused: boolean): void {
+    if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
     if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
     else this.#entries.unshift(...batch);
   }

@@ -107,10 +107,15 @@ export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: S
   return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as OwnHeaders);
 }
 
-/** Encrypts headers again, with the first key. */
-export function reencryptHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
+/** Encrypts headers again, with the first key of `into`. */
+export function reencryptHeaders(
+  sealed: Buffer,
+  webhookId: string,
+  secrets: SecretBox,
+  into = secrets,
+): Buffer {
   const owner = ownerOf(webhookId);
-  return secrets.seal(secrets.open(sealed, owner), owner);
+  return into.seal(secrets.open(sealed, owner), owner);
 }
 
 /** Differs from the owner of a secret, so that neither can be passed off as the other. */

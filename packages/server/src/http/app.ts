@@ -11,6 +11,7 @@ import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
+import type { CountExchange } from '../web/minute-windows.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
@@ -51,6 +52,8 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
+  /** Set if other processes of this machine count the same requests. */
+  counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */
   deliveryRules: DeliveryRules;
@@ -102,7 +105,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('public'),
   });
-  installAuth(app, tokens, new RateLimiter(options.rateLimits, now), options.guesses);
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   installIdempotency(app, database, now);
   await installOpenApi(app, {
     title: 'Posthorn API',
@@ -122,7 +125,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   eventRoutes(app, database, oldestMs);
   eventTailRoute(app, {
     ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
-    isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
+    isStillAllowed: (request) => tokens.allows(bearerText(request)),
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);

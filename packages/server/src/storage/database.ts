@@ -167,8 +167,17 @@ const networkCodes = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** Shutting down, starting up, too many connections, and 25006: the primary has become a standby. */
-const serverCodes = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+/**
+ * Classes 08 and 57P0: connections that broke, or that the server has ended or does not accept. 53300: too many
+ * connections. 25006: the primary has become a standby. 25P03, 25P04: a transaction exceeded a time limit of the
+ * server, which closed the connection.
+ */
+const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
+/**
+ * Class 40: deadlocks and the like. 53000, 53100: a full disk. 55P03: a lock that was not acquired in time. 58030: the
+ * disk failed. Too little memory (53200) is not one of them: it can mean that the statement needs too much.
+ */
+const transientCodes = /^(40|53000|53100|55P03|58030)/;
 const driverMessages =
   /timeout exceeded when trying to connect|Query read timeout|Connection terminated|connection error and is not queryable|Client was closed/;
 
@@ -176,7 +185,15 @@ const driverMessages =
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (networkCodes.has(code) || serverCodes.has(code) || /^08/.test(code)) return true;
+  if (networkCodes.has(code) || serverCodes.test(code)) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnreachable);
   return driverMessages.test(error.message);
+}
+
+/** Returns whether the same statement can succeed later: the database was in the wrong state, not the statement. */
+export function isTransient(error: unknown): boolean {
+  return (
+    isUnreachable(error) ||
+    (error instanceof Error && transientCodes.test((error as NodeJS.ErrnoException).code ?? ''))
+  );
 }

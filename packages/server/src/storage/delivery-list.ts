@@ -24,6 +24,12 @@ export interface DeliveryFilter {
  */
 export const readMax = 50_000;
 
+/** A page of deliveries. */
+export interface DeliveryPage extends Page<StoredDelivery> {
+  /** How far back the page searched. Undefined unless it stopped because it had read enough. */
+  searchedToMs?: number;
+}
+
 interface ReadRow extends StoredDelivery {
   is_match: boolean;
   /** Whether the page stopped here, because it had read enough. */
@@ -41,13 +47,14 @@ export async function listDeliveries(
   after: Position | undefined,
   limit: number,
   most = readMax,
-): Promise<Page<StoredDelivery>> {
+): Promise<DeliveryPage> {
   const statement = deliveryListStatement(filter, after, limit + 1, most);
   const rows = statement ? (await database.query<ReadRow>(statement)).rows : [];
   const matches = rows.filter(({ is_match }) => is_match);
   const end = rows.at(-1);
   if (!end?.is_end || matches.length > limit) return pageOf(matches, limit);
-  return { rows: matches, hasMore: true, next: { atMs: end.created_at.getTime(), id: end.id } };
+  const atMs = end.created_at.getTime();
+  return { rows: matches, hasMore: true, next: { atMs, id: end.id }, searchedToMs: atMs };
 }
 
 /** Returns the statement of a list, or undefined if no delivery can match the filter. */

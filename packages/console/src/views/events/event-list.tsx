@@ -5,11 +5,12 @@ import { useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { useLive } from '../../live';
-import { Bones } from '../../parts/bones';
+import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
+import { Skeleton } from '../../parts/skeleton';
 import { TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
@@ -17,7 +18,8 @@ import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { NoEvents } from './no-events';
-import { type Outcome, useOutcomes } from './outcomes';
+import type { Outcome } from './outcome';
+import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
 /**
@@ -72,12 +74,12 @@ function Events() {
       <EventFilters search={search} />
       {!search.subject_id && <EventHistogram search={search} />}
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
-      {!pages && !problemIn(query.error) && <Bones lines={10} />}
+      {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
       {pages &&
         rows.length === 0 &&
         (isFiltered ? (
-          <Empty title="No event matches">
-            <p>Widen the range, or remove a filter.</p>
+          <Empty title="No event matches" actions={<ClearFilters />}>
+            <p>Choose a longer range, or remove a filter.</p>
           </Empty>
         ) : (
           <NoEvents />

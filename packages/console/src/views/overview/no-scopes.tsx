@@ -5,9 +5,10 @@ export function NoScopes() {
   return (
     <Empty
       title="This token cannot see anything"
+      isPage
       actions={
         <Link to="/token" className="btn">
-          Who am I?
+          About this token
         </Link>
       }
     >

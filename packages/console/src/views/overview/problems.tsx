@@ -73,7 +73,7 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
       says={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
       then={
         <>
-          {attempt?.remedy}{' '}
+          {attempt?.remedy ?? '\u00a0'}{' '}
           {data?.next_attempt_at && (
             <>
               Next attempt <Countdown to={data.next_attempt_at} />.

@@ -14,7 +14,7 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
       {({ status, total, done, created_at }) => (
         <section className="form section">
           <div
-            className={status === 'cancelled' ? 'why' : status === 'done' ? 'why ok' : 'why calm'}
+            className={status === 'cancelled' ? 'note' : status === 'done' ? 'note ok' : 'note calm'}
             role="status"
           >
             <b>

@@ -21,7 +21,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 with npm start."
+        hint="An https URL at a public address. Networks that the operator allows can use http; npm start allows 127.0.0.1."
         fault={faultOf(problem, 'url')}
       >
         {(props) => (
@@ -83,7 +83,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             {(props) => (
               <input
                 {...props}
-                className="input"
+                className="input short"
                 type="number"
                 min={1}
                 max={1000}
