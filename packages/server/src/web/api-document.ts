@@ -24,6 +24,7 @@ type PathItem = Record<string, Operation>;
 
 export interface Operation {
   operationId?: string;
+  tags?: readonly string[];
   security?: readonly Record<string, readonly string[]>[];
   parameters?: { name: string; in: string; schema?: Schema }[];
   requestBody?: { content?: Content; required?: boolean };
@@ -68,4 +69,9 @@ export function scopesOf(operation: Operation): readonly string[] {
 /** Returns whether an operation needs no token. If it has no `security`, the document's `security` applies. */
 export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
+}
+
+/** Returns whether requests are counted by token. The platform token, which operations do not name, has no limit. */
+export function isCounted(operation: Operation): boolean {
+  return (operation.security ?? []).length > 0;
 }
