@@ -130,7 +130,7 @@ function Row({
 }: {
   event: Event;
   isFresh: boolean;
-  /** Null if it is not known, undefined if the token may not know it. */
+  /** Null if it is unknown, undefined if the token may not see it. */
   outcome: Outcome | null | undefined;
 }) {
   return (
