@@ -118,7 +118,7 @@ export const settings = {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
-      'Key that encrypts webhook secrets at rest. With several keys, Posthorn encrypts with the first and decrypts with any.',
+      'Key that encrypts webhook secrets at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -156,7 +156,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
-      'Networks of your proxies. Only their `X-Forwarded-For` decides which address a request comes from.',
+      'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
     parse: cidrs,
   }),
   roles: setting({

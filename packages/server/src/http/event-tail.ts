@@ -119,7 +119,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     });
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
-    let spokeAtMs = options.now();
+    let lastSentAtMs = options.now();
     // With an ID before the first event, a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted && (await options.isStillAllowed(request))) {
@@ -135,12 +135,12 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');
-      else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
+      else if (options.now() - lastSentAtMs >= keepAliveMs) yield ': still here\n\n';
       else {
         await subscription.wait(pollMs, signal);
         continue;
       }
-      spokeAtMs = options.now();
+      lastSentAtMs = options.now();
     }
   }
 }
@@ -163,7 +163,7 @@ function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
   return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
-/** A payload may contain line breaks between JSON tokens. They would end the message, so replace them. */
+/** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the message. */
 function message(event: StoredEvent): string {
   return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
 }

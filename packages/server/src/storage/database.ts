@@ -19,7 +19,7 @@ export interface Queryable {
 
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
 
-/** A request waits for the database no longer than both together, so that it can still respond with 503 in time. */
+/** Together, these limit how long a request waits for the database, so that it can still respond with 503 in time. */
 export const databaseLimits: { readonly connectMs: number; readonly queryMs: number } = {
   connectMs: 2_000,
   queryMs: 2_500,
@@ -75,7 +75,7 @@ export class Database implements Queryable {
       application_name: 'posthorn',
       onConnect: (client) => this.#detectPooler(client),
     } as pg.PoolConfig);
-    // An idle connection that breaks is replaced on next use. If that fails, its user gets the error.
+    // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
     this.#pool.on('error', () => undefined);
     // A connection that breaks in use fails its statement. Between two statements nothing else listens, and an
     // unhandled 'error' event would end the process.

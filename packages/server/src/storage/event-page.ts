@@ -67,7 +67,10 @@ export async function presentPosition(database: Database, organizationId: string
   return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
 }
 
-/** The horizon can move back briefly when a transaction takes its lock late. A reader must not move back. */
+/**
+ * Returns the later position. The horizon can move back briefly when a transaction takes its lock late, but a reader
+ * must not.
+ */
 function later(a: Position | undefined, b: Position): Position {
   if (!a) return b;
   return a.atMs > b.atMs || (a.atMs === b.atMs && a.id > b.id) ? a : b;
