@@ -256,7 +256,7 @@ describe('token', () => {
   test('create prints the token once, and nothing else in a pipe', async () => {
     const stdout = await printed('token', 'create', '--organization', 'ORG-pipe');
     expect(stdout).toMatch(/^pht_[\w-]{43}\n$/);
-    const token = await findToken(database, tokenHash(stdout.trim()));
+    const token = (await findToken(database, tokenHash(stdout.trim())))?.token;
     expect(token).toMatchObject({
       organization_id: 'ORG-pipe',
       workspace_id: null,
@@ -285,7 +285,7 @@ describe('token', () => {
     );
     expect(linesOf(stdout)).toHaveLength(1);
     const answer = JSON.parse(stdout);
-    const token = await findToken(database, tokenHash(answer.token));
+    const token = (await findToken(database, tokenHash(answer.token)))?.token;
     expect(answer).toMatchObject({
       token: expect.stringMatching(/^pht_/),
       id: token?.id,
