@@ -22,13 +22,13 @@ export class Producer {
   #random;
   #pools = new Map();
   #running;
-  #underWay = new Set();
+  #inFlight = new Set();
   #stopped = false;
   #next = 0;
   #perSecond;
   #batchMax;
   #payloadMax;
-  #underWayMax;
+  #inFlightMax;
   /** The id of each acknowledged event, by its number. */
   acknowledged = [];
   /** How often each status, or none, came. */
@@ -37,13 +37,13 @@ export class Producer {
   dishonest = [];
   slowestMs = 0;
 
-  constructor(nodes, random, { perSecond = 200, batchMax = 20, payloadMax = 1_000, underWayMax = 64 }) {
+  constructor(nodes, random, { perSecond = 200, batchMax = 20, payloadMax = 1_000, inFlightMax = 64 }) {
     this.#nodes = nodes;
     this.#random = random;
     this.#perSecond = perSecond;
     this.#batchMax = batchMax;
     this.#payloadMax = payloadMax;
-    this.#underWayMax = underWayMax;
+    this.#inFlightMax = inFlightMax;
   }
 
   /** How many events were offered so far. */
@@ -72,7 +72,7 @@ export class Producer {
     const before = this.#next;
     while (!this.#stopped) {
       const due = before + ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
-      while (this.#next < due && this.#underWay.size < this.#underWayMax) this.offer();
+      while (this.#next < due && this.#inFlight.size < this.#inFlightMax) this.offer();
       await wait(5);
     }
   }
@@ -82,8 +82,8 @@ export class Producer {
     const numbers = Array.from({ length: size }, (_, index) => this.#next + index);
     this.#next += size;
     const isKeyed = this.#random.next() < 0.5;
-    const sending = this.#send(numbers, isKeyed).finally(() => this.#underWay.delete(sending));
-    this.#underWay.add(sending);
+    const sending = this.#send(numbers, isKeyed).finally(() => this.#inFlight.delete(sending));
+    this.#inFlight.add(sending);
     return sending;
   }
 
@@ -161,7 +161,7 @@ export class Producer {
     if (known) return known;
     const pool = new Pool(node.platformUrl, {
       ...{
-        connections: this.#underWayMax,
+        connections: this.#inFlightMax,
         headersTimeout: responseMs,
         bodyTimeout: responseMs,
         connectTimeout: 2_000,
@@ -175,7 +175,7 @@ export class Producer {
   async stop() {
     this.#stopped = true;
     await this.#running;
-    await within('the end of all recording', Promise.all(this.#underWay), giveUpMs + responseMs);
+    await within('the end of all recording', Promise.all(this.#inFlight), giveUpMs + responseMs);
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
     this.#pools.clear();
   }

@@ -95,7 +95,7 @@ export async function soak(seed, forMs, progress) {
 
 /** Offers as much as two nodes take, and returns how many events per second were recorded and delivered. */
 async function measure(seed) {
-  const load = { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 500, underWayMax: 16 };
+  const load = { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 500, inFlightMax: 16 };
   const world = await World.open({ nodes: 2, load }, new Random(seed, 'capacity'));
   try {
     world.producer.start();

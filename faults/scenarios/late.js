@@ -15,7 +15,7 @@ export const late = {
     await world.receivers.behave(held, 'hold');
     const { arrived } = await world.receivers.arrival(held);
     await arrived;
-    // Now both nodes get requests under way that have no response.
+    // Now both nodes get requests in flight that have no response.
     await wait(random.between(100, 400));
     await world.fault('node paused past its lease', async () => {
       world.producer.only([other]);

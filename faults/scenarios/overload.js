@@ -12,7 +12,7 @@ export const overload = {
   summary: 'load beyond capacity: bounded memory, refusals with 503 and 429, and a full recovery',
   shape: () => ({
     nodes: [{ POSTHORN_RATE_LIMIT_READS: '5' }, {}],
-    load: { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 16_000, underWayMax: 300 },
+    load: { perSecond: Number.POSITIVE_INFINITY, batchMax: 40, payloadMax: 16_000, inFlightMax: 300 },
   }),
   isQuiet: true,
   async run(world, random, { forMs = 2_500 }) {

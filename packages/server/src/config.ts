@@ -1,8 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { distance } from 'fastest-levenshtein';
+import { availableParallelism } from 'node:os';
 import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
-import { cidrs, durationWithin, hexColor, host, origin, origins, wholeNumber } from './setting-values.js';
+import {
+  cidrs,
+  durationWithin,
+  hexColor,
+  host,
+  origin,
+  origins,
+  postgresUrl,
+  wholeNumber,
+} from './setting-values.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -26,6 +35,10 @@ interface Setting<T> {
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
+const processesMax = 64;
+/** More processes than this open more connections than the 100 that PostgreSQL accepts by default. */
+const autoProcessesMax = 8;
+
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
   databaseUrl: setting({
@@ -36,7 +49,27 @@ export const settings = {
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
     secret: true,
-    parse: (text) => (/^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined),
+    parse: postgresUrl,
+  }),
+  directDatabaseUrl: setting({
+    env: 'POSTHORN_DIRECT_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'the same as `DATABASE_URL`',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` leads to a pooler. One connection per process listens on it.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  readDatabaseUrl: setting({
+    env: 'POSTHORN_READ_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
+    secret: true,
+    parse: postgresUrl,
   }),
   dataDir: setting({
     env: 'POSTHORN_DATA_DIR',
@@ -89,7 +122,7 @@ export const settings = {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
-      'Key that encrypts webhook secrets at rest. With several keys, Posthorn encrypts with the first and decrypts with any.',
+      'Key that encrypts webhook secrets at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -127,7 +160,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
-      'Networks of your proxies. Only their `X-Forwarded-For` decides which address a request comes from.',
+      'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
     parse: cidrs,
   }),
   roles: setting({
@@ -142,18 +175,34 @@ export const settings = {
         : undefined;
     },
   }),
+  processes: setting({
+    env: 'POSTHORN_PROCESSES',
+    fallback: undefined,
+    fallbackNote: 'one, without a supervisor',
+    accepts: `auto, or a whole number from 1 to ${processesMax}`,
+    description:
+      'How many processes share the listeners of this node, below a supervisor. `auto`: one per core, at most ' +
+      `${autoProcessesMax}. See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).`,
+    parse: (text) => {
+      if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
+      const count = wholeNumber(processesMax)(text);
+      return count === 0 ? undefined : count;
+    },
+  }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Read requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Read requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Write requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Write requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
@@ -245,9 +294,12 @@ export type SettingName = keyof Settings;
 type Value<S> = S extends Setting<infer T> ? T : never;
 type Optional =
   | 'databaseUrl'
+  | 'directDatabaseUrl'
+  | 'readDatabaseUrl'
   | 'platformToken'
   | 'secretKeys'
   | 'catalogueFile'
+  | 'processes'
   | 'publicOrigin'
   | 'portalName'
   | 'portalLogoFile'
@@ -287,25 +339,6 @@ export function readConfig(
   }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return config as Config;
-}
-
-/** Variables of clients and of single commands. They are not settings, but must not be reported as typos. */
-const otherVariables: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN', 'POSTHORN_TARGET_SECRET_KEY'];
-
-/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
-export function unknownSettings(env: Record<string, string | undefined>): string[] {
-  const known = Object.values(settings).map((setting): string => setting.env);
-  return Object.keys(env)
-    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...otherVariables].includes(name))
-    .sort()
-    .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
-}
-
-function nearestOf(known: readonly string[], name: string): string {
-  const core = (text: string) => text.slice(0, 200).toUpperCase().replace('POSTHORN_', '');
-  return known.reduce((nearest, candidate) =>
-    distance(core(candidate), core(name)) < distance(core(nearest), core(name)) ? candidate : nearest,
-  );
 }
 
 function faultLine(definition: Setting<unknown>, text: string): string {

@@ -4,7 +4,7 @@ import { HealthReports } from '../domain/health-reports.js';
 import { type ServiceEvent, webhookDisabled } from '../domain/service-event.js';
 import { failingMsMax, mustBeDisabled } from '../domain/webhook.js';
 import { levelFor } from '../signals/reported.js';
-import { type Database, isUnreachable, type Queryable } from '../storage/database.js';
+import { type Database, isTransient, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
 import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
@@ -77,7 +77,7 @@ export class Settler {
       const leftMs = deadlineMs - performance.now();
       if (leftMs < 0) return;
       waitMs = isWritten ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
-      // The database may refuse an outcome for good.
+      // The database may keep refusing an outcome, so pause before the next try.
       if (!isWritten) await new Promise((waited) => setTimeout(waited, waitMs));
     }
   }
@@ -117,7 +117,7 @@ export class Settler {
         const fields = { reason: error.message };
         this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
         this.health.putBack(reports);
-        this.#putBack(batch, isUnreachable(error));
+        this.#putBack(batch, !isTransient(error));
         this.#flushed(limits.settleAgainMs);
         return false;
       },
@@ -132,10 +132,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /**
-   * Takes the next batch, of one node. An entry that disables a webhook, or was refused twice in a batch, is written
-   * alone.
-   */
+  /** Takes the next batch, of one node. An entry that disables a webhook or was refused twice is written alone. */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];
@@ -145,11 +142,11 @@ export class Settler {
   }
 
   /**
-   * Puts a batch back at the front. An entry that is refused even alone goes to the back, so that others can be
-   * written.
+   * Puts a batch back at the front, or at the back if it is an entry that is refused even on its own. A batch that
+   * failed because of the database, such as a full disk, stays together.
    */
-  #putBack(batch: readonly Entry[], isLost: boolean): void {
-    if (!isLost) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
+  #putBack(batch: readonly Entry[], isRefused: boolean): void {
+    if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
     if ((batch[0]?.refusals ?? 0) > 2) this.#entries.push(...batch);
     else this.#entries.unshift(...batch);
   }

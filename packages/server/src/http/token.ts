@@ -9,7 +9,7 @@ export function tokenRoute(app: FastifyInstance): void {
   app.get(
     '/v1/token',
     {
-      config: { scopes: [], refusals: ['rate_limited'] },
+      config: { scopes: [] },
       schema: {
         operationId: 'getToken',
         tags: ['Token'],

@@ -70,3 +70,8 @@ export function scopesOf(operation: Operation): readonly string[] {
 export function isOpen(operation: Operation): boolean {
   return operation.security?.length === 0;
 }
+
+/** Returns whether requests are counted by token. The platform token, which operations do not name, has no limit. */
+export function isCounted(operation: Operation): boolean {
+  return (operation.security ?? []).length > 0;
+}

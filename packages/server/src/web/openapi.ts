@@ -133,13 +133,15 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
     'unavailable',
     ...notesOf(operation).refusals,
   ];
-  if (!isOpen(operation)) codes.push('unauthenticated');
+  // Both listeners limit wrong tokens by address.
+  if (!isOpen(operation)) codes.push('unauthenticated', 'rate_limited');
   if (!isOpen(operation) && !operation.tags?.includes('Monitoring')) codes.push('wrong_cell');
-  if (scopesOf(operation).length > 0) codes.push('insufficient_scope', 'rate_limited');
+  const hasScopes = scopesOf(operation).length > 0;
+  if (hasScopes) codes.push('insufficient_scope');
   const parameters = operation.parameters ?? [];
   const has = (name: string) => parameters.some((parameter) => parameter.name === name);
   if (has('cursor')) codes.push('invalid_cursor');
-  if (has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
+  if (hasScopes && has('organization_id')) codes.push('organization_forbidden', 'workspace_forbidden');
   if (parameters.some((parameter) => parameter.in === 'path')) codes.push('not_found');
   const isIdempotent = has('Idempotency-Key');
   if (isIdempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
@@ -226,7 +228,7 @@ function problemResponse(codes: readonly ProblemCode[]) {
 function withExample(content: Content | undefined): Content {
   const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
     const shown = example ?? schemaExample(schema);
-    // For a generator, NDJSON is text.
+    // Generators treat NDJSON as text.
     if (type === 'application/x-ndjson')
       return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
     const isJson = type === 'application/json';

@@ -6,8 +6,10 @@ import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
-/** PostgreSQL's class of codes for a full disk, too little memory and the like. It rolls back what it was doing. */
+/** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
+/** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
+const rolledBack = /^40/;
 /** The codes of `posthorn.require_here`. With the first, the detail of the error is the name of the other cell. */
 const elsewhere = 'PH421';
 const moving = 'PH503';
@@ -41,6 +43,11 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       { headers: { 'Retry-After': '1' } },
     );
   }
+  if (rolledBack.test(code)) {
+    return new Problem('unavailable', 'Another write got in the way. Nothing was changed. Try again.', {
+      headers: { 'Retry-After': '1' },
+    });
+  }
   if (error instanceof SecretNotOpened) {
     return new Problem(
       'unavailable',
@@ -62,7 +69,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('malformed_request', 'The path contains a percent-encoding that cannot be decoded.');
     default:
-      return new Problem('internal', 'The error was logged. To report it, include the request ID.');
+      return new Problem('internal', 'The error was logged. If you report it, include the request ID.');
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ApiResponse, Operation } from './api-document.js';
+import { type ApiResponse, isCounted, type Operation } from './api-document.js';
 
 const text = (description: string, example: string) => ({
   ...{ description, schema: { type: 'string' }, example },
@@ -56,8 +56,7 @@ export function addHeaders(
   sent: readonly HeaderName[],
 ): void {
   const names: HeaderName[] = ['X-Request-Id'];
-  const isCounted = Object.hasOwn(operation.responses ?? {}, '429');
-  if (isCounted && status !== 401) names.push('RateLimit', 'RateLimit-Policy');
+  if (isCounted(operation) && status !== 401) names.push('RateLimit', 'RateLimit-Policy');
   if (status < 400) names.push(...sent);
   if (status < 300 && operation.parameters?.some(({ name }) => name === 'Idempotency-Key'))
     names.push('Idempotency-Replayed');

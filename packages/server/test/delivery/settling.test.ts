@@ -87,6 +87,43 @@ describe('the settler', () => {
     expect(await handoffSizes(database)).toEqual([]);
   });
 
+  test.skipIf(process.platform !== 'linux')(
+    'writes all outcomes in one statement after the disk was full, however often it tried before',
+    async () => {
+      const failures: string[] = [];
+      const sizes: number[] = [];
+      const { database, node, settler } = await withSettler({
+        logger: pino({}, { write: (line) => void failures.push(line) }),
+        onWritten: ({ outcomes }) => void sizes.push(outcomes),
+      });
+      const { leased } = await recordFor(database, node, 10);
+      // The kernel's own error: no byte fits on this device.
+      await database.query({
+        text: `
+          create function fill() returns trigger language plpgsql as $$
+            begin
+              copy (select 1) to '/dev/full';
+              return new;
+            end $$`,
+      });
+      await database.query({
+        text: 'create trigger full_disk before insert on posthorn.deliveries for each row execute function fill()',
+      });
+      for (const delivery of leased) settler.add(entryOf(node)(delivery));
+      await eventually(
+        async () => failures.length,
+        (count) => count > 3,
+      );
+      expect(failures.every((line) => line.includes('No space left on device'))).toBe(true);
+      expect(await deliveryRows(database)).toEqual([]);
+      await database.query({ text: 'drop trigger full_disk on posthorn.deliveries' });
+      await settler.drain(performance.now() + 20_000);
+      expect(sizes).toEqual([10]);
+      expect(await deliveryRows(database)).toHaveLength(10);
+      expect(await handoffSizes(database)).toEqual([]);
+    },
+  );
+
   test('that stops tries an outcome that cannot be written a few times, and uses the database no more', async () => {
     let writes = 0;
     const refusing = {

@@ -79,8 +79,8 @@ describe.each([
 
     it('has its possible error responses, as problems', () => {
       const expected = ['400', '500', '503'];
-      if (!operation.isOpen) expected.push('401');
-      if (operation.scopes.length > 0) expected.push('403', '429');
+      if (!operation.isOpen) expected.push('401', '429');
+      if (operation.scopes.length > 0) expected.push('403');
       if (operation.path.includes('{')) expected.push('404');
       if (operation.body) expected.push('413', '415', '422');
       expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(expected));
@@ -91,6 +91,21 @@ describe.each([
         expect(codes.length, `${status}: ${description}`).toBeGreaterThan(0);
         for (const code of codes)
           expect(problems[code as keyof typeof problems]?.status, code).toBe(Number(status));
+      }
+    });
+
+    it('has the headers that tell a client what to do', () => {
+      const counted = url === service.publicUrl && !operation.isOpen ? ['RateLimit', 'RateLimit-Policy'] : [];
+      const expected: Record<string, readonly string[]> = {
+        401: ['X-Request-Id', 'WWW-Authenticate'],
+        429: ['X-Request-Id', 'Retry-After', ...counted],
+        503: ['X-Request-Id', 'Retry-After', ...counted],
+      };
+      for (const [status, { headers = {} }] of Object.entries(operation.responses)) {
+        const names = expected[status] ?? ['X-Request-Id', ...counted];
+        expect(Object.keys(headers), status).toEqual(expect.arrayContaining([...names]));
+        const limited = Object.keys(headers).some((name) => name.startsWith('RateLimit'));
+        expect(limited, status).toBe(names.includes('RateLimit'));
       }
     });
 

@@ -2,6 +2,8 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newTokenText } from '../../src/domain/token.js';
 import { wrongTokensMax } from '../../src/web/guess-limit.js';
 import { type Answer, ask } from '../support/client.js';
+import { Conformance } from '../support/conformance.js';
+import { readOperations } from '../support/operations.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
 
@@ -74,6 +76,19 @@ describe('guessing tokens', () => {
     expect((await guess(behind, '198.51.100.8')).status).toBe(401);
     expect((await guessPlatform(behind, '198.51.100.7')).status).toBe(429);
     expect((await guessPlatform(behind, '198.51.100.7', platformToken)).status).toBe(200);
+  });
+
+  it('gets the 429 that each OpenAPI document describes, whatever the endpoint', async () => {
+    await useUp(() => guess(behind, '198.51.100.20'));
+    for (const url of [behind.publicUrl, behind.platformUrl]) {
+      const conformance = await Conformance.of(url);
+      for (const operation of (await readOperations(url)).filter(({ isOpen }) => !isOpen)) {
+        const { method, path } = operation;
+        const answer = await ask(`${url}${path}`, { method, token: 'wrong', headers: from('198.51.100.20') });
+        expect([answer.status, answer.headers.has('retry-after')], operation.name).toEqual([429, true]);
+        conformance.check(operation, answer);
+      }
+    }
   });
 
   it('is limited by the peer without a trusted proxy: other addresses in the header change nothing', async () => {
