@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'examples/test/*.test.ts'],
+    include: ['packages/*/test/**/*.test.ts', 'examples/test/*.test.ts', 'capacity/test/*.test.js'],
     globalSetup: ['packages/server/test/support/postgres.ts'],
     setupFiles: ['packages/server/test/support/setup.ts'],
     // Loading the service again for each of a hundred files took a third of the time.
