@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, ConfigError, version } from './config.js';
+import { consoleLinks } from './console-link.js';
 import type { DeliveryParts } from './delivering.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Catalogue } from './domain/catalogue.js';
@@ -11,17 +12,19 @@ import { TokenDirectory } from './http/auth.js';
 import type { PortalLogo } from './http/console.js';
 import { consoleBuild, findConsoleFiles } from './http/console-files.js';
 import { platformToken } from './keys.js';
-import { listen, urlOf } from './listening.js';
+import { listen } from './listening.js';
 import { createPlatformApi } from './platform/app.js';
 import { Recorder } from './platform/recorder.js';
 
 import type { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
+import type { ReadEvents } from './storage/event-page.js';
 import type { RecordedBatch } from './storage/recording.js';
 import type { Tracing } from './tracing.js';
 import { GuessLimit } from './web/guess-limit.js';
 import type { Metrics } from './web/metrics.js';
+import type { CountExchange } from './web/minute-windows.js';
 import { createMonitoringListener } from './web/monitoring.js';
 
 export interface ListenerParts {
@@ -29,12 +32,15 @@ export interface ListenerParts {
   logger: Logger;
   now: () => number;
   database: Database;
+  readEvents: ReadEvents;
   catalogue: Catalogue;
   logo: PortalLogo | undefined;
   policy: AddressPolicy;
   delivery: DeliveryParts;
   recorded: Notifier;
   metrics: Metrics;
+  /** Set if other processes of this machine share the listeners. */
+  counts: CountExchange | undefined;
   tracer: Tracing | undefined;
   isReady: () => Promise<boolean>;
   /** Aborts when the service begins to stop, and ends the tails. */
@@ -50,6 +56,7 @@ export interface ListenerUrls {
 }
 
 const tokenFlushMs = 10_000;
+const withdrawMsMax = 2_000;
 
 /** The HTTP listeners of a node, one for each of its roles that has one. */
 export class Listeners {
@@ -60,7 +67,7 @@ export class Listeners {
 
   constructor(parts: ListenerParts) {
     this.#parts = parts;
-    this.#guesses = new GuessLimit(parts.config.rateLimitReads > 0, parts.now);
+    this.#guesses = new GuessLimit(parts.config.rateLimitReads > 0, parts.now, parts.counts);
   }
 
   async open(): Promise<ListenerUrls> {
@@ -76,8 +83,9 @@ export class Listeners {
     const { config, catalogue, database, delivery, logger, logo, metrics, now, policy } = this.#parts;
     const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
     const app = await createPublicApi({
-      ...{ guesses: this.#guesses, trustedProxies, tokens: this.#openTokens() },
-      ...{ catalogue, database, logger, metrics, now, policy, version, recorded: this.#parts.recorded },
+      ...{ guesses: this.#guesses, counts: this.#parts.counts, trustedProxies, tokens: this.#openTokens() },
+      ...{ catalogue, database, logger, metrics, now, policy, version },
+      ...{ recorded: this.#parts.recorded, readEvents: this.#parts.readEvents },
       rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
       deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
       ...{ retentionMs, webhooksMax: config.webhooksMax },
@@ -96,8 +104,8 @@ export class Listeners {
   }
 
   #openTokens(): TokenDirectory {
-    const { database, logger, now } = this.#parts;
-    const tokens = new TokenDirectory(database, now);
+    const { config, database, logger, now } = this.#parts;
+    const tokens = new TokenDirectory(database, now, config.cell);
     const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
     this.#closeTokens = async () => {
       await flushing.stop();
@@ -115,7 +123,7 @@ export class Listeners {
       ...{ logger, metrics, version, guesses: this.#guesses, trustedProxies, tracer },
       recorder: new Recorder(database, room, onRecorded),
       lifecycles: { database, room, onRecorded },
-      portal: { database, now, consoleLink: consoleLinks(config, publicUrl) },
+      portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
       token: config.platformToken ?? (await platformToken(config.dataDir)),
       check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
       isReady: this.#parts.isReady,
@@ -145,17 +153,16 @@ export class Listeners {
     }
   }
 
+  /** Stops accepting connections, and lets the clients of open ones move to another process. */
+  async withdraw(): Promise<void> {
+    await Promise.all(this.#apps.map((app) => app.withdraw(withdrawMsMax)));
+  }
+
   /** Lets requests in flight finish. */
   async close(): Promise<void> {
     await this.#closeTokens();
     await Promise.all(this.#apps.map((app) => app.close()));
   }
-}
-
-/** Puts the token in the fragment, which browsers do not send, so it does not appear in server or proxy logs. */
-export function consoleLinks(config: Config, publicUrl: string | undefined): (token?: string) => string {
-  const base = config.publicOrigin ?? publicUrl ?? urlOf(config.host, config.port);
-  return (token) => `${base}/console${token === undefined ? '' : `#token=${token}`}`;
 }
 
 /** Hands the deliveries of a recording straight to the engine, and counts its events. */

@@ -1,18 +1,23 @@
 import type { Logger } from 'pino';
 import { loadCatalogue } from './catalogue-file.js';
 import { type Config, ConfigError } from './config.js';
+import { consoleLinks } from './console-link.js';
 import { openDelivery } from './delivering.js';
 import { createAddressPolicy } from './domain/address.js';
 import { AuditWatch } from './jobs/audit-watch.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
-import { consoleLinks, Listeners, type ListenerUrls } from './listeners.js';
+import { Listeners, type ListenerUrls } from './listeners.js';
+import { type Membership, requestConnections } from './membership.js';
 import { loadPortalLogo } from './portal-logo.js';
 import { migrateWhenReachable } from './readiness.js';
 import { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
+import type { ReadEvents } from './storage/event-page.js';
 import { Reachability } from './storage/reachability.js';
+import { ReadReplica } from './storage/read-replica.js';
+import { nameCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
 import { Metrics } from './web/metrics.js';
@@ -21,6 +26,12 @@ export interface Service extends ListenerUrls {
   /** Returns the link to the console, which signs in with this token if one is given. */
   consoleLink: ((token?: string) => string) | undefined;
   database: Database;
+  metrics: Metrics;
+  /**
+   * Stops accepting connections, and lets the clients of open ones move to another process. Resolves when they have, or
+   * after two seconds. Called before `stop` when another process has taken over.
+   */
+  withdraw: () => Promise<void>;
   /** Drains and stops everything, in the reverse order of the start. Safe to call twice. */
   stop: () => Promise<void>;
 }
@@ -33,6 +44,7 @@ export async function startService(
   logger: Logger,
   now: () => number = Date.now,
   env: Record<string, string | undefined> = {},
+  member?: Membership,
 ): Promise<Service> {
   requireSecretKey(config);
   const catalogue = await loadCatalogue(config.catalogueFile);
@@ -48,11 +60,19 @@ export async function startService(
     const reachability = new Reachability(logger);
     const tracer = await openTracing(env, logger);
     if (tracer) closers.push(() => tracer.stop());
-    const { database, target } = await openDatabase(config, reachability, closers);
-    const readiness = await migrateWhenReachable(database, logger);
+    const { database, target } = await openDatabase(config, member, reachability, closers);
+    const readiness = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
     closers.push(() => readiness.stop());
-    const metrics = new Metrics();
+    const { cell } = config;
+    if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
+    const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
+    const readEvents = openEventReads(config, database, {
+      logger,
+      metrics,
+      closers,
+      processes: member?.processes,
+    });
     const recorded = new Notifier();
     const stopping = new AbortController();
     const policy = createAddressPolicy(config.egressAllow);
@@ -72,13 +92,14 @@ export async function startService(
 
     const delivery = await openDelivery({
       ...{ config, database, target, reachability, tracer, policy, logger, metrics, recorded, now },
+      alone: config.databaseUrl === undefined && member === undefined,
     });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
     const listeners = new Listeners({
       ...{ config, database, catalogue, logo, tracer, policy, logger, metrics, delivery, recorded, now },
-      ...{ isReady: readiness.isReady, stopping: stopping.signal },
+      ...{ isReady: readiness.isReady, stopping: stopping.signal, counts: member?.counts, readEvents },
     });
     closers.push(() => listeners.close());
     const urls = await listeners.open();
@@ -87,7 +108,11 @@ export async function startService(
       stopping.abort();
     });
     const consoleLink = urls.publicUrl === undefined ? undefined : consoleLinks(config, urls.publicUrl);
-    return { ...urls, consoleLink, database, stop };
+    const withdraw = async () => {
+      stopping.abort();
+      await listeners.withdraw();
+    };
+    return { ...urls, consoleLink, database, metrics, withdraw, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -105,19 +130,57 @@ function requireSecretKey(config: Config): void {
 
 async function openDatabase(
   config: Config,
+  member: Membership | undefined,
   reachability: Reachability,
   closers: Closers,
 ): Promise<{ database: Database; target: DatabaseTarget }> {
   let target: DatabaseTarget;
   if (config.databaseUrl !== undefined) target = { connectionString: config.databaseUrl };
+  else if (member?.target) target = member.target;
   else {
     const embedded = await openEmbedded(config.dataDir, 'serve');
     closers.push(() => embedded.close());
     target = embedded.connection;
   }
-  const database = new Database(target, undefined, reachability);
+  const database = new Database(target, requestConnections(member?.processes ?? 1), reachability);
   closers.push(() => database.close());
   return { database, target };
+}
+
+/** LISTEN does not work through a pooler that serves each transaction on any of its connections. */
+function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
+  if (!database.isPooled || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
+  throw new ConfigError(
+    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL leads to a connection pooler, which loses ' +
+      'notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
+  );
+}
+
+/** Returns how events are read: from the database, or from a replica if there is one and it is up to date. */
+function openEventReads(config: Config, primary: Database, parts: ReplicaParts): ReadEvents {
+  const { logger, metrics, closers, processes } = parts;
+  const { readDatabaseUrl: connectionString } = config;
+  if (connectionString === undefined) return (work) => work(primary);
+  const reader = new ReadReplica({
+    ...{ primary, logger, onRead: (from) => metrics.eventReads.inc({ from }) },
+    replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
+  });
+  closers.push(() => reader.stop());
+  metrics.watch(
+    'posthorn_read_replica_used',
+    'Whether this process reads events from the replica',
+    () => Number(reader.isUsed),
+    undefined,
+    'min',
+  );
+  return (work) => reader.read(work);
+}
+
+interface ReplicaParts {
+  logger: Logger;
+  metrics: Metrics;
+  closers: Closers;
+  processes: number | undefined;
 }
 
 function watchAudit(metrics: Metrics, audit: AuditWatch): void {

@@ -36,6 +36,7 @@ declare
   base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
+  perform posthorn.require_here(organization_ids, types[1]);
   perform posthorn.ensure_partition('events', today);
   perform posthorn.ensure_partition('deliveries', today);
 

@@ -24,6 +24,7 @@ begin
       from json_to_recordset(entries) as e (organization_id text)
      order by 1
   loop
+    perform posthorn.require_here(array[given.organization_id], '');
     perform from posthorn.audit_chains where organization_id = given.organization_id for update;
     continue when found;
     insert into posthorn.audit_chains (organization_id, length, hash, last_at)

@@ -107,10 +107,15 @@ export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: S
   return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as CustomHeaders);
 }
 
-/** Encrypts headers again, with the first key. */
-export function reencryptHeaders(sealed: Buffer, webhookId: string, secrets: SecretBox): Buffer {
+/** Encrypts headers again, with the first key of `into`. */
+export function reencryptHeaders(
+  sealed: Buffer,
+  webhookId: string,
+  secrets: SecretBox,
+  into = secrets,
+): Buffer {
   const owner = ownerOf(webhookId);
-  return secrets.seal(secrets.open(sealed, owner), owner);
+  return into.seal(secrets.open(sealed, owner), owner);
 }
 
 /** Returns the owner of the headers. It differs from the owner of a secret, so neither can pass for the other. */

@@ -8,7 +8,7 @@ import { type InputFault, Problem } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
-import { presentPosition, readEventPage } from '../storage/event-page.js';
+import { presentPosition, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
@@ -24,6 +24,7 @@ const horizonsMax = 1_000;
 
 export interface TailOptions {
   database: Database;
+  readEvents: ReadEvents;
   now: () => number;
   /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
@@ -127,8 +128,10 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: options.oldestMs(),
       };
-      const page = await readEventPage(options.database, filter, 'asc', position, batchSize, () =>
-        horizonOf(request.token.organization_id).call(),
+      const page = await readEventPage(
+        ...([options.database, filter, 'asc', position, batchSize] as const),
+        () => horizonOf(request.token.organization_id).call(),
+        options.readEvents,
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');

@@ -1,5 +1,5 @@
 import { Problem } from '../domain/problem.js';
-import { MinuteWindows } from '../web/minute-windows.js';
+import { type CountExchange, MinuteWindows } from '../web/minute-windows.js';
 
 export interface RateLimits {
   reads: number;
@@ -14,9 +14,9 @@ export class RateLimiter {
   readonly #limits: RateLimits;
   readonly #windows: MinuteWindows;
 
-  constructor(limits: RateLimits, now: () => number) {
+  constructor(limits: RateLimits, now: () => number, exchange?: CountExchange) {
     this.#limits = limits;
-    this.#windows = new MinuteWindows(tokensMax, now);
+    this.#windows = new MinuteWindows(tokensMax, now).share('requests', exchange);
   }
 
   /** Counts one request and sets the standard headers. Returns a problem if the limit is exceeded. */

@@ -3,6 +3,7 @@ import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.j
 import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
+import { actsHere } from './relocations.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
@@ -102,7 +103,7 @@ export async function readWebhook(
 /** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by id, each in its organization. */
+/** Reads webhooks by id, each in its organization. Leaves out those that only another cell may send to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
@@ -112,7 +113,8 @@ export async function readWebhooks(
     text: `
   select ${ownColumns}
     from posthorn.webhooks w
-   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))`,
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+     and ${actsHere('w')}`,
     values: [[...organizationById.values()], [...organizationById.keys()]],
   });
   return rows;
@@ -234,8 +236,8 @@ export async function takeDueVerifications(
          verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
    where (organization_id, id) in (
            select organization_id, id
-             from posthorn.webhooks
-            where status = 'unverified' and verify_at <= $1
+             from posthorn.webhooks v
+            where status = 'unverified' and verify_at <= $1 and ${actsHere('v')}
             order by verify_at
             limit $3
               for update skip locked)

@@ -107,6 +107,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     if (hasTwoHosts(request.raw.rawHeaders))
       throw new Problem('malformed_request', 'The request has more than one Host header.');
     drain.refuseWhileStopping();
+    drain.closeIfWithdrawn(reply);
     if (request.is404) throw routes.missing(request.method, request.url);
   });
   app.addHook('onResponse', (request, reply, done) => {

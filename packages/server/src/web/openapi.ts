@@ -135,6 +135,7 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   ];
   // Both listeners limit wrong tokens by address.
   if (!isOpen(operation)) codes.push('unauthenticated', 'rate_limited');
+  if (!isOpen(operation) && !operation.tags?.includes('Monitoring')) codes.push('wrong_cell');
   const hasScopes = scopesOf(operation).length > 0;
   if (hasScopes) codes.push('insufficient_scope');
   const parameters = operation.parameters ?? [];

@@ -182,7 +182,8 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
 
 async function serverArguments(cluster: Cluster): Promise<string[]> {
   const options: Record<string, string> = {
-    max_connections: '60',
+    // Enough for eight processes, and for commands beside them.
+    max_connections: '120',
     // A statement over all partitions takes hundreds of locks. The default of 64 would be enough for only five at a
     // time.
     max_locks_per_transaction: '512',
