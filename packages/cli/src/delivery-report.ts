@@ -33,7 +33,7 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
   }
 }
 
-/** Returns the status in words: given up, or when the next attempt is. */
+/** Returns the status in words: given up, or when the next attempt is due. */
 export function statusText({ status, final, attempts, next_attempt_at: next }: DeliveryDetail): string {
   const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (status !== 'failed') return `${status}, ${count}`;
@@ -58,7 +58,7 @@ function oneLine(text: string): string {
 }
 
 function showRequest(terminal: Terminal, { url, headers, body }: DeliveryDetail['request']): void {
-  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since)'}`);
+  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since this attempt)'}`);
   for (const [name, value] of Object.entries(headers)) terminal.line(`${name}: ${value ?? '(not shown)'}`);
   if (body === null) return;
   terminal.line();

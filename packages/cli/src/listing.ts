@@ -1,6 +1,7 @@
 import type { List } from '@posthorn/client';
 import { type Context, type Options, UsageError } from './command.js';
 import type { Connection } from './connection.js';
+import { shortTime } from './short-time.js';
 import type { Column } from './table.js';
 
 /** Options for every list with a time range and a limit. */
@@ -36,6 +37,21 @@ export function choiceOf<Choice extends string>(
 
 const pageMax = 100;
 
+/** Returns the first `max` results. Reports how far back a page searched if it was not full. */
+async function firstOf<Row>(
+  list: List<Row>,
+  max: number,
+  report: (searchedTo: string) => void,
+): Promise<Row[]> {
+  const found: Row[] = [];
+  for await (const { data, searchedTo } of list.pages()) {
+    found.push(...data.slice(0, max - found.length));
+    if (found.length >= max) break;
+    if (searchedTo !== undefined) report(searchedTo);
+  }
+  return found;
+}
+
 /** Prints the first results of a list: a table on a terminal, JSON lines with `--json`. */
 export async function printList<Row extends object>(
   { options, terminal }: Context,
@@ -47,7 +63,10 @@ export async function printList<Row extends object>(
   }: { list: (limit: number) => List<Row>; columns: readonly Column<Row>[]; what: string },
 ): Promise<void> {
   const limit = limitOf(options);
-  const found = await list(Math.min(pageMax, limit + 1)).all(limit + 1);
+  const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
+    const back = shortTime(new Date(searchedTo));
+    terminal.status(terminal.paint('dim', `Searching. No more ${what} found back to ${back} …`));
+  });
   const shown = found.slice(0, limit);
   if (options.json) {
     for (const row of shown) terminal.line(texts.of(row));

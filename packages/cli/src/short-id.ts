@@ -4,6 +4,8 @@ import type { Connection } from './connection.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
 const searched = 1_000;
+/** How many pages of deliveries are searched. A page can be short even if there are more. */
+const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
@@ -21,13 +23,15 @@ export async function eventId(connection: Connection, text: string): Promise<str
   return (await only<Event>('event', text, events)).id;
 }
 
-/** Returns a delivery by its id, or by an ending that no other of the newest deliveries has. */
+/** Returns a delivery by its id, or by an ending that is unique among the newest deliveries. */
 export async function findDelivery({ posthorn }: Connection, text: string): Promise<Delivery> {
   const whole = isWhole('WDLV', text) ? text.toUpperCase() : undefined;
-  // The id of a delivery contains its time, so a short list has it.
+  // The id of a delivery contains its time, so list only that millisecond.
   const at = whole === undefined ? undefined : new Date(timeOf(whole)).toISOString();
-  const deliveries = await posthorn.deliveries.list({ limit: 100, from: at, to: at }).all(searched);
-  return only<Delivery>('delivery', whole ?? text, deliveries);
+  const { data } = await posthorn.deliveries
+    .list({ limit: 100, from: at, to: at })
+    .search(searched, pagesMax);
+  return only<Delivery>('delivery', whole ?? text, data.slice(0, searched));
 }
 
 function isWhole(prefix: string, text: string): boolean {

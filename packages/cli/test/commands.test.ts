@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
+import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { startTestService } from '../../server/test/support/service.js';
@@ -102,6 +103,19 @@ describe('deliveries', () => {
       'failed',
     );
     expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('list goes on past an empty page, and shows in a terminal how far back it searched', async () => {
+    const busy = await newTenant(service);
+    const hidden = await hideDelivery(service, busy, 250);
+    const of = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: busy.token };
+    const command = ['deliveries', 'list', '--type', 'task.created'];
+    expect(linesOf((await run(command, of)).stdout).map((line) => line.split('\t').at(-1))).toEqual([
+      hidden.id,
+    ]);
+    const { stdout } = await run(command, of, '', true);
+    expect(stdout).toMatch(/No more deliveries found back to \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+    expect(stdout).toContain(hidden.id);
   });
 
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {

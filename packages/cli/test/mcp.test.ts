@@ -3,6 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, test } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { program } from '../../server/test/support/process.js';
+import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startTestService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
 
@@ -66,6 +67,17 @@ describe('mcp', async () => {
     expect(
       JSON.parse((await call('get_delivery', { delivery_id: delivery.id })).text).attempt_log,
     ).toHaveLength(1);
+  });
+
+  test('says how far back it searched if it stopped before it found enough deliveries', async () => {
+    const busy = await newTenant(service);
+    const hidden = await hideDelivery(service, busy, 2_200);
+    const { call } = await agent(busy);
+    const first = JSON.parse((await call('list_deliveries', { event_type: 'task.created' })).text);
+    expect(first).toMatchObject({ deliveries: [], note: expect.stringContaining('searched_to') });
+    const next = { event_type: 'task.created', to: first.searched_to };
+    const found = JSON.parse((await call('list_deliveries', next)).text);
+    expect(found.map(({ id }: { id: string }) => id)).toEqual([hidden.id]);
   });
 
   test('returns a failure as text that says what to do', async () => {

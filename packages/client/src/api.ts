@@ -33,7 +33,7 @@ export interface AuditChain {
   checked: number;
   /** Position of the last valid entry. */
   position: number;
-  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it in another place to compare it later. */
+  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it later. */
   head: string;
   /** The first fault in the chain. Null if there is none. */
   fault: AuditChainFault | null;
@@ -57,7 +57,7 @@ export interface AuditEntry {
   organization_id: string;
   /** Workspace ID. Null if the action concerns the whole organization. */
   workspace_id: string | null;
-  /** Who performed the action, such as a `user`, an `agent` or a `token`. `operator` stands for the command line. */
+  /** Who performed the action, such as a `user`, an `agent` or a `token`. `operator` means that someone used the command line. */
   actor: Reference;
   /** The action, such as `webhook.created`. */
   action: string;
@@ -383,6 +383,15 @@ export interface RotatedWebhook {
   previous_secret_until: string | null;
   /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
+}
+
+export interface SearchedPageMeta {
+  /** Pass this as `cursor` to get the next page. It does not expire. */
+  cursor: string | null;
+  /** Whether there are more results. */
+  has_more: boolean;
+  /** How far back the page searched. Present if the page ended before it was full, because it had read enough deliveries. */
+  searched_to?: string;
 }
 
 export interface SentRequest {

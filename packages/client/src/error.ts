@@ -16,6 +16,7 @@ interface ErrorFields {
   requestId?: string | undefined;
   retryAfterMs?: number | undefined;
   possibleMoves?: readonly string[] | undefined;
+  cell?: string | undefined;
   cause?: unknown;
 }
 
@@ -42,6 +43,8 @@ export class PosthornError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Only for `move_not_allowed`: the moves that are allowed. */
   readonly possibleMoves: readonly string[] | undefined;
+  /** Only for `wrong_cell`: the name of the cell in which the organization lives. */
+  readonly cell: string | undefined;
 
   constructor(fields: ErrorFields) {
     super(fields.detail, { cause: fields.cause });
@@ -53,6 +56,7 @@ export class PosthornError extends Error {
     this.requestId = fields.requestId;
     this.retryAfterMs = fields.retryAfterMs;
     this.possibleMoves = fields.possibleMoves;
+    this.cell = fields.cell;
   }
 }
 
@@ -68,12 +72,12 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   const text = await response.text().catch(() => '');
   const problem = problemIn(text);
   if (!problem) {
-    const detail = `The response with status ${status} does not come from Posthorn. Check the URL.`;
+    const detail = `The response with status ${status} did not come from Posthorn. Check the URL.`;
     return new PosthornError({ ...common, code: 'unexpected_response', detail });
   }
-  const { code, title, detail, errors, request_id, possible_moves } = problem;
+  const { code, title, detail, errors, request_id, possible_moves, cell } = problem;
   return new PosthornError({
-    ...{ ...common, code, title, detail, errors, possibleMoves: possible_moves },
+    ...{ ...common, code, title, detail, errors, possibleMoves: possible_moves, cell },
     requestId: request_id ?? common.requestId,
   });
 }
@@ -85,6 +89,7 @@ interface Problem {
   request_id?: string;
   errors?: InputError[];
   possible_moves?: string[];
+  cell?: string;
 }
 
 function problemIn(text: string): Problem | undefined {

@@ -16,4 +16,4 @@ export type {
 } from './platform-api.js';
 export { Producer, type ProducerOptions } from './producer.js';
 export { Tail, type TailOptions } from './tail.js';
-export type { RetryOptions, TransportOptions } from './transport.js';
+export type { Cell, RetryOptions, TransportOptions } from './transport.js';

@@ -1,11 +1,14 @@
-import type { PageMeta } from './api.js';
+import type { SearchedPageMeta } from './api.js';
 import type { Query, Transport } from './transport.js';
 
 export interface Page<T> {
+  /** The results. With `hasMore`, a page of deliveries can be short or empty. */
   data: T[];
   /** Pass it as `cursor` to continue after this page. Null if the list is empty. */
   cursor: string | null;
   hasMore: boolean;
+  /** How far back a page of deliveries searched, if it ended before it was full. */
+  searchedTo?: string;
 }
 
 /** Loads the page at a cursor, or the first page if there is no cursor. */
@@ -40,6 +43,24 @@ export class List<T> implements AsyncIterable<T> {
     for await (const page of this.pages()) yield* page.data;
   }
 
+  /**
+   * Loads pages until there are `wanted` results or the list ends, but at most `pagesMax` pages. Returns them as one
+   * page, which can have more than `wanted` results. If few of very many deliveries match a filter, this limits the
+   * time: with `hasMore`, continue with the cursor.
+   */
+  async search(wanted: number, pagesMax: number): Promise<Page<T>> {
+    const data: T[] = [];
+    let last: Page<T> = { data, cursor: null, hasMore: false };
+    let loaded = 0;
+    for await (const page of this.pages()) {
+      data.push(...page.data);
+      last = { ...page, data };
+      loaded += 1;
+      if (data.length >= wanted || loaded >= pagesMax) break;
+    }
+    return last;
+  }
+
   /** Returns all results, or the first `max` of them. */
   async all(max = Number.POSITIVE_INFINITY): Promise<T[]> {
     const results: T[] = [];
@@ -56,7 +77,10 @@ export class List<T> implements AsyncIterable<T> {
 export function listAt<T>(transport: Transport, path: string, query: Query, signal?: AbortSignal): List<T> {
   return new List<T>(async (cursor) => {
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
-    const { data, meta } = await transport.json<{ data: T[]; meta?: PageMeta }>('GET', path, request);
-    return { data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false };
+    const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta }>('GET', path, request);
+    return {
+      ...{ data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false },
+      ...(meta?.searched_to !== undefined && { searchedTo: meta.searched_to }),
+    };
   });
 }

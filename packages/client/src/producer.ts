@@ -18,12 +18,17 @@ export interface ProducerOptions extends Omit<TransportOptions, 'retry'> {
 }
 
 interface Waiting {
+  organizationId: string;
   text: string;
   bytes: number;
   resolve: (recorded: RecordedEvent) => void;
   reject: (error: unknown) => void;
 }
 
+/** More organizations than this have not moved while a producer runs. */
+const homesMax = 10_000;
+/** A producer follows an organization once, and back once if it has returned. */
+const hopsMax = 2;
 const limits = { events: 1_000, bytes: 8 * 1024 * 1024 - 1_024 };
 const utf8 = new TextEncoder();
 
@@ -41,6 +46,8 @@ export class Producer {
   readonly #queue: Waiting[] = [];
   readonly #pending = new Set<Promise<unknown>>();
   readonly #roomWaiters = new Set<() => void>();
+  /** The cells of organizations that do not live in the cell at `url`. */
+  readonly #homes = new Map<string, string>();
   #held = { events: 0, bytes: 0 };
   #queuedBytes = 0;
   #sending = 0;
@@ -49,7 +56,7 @@ export class Producer {
   #isClosed = false;
 
   constructor(options: ProducerOptions) {
-    // The producer repeats batches itself, so that a batch can change in between.
+    // The producer repeats batches itself, so that a batch can change between attempts.
     this.#transport = new Transport({ ...options, retry: { attempts: 1 } });
     const { batch = {}, queue = {} } = options;
     this.#batch = {
@@ -81,7 +88,7 @@ export class Producer {
     const text = JSON.stringify({ ...event, idempotency_key: event.idempotency_key ?? newKey() });
     const bytes = utf8.encode(text).length + 1;
     const recorded = new Promise<RecordedEvent>((resolve, reject) => {
-      this.#queue.push({ text, bytes, resolve, reject });
+      this.#queue.push({ organizationId: event.organization_id, text, bytes, resolve, reject });
     });
     this.#held = { events: this.#held.events + 1, bytes: this.#held.bytes + bytes };
     this.#queuedBytes += bytes;
@@ -205,13 +212,25 @@ export class Producer {
     return this.#queue.splice(0, count);
   }
 
-  /** Records a batch. The service takes all of it or nothing, so what it refuses is taken out and the rest sent again. */
-  async #record(batch: readonly Waiting[]): Promise<void> {
+  /** Records a batch. The service records all or nothing, so refused events are removed and the rest is sent again. */
+  async #record(batch: readonly Waiting[], hops = 0): Promise<void> {
     if (batch.length === 0) return;
+    const cells = groupsOf(batch, ({ organizationId }) => this.#homes.get(organizationId));
+    if (cells.size > 1) {
+      for (const group of cells.values()) await this.#record(group, hops);
+      return;
+    }
+    const [cell] = cells.keys();
     try {
-      const recorded = await this.#post(batch);
+      const recorded = await this.#post(batch, cell);
       for (const [index, { resolve }] of batch.entries()) resolve(recorded[index]!);
     } catch (error) {
+      if (this.#hasMoved(error, batch, hops)) {
+        const organizations = groupsOf(batch, ({ organizationId }) => organizationId);
+        const isOne = organizations.size === 1;
+        for (const group of organizations.values()) await this.#record(group, isOne ? hops + 1 : hops);
+        return;
+      }
       const faulty = error instanceof PosthornError ? faultyEvents(error, batch.length) : new Map();
       if (faulty.size > 0) {
         for (const [index, fault] of faulty) batch[index]?.reject(fault);
@@ -225,13 +244,31 @@ export class Producer {
     }
   }
 
-  async #post(batch: readonly Waiting[]): Promise<RecordedEvent[]> {
+  /**
+   * Returns whether to send the batch again because an organization lives in another cell, and notes which. The service
+   * does not say which organization it is, so a batch of several is first sent again one organization at a time.
+   */
+  #hasMoved(error: unknown, batch: readonly Waiting[], hops: number): boolean {
+    if (!(error instanceof PosthornError) || error.code !== 'wrong_cell') return false;
+    const { organizationId } = batch[0]!;
+    if (batch.some((event) => event.organizationId !== organizationId)) return true;
+    this.#homes.delete(organizationId);
+    if (hops >= hopsMax || !this.#transport.knows(error.cell)) return false;
+    if (this.#homes.size >= homesMax) this.#homes.clear();
+    this.#homes.set(organizationId, error.cell);
+    return true;
+  }
+
+  async #post(batch: readonly Waiting[], cell: string | undefined): Promise<RecordedEvent[]> {
     const body = `[${batch.map(({ text }) => text).join(',')}]`;
     const deadlineMs = Date.now() + this.#giveUpMs;
     for (let attempt = 0; ; attempt += 1) {
       try {
         const { data } = await this.#transport.json<{ data: RecordedEvent[] }>('POST', '/platform/events', {
           body,
+          cell,
+          // A batch must not be recorded in another cell as a whole: its other organizations may not live there.
+          follows: false,
         });
         return data;
       } catch (error) {
@@ -245,7 +282,20 @@ export class Producer {
   }
 }
 
-/** Returns the error of each event that the service names, by its place in the batch. */
+function groupsOf<Key>(
+  batch: readonly Waiting[],
+  keyOf: (event: Waiting) => Key,
+): ReadonlyMap<Key, readonly Waiting[]> {
+  const groups = new Map<Key, Waiting[]>();
+  for (const event of batch) {
+    const group = groups.get(keyOf(event));
+    if (group) group.push(event);
+    else groups.set(keyOf(event), [event]);
+  }
+  return groups;
+}
+
+/** Returns the error of each event that the service reports, by its index in the batch. */
 function faultyEvents(error: PosthornError, count: number): Map<number, PosthornError> {
   const faults = new Map<number, PosthornError['errors'][number][]>();
   for (const fault of error.errors) {

@@ -8,11 +8,22 @@ export interface RetryOptions {
   maxWaitMs?: number;
 }
 
+/** The address of a cell, and its token if that differs. */
+export interface Cell {
+  url: string | URL;
+  token?: TransportOptions['token'];
+}
+
 export interface TransportOptions {
   /** Address of the listener, such as `https://hooks.example.com`. A path is kept as a prefix. */
   url: string | URL;
   /** Access token, or a function that returns the current one. */
   token: string | (() => string | Promise<string>);
+  /**
+   * The addresses of the cells, by name, if you run several. If the service responds that an organization lives in
+   * another cell (`wrong_cell`), the client repeats the request there, once.
+   */
+  cells?: Readonly<Record<string, string | URL | Cell>>;
   retry?: RetryOptions;
   /** How long one attempt may take. Default: 30 s. */
   timeoutMs?: number;
@@ -30,7 +41,11 @@ export interface RequestOptions {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** Whether the request may be sent again although the service may have handled it already. */
+  /** Whether to repeat the request in the right cell if this is the wrong one. Default: true. */
+  follows?: boolean;
+  /** The name of the cell to send the request to. Default: the cell at `url`. */
+  cell?: string | undefined;
+  /** Whether the request may be sent again even though the service may already have handled it. */
   repeatable?: boolean;
 }
 
@@ -38,8 +53,8 @@ const firstWaitMs = 250;
 
 /** Sends requests, and repeats those that failed temporarily. */
 export class Transport {
-  readonly #base: string;
-  readonly #token: TransportOptions['token'];
+  readonly #home: Required<Cell>;
+  readonly #cells: ReadonlyMap<string, Required<Cell>>;
   readonly #fetch: typeof globalThis.fetch;
   readonly #attempts: number;
   readonly #maxWaitMs: number;
@@ -47,8 +62,14 @@ export class Transport {
   readonly parse: (text: string) => unknown;
 
   constructor(options: TransportOptions) {
-    this.#base = String(options.url).replace(/\/+$/, '');
-    this.#token = options.token;
+    const { url, token, cells = {} } = options;
+    this.#home = { url, token };
+    this.#cells = new Map(
+      Object.entries(cells).map(([name, cell]) => [
+        name,
+        typeof cell === 'string' || cell instanceof URL ? { url: cell, token } : { token, ...cell },
+      ]),
+    );
     // Browsers refuse a fetch that is called as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.#attempts = options.retry?.attempts ?? 5;
@@ -59,7 +80,7 @@ export class Transport {
 
   /** Returns the parsed body of a successful response; undefined if it has none. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    return this.#patiently(
+    return this.#withRetries(
       method,
       path,
       options,
@@ -69,10 +90,10 @@ export class Transport {
 
   /** Returns the body of a successful response as it is. */
   async text(method: string, path: string, options: RequestOptions = {}): Promise<string> {
-    return this.#patiently(method, path, options, (text) => text);
+    return this.#withRetries(method, path, options, (text) => text);
   }
 
-  async #patiently<T>(
+  async #withRetries<T>(
     method: string,
     path: string,
     options: RequestOptions,
@@ -109,12 +130,35 @@ export class Transport {
     }
   }
 
-  /** Sends one request, once. Returns the response if it is successful; its body is not read yet. */
+  /** Returns whether the client knows the address of this cell. */
+  knows(cell: string | undefined): cell is string {
+    return cell !== undefined && this.#cells.has(cell);
+  }
+
+  /**
+   * Sends one request, once, and once more if its organization lives in another cell. Returns the response if it is
+   * successful; its body is not read yet.
+   */
   async open(method: string, path: string, options: RequestOptions): Promise<Response> {
+    try {
+      return await this.#send(method, path, options, this.#cells.get(options.cell ?? '') ?? this.#home);
+    } catch (error) {
+      const other = error instanceof PosthornError && error.code === 'wrong_cell' ? error.cell : undefined;
+      if (options.follows === false || !this.knows(other)) throw error;
+      return this.#send(method, path, options, this.#cells.get(other)!);
+    }
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    cell: Required<Cell>,
+  ): Promise<Response> {
     const { query, body, headers, signal } = options;
-    const token = typeof this.#token === 'function' ? await this.#token() : this.#token;
+    const token = typeof cell.token === 'function' ? await cell.token() : cell.token;
     signal?.throwIfAborted();
-    const response = await this.#fetch(`${this.#base}${path}${queryText(query)}`, {
+    const response = await this.#fetch(`${String(cell.url).replace(/\/+$/, '')}${path}${queryText(query)}`, {
       method,
       headers: {
         Accept: 'application/json',

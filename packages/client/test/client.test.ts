@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
@@ -57,7 +58,23 @@ describe('a list', () => {
     expect(await posthorn.events.list({ organization_id, limit: 3 }).all(4)).toHaveLength(4);
   });
 
-  it('works for what has only one page', async () => {
+  it('goes on after an empty page, if there is more', async () => {
+    const other = await newTenant(service);
+    const hidden = await hideDelivery(service, other, 250);
+    const client = new Posthorn({ url: service.publicUrl, token: other.token });
+    const rare = client.deliveries.list({ event_type: 'task.created', limit: 25 });
+    expect(await rare.first()).toMatchObject({ data: [], hasMore: true, cursor: expect.any(String) });
+    expect((await rare.all()).map(({ id }) => id)).toEqual([hidden.id]);
+    expect((await rare.all(1)).map(({ id }) => id)).toEqual([hidden.id]);
+    const stopped = await rare.search(1, 2);
+    expect(stopped).toMatchObject({ data: [], hasMore: true, searchedTo: expect.any(String) });
+    expect(stopped.searchedTo! > hidden.createdAt).toBe(true);
+    const cursor = stopped.cursor ?? '';
+    const rest = await client.deliveries.list({ event_type: 'task.created', cursor }).search(1, 5);
+    expect(rest.data.map(({ id }) => id)).toEqual([hidden.id]);
+  });
+
+  it('works for a list that has only one page', async () => {
     const types = await posthorn.eventTypes.list().all();
     expect(types.map(({ type }) => type)).toContain('invoice.paid');
   });
@@ -114,7 +131,7 @@ describe('a problem', () => {
     expect(error.message).toBe(error.detail);
   });
 
-  it('of a proxy is told from one of the service', async () => {
+  it('of a proxy is distinguished from one of the service', async () => {
     const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }));
     expect(await failureOf(events.get('EVT-1'))).toMatchObject({ status: 502, code: 'unexpected_response' });
   });
@@ -160,12 +177,12 @@ describe('a request that the service cannot handle now', () => {
     expect(sent).toBe(3);
   });
 
-  it('fails at once if the wait would be too long', async () => {
+  it('fails immediately if the wait would be too long', async () => {
     const client = intercepted(async () => busy(429, 3_600));
     expect(await failureOf(client.token())).toMatchObject({ code: 'rate_limited', retryAfterMs: 3_600_000 });
   });
 
-  it('creates nothing twice if the first response got lost', async () => {
+  it('creates nothing twice if the first response was lost', async () => {
     const other = await newTenant(service);
     let sent = 0;
     const client = new Posthorn({
@@ -185,7 +202,7 @@ describe('a request that the service cannot handle now', () => {
     ).toHaveLength(1);
   });
 
-  it('is not repeated if a repetition could do harm', async () => {
+  it('is not repeated if repeating it could do harm', async () => {
     let sent = 0;
     const client = intercepted(async (count) => {
       sent = count;

@@ -17,7 +17,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   body: JSON.stringify(body),
 });
 
-export async function foundCompany(service: TestService, tenant: Tenant): Promise<Company> {
+export async function createCompany(service: TestService, tenant: Tenant): Promise<Company> {
   const webhooks: Record<string, string> = {};
   const create = async (description: string, onDelivery: Answering, more: Record<string, unknown> = {}) => {
     const receiver = await startReceiver({ onDelivery });

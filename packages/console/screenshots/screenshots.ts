@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { launch, watchedPage } from '../test/support/browser.js';
-import { type Company, foundCompany } from './company.js';
+import { type Company, createCompany } from './company.js';
 
 /** Makes a picture of every view, on a desktop and a phone, in light and dark colors. */
 
@@ -34,7 +34,7 @@ let company: Company;
 
 beforeAll(async () => {
   await mkdir(folder, { recursive: true });
-  company = await foundCompany(service, acme);
+  company = await createCompany(service, acme);
   browser = await launch();
 });
 afterAll(() => browser?.close());
@@ -61,13 +61,17 @@ function views(): [name: string, path: string, token?: string][] {
     ['webhook-receiver', `${orders}?tab=receiver`],
     ['webhook-unverified', `/webhooks/${webhooks['crm-sync']}`],
     ['webhook-paused', `/webhooks/${webhooks['partner-feed']}`],
-    ['replay', `/webhooks/${webhooks['data-lake']}/replay`],
+    ['webhook-delete', `${orders}?tab=settings`],
+    ['replay', `${orders}/replay`],
     ['deliveries', '/deliveries'],
+    ['deliveries-selected', `${orders}?state=retrying`],
     ['deliveries-none', '/deliveries?state=given_up'],
     ['delivery', `/webhooks/${failing.webhook}/deliveries/${failing.delivery}`],
     ['event-types', '/event-types?type=incident.opened'],
     ['audit', '/audit'],
     ['token', '/token'],
+    ['search', ''],
+    ['shortcuts', ''],
     ['not-found', '/nowhere'],
     ['missing', '/events/EVT-01ARZ3NDEKTSV4RRFFQ69G5FAV'],
     ['empty-overview', '', empty.token],
@@ -79,6 +83,29 @@ function views(): [name: string, path: string, token?: string][] {
     ['sign-in-again', '', 'pht_unknown'],
   ];
 }
+
+/** What to do in a view before its picture is made. */
+const steps: Record<string, (page: Page) => Promise<void>> = {
+  'webhook-test': async (page) => {
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('On the wire').waitFor();
+  },
+  'webhook-delete': async (page) => {
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    await page.getByRole('alertdialog').getByRole('textbox').fill('orders');
+  },
+  'deliveries-selected': async (page) => {
+    for (const row of [0, 1, 2]) await page.locator('tbody').getByRole('checkbox').nth(row).check();
+  },
+  search: async (page) => {
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('combobox', { name: 'Go to' }).fill('orders');
+  },
+  shortcuts: async (page) => {
+    await page.keyboard.press('?');
+    await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
+  },
+};
 
 test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) => ({ device, scheme }))))(
   '$device.name in $scheme colors',
@@ -94,10 +121,7 @@ test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) 
       await page.goto('about:blank');
       await page.goto(`${service.publicUrl}/console${path}${token ? `#token=${token}` : ''}`);
       await page.waitForLoadState('networkidle');
-      if (name === 'webhook-test') {
-        await page.getByRole('button', { name: 'Send a test' }).click();
-        await page.getByText('On the wire').waitFor();
-      }
+      await steps[name]?.(page);
       // Charts are drawn when their part of the code has come.
       for (const chart of await page.locator('.plot').all()) await chart.locator('.u-over').waitFor();
       expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} scrolls sideways`).toBe(

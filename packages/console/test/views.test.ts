@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
+import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
@@ -67,6 +68,23 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goBack();
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  it('search deliveries in parts, and say how far back they have searched', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const hidden = await hideDelivery(service, tenant, 700);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/deliveries?event_type=task.created'));
+    await page.getByRole('heading', { name: 'No match so far' }).waitFor();
+    await page.getByText(/Nothing was found back to \d/).waitFor();
+    await expectAccessible(page, 'a search that stopped');
+    await page.getByRole('button', { name: 'Search further' }).click();
+    await page.getByRole('link', { name: 'task.created' }).waitFor();
+    await page.getByText('1 delivery', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'task.created' }).click();
+    await page.waitForURL((url) => url.pathname.endsWith(hidden.id));
     expect(faults).toEqual([]);
     await page.context().close();
   });
@@ -169,6 +187,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('button', { name: 'Dark' }).click();
     await page.goto(`${service.publicUrl}/console/events/${event.id}`);
     const shown = await page.locator('dd time').first().textContent();
+    expect(await page.title()).toBe('Events · Posthorn');
     expect(shown).toContain(event.created_at.slice(11, 19));
     expect(shown).toContain('UTC');
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');

@@ -1,5 +1,13 @@
 -- The schema as a database has it, for reading. Printed by test/storage/schema.test.ts; not applied.
 
+create table posthorn.arrivals (
+  organization_id text collate "C" not null,
+  relation text collate "C" not null,
+  ordinal bigint not null generated always as identity,
+  content text not null,
+  constraint arrivals_pkey PRIMARY KEY (organization_id, relation, ordinal)
+);
+
 create table posthorn.audit_chains (
   organization_id text collate "C" not null,
   length bigint not null,
@@ -41,6 +49,11 @@ create table posthorn.backlog (
   bytes bigint not null,
   constraint backlog_pkey PRIMARY KEY (organization_id, webhook_id, created_at, head, first)
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+
+create table posthorn.cell (
+  name text collate "C" not null,
+  constraint cell_name_check CHECK ((name ~ '^[a-z0-9]{1,16}$'::text))
+);
 
 create table posthorn.deliveries (
   organization_id text collate "C" not null,
@@ -148,6 +161,17 @@ create table posthorn.nodes (
   constraint nodes_pkey PRIMARY KEY (id)
 ) with (fillfactor=20, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
+create table posthorn.relocations (
+  organization_id text collate "C" not null,
+  state text not null,
+  cell text collate "C" not null,
+  move text collate "C" not null,
+  stopped_at timestamp with time zone,
+  progress jsonb not null default '{}'::jsonb,
+  constraint relocations_pkey PRIMARY KEY (organization_id),
+  constraint relocations_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'stopping'::text, 'stopped'::text, 'left'::text, 'moved'::text, 'arriving'::text])))
+);
+
 create table posthorn.replays (
   organization_id text collate "C" not null,
   webhook_id text collate "C" not null,
@@ -242,7 +266,7 @@ create table posthorn.webhooks (
   rate_limit integer,
   header_names text[] not null default '{}'::text[],
   headers bytea,
-  addressed_at timestamp(3) with time zone,
+  destination_changed_at timestamp(3) with time zone,
   secret bytea not null,
   previous_secret bytea,
   previous_secret_until timestamp(3) with time zone,
@@ -324,8 +348,9 @@ create sequence posthorn.last_announcement;
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)
 -- posthorn.refuse_change() returns trigger
 -- posthorn.release_leases(at_most integer) returns bigint
+-- posthorn.require_here(organizations text[], event_type text) returns void
 -- posthorn.resource_json(resource resources) returns json
--- posthorn.settle(node integer, listed boolean, failing_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
+-- posthorn.settle(node integer, listed boolean, failing_since_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
 -- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, zero bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)

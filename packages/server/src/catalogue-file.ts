@@ -1,21 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from './config.js';
-import {
-  type Catalogue,
-  CatalogueError,
-  createCatalogue,
-  type FurtherEventType,
-} from './domain/catalogue.js';
+import { type AddedEventType, type Catalogue, CatalogueError, createCatalogue } from './domain/catalogue.js';
 import { createPayloadValidator } from './domain/payload.js';
 
 /** Returns the built-in catalogue with the types that a file adds. Reports any error in the file in one line. */
 export async function loadCatalogue(file: string | undefined): Promise<Catalogue> {
   if (file === undefined) return createCatalogue();
   try {
-    const further = parse(await readFile(file, 'utf8'));
-    const catalogue = createCatalogue(further);
+    const added = parse(await readFile(file, 'utf8'));
+    const catalogue = createCatalogue(added);
     const validate = createPayloadValidator(catalogue);
-    for (const { type, sample } of further) {
+    for (const { type, sample } of added) {
       const fault = validate(type, sample)[0];
       if (fault)
         throw new CatalogueError(
@@ -31,7 +26,7 @@ export async function loadCatalogue(file: string | undefined): Promise<Catalogue
   }
 }
 
-function parse(text: string): FurtherEventType[] {
+function parse(text: string): AddedEventType[] {
   const value: unknown = JSON.parse(text);
   if (!Array.isArray(value)) throw new CatalogueError('the file is not an array');
   for (const [index, entry] of value.entries()) {

@@ -1,8 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { distance } from 'fastest-levenshtein';
-import { type Cidr, parseCidrs } from './domain/address.js';
-import { dayMs, parseDurationMs } from './domain/duration.js';
+import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
+import {
+  cidrs,
+  durationWithin,
+  hexColor,
+  host,
+  origin,
+  origins,
+  postgresUrl,
+  processCount,
+  wholeNumber,
+} from './setting-values.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -26,43 +35,6 @@ interface Setting<T> {
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
-const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
-
-function wholeNumber(max: number): (text: string) => number | undefined {
-  return (text) => (/^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
-}
-
-function cidrs(text: string): readonly Cidr[] | undefined {
-  const parsed = parseCidrs(text);
-  return parsed.ok ? parsed.value : undefined;
-}
-
-function durationWithin(msMin: number, msMax: number): (text: string) => number | undefined {
-  return (text) => {
-    const ms = parseDurationMs(text);
-    return ms !== undefined && ms >= msMin && ms <= msMax ? ms : undefined;
-  };
-}
-
-/** Returns an origin as browsers write it, or undefined. It cannot contain anything that ends a header or directive. */
-function origin(text: string): string | undefined {
-  const given = text.trim().replace(/\/$/, '');
-  if (!/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i.test(given)) return undefined;
-  return URL.canParse(given) ? new URL(given).origin : undefined;
-}
-
-function origins(text: string): readonly string[] | undefined {
-  const read = text === '' ? [] : text.split(',').map(origin);
-  return read.every((each) => each !== undefined) ? read : undefined;
-}
-
-/** Parses a color of three or six hexadecimal digits, and returns it with six. */
-function hexColor(text: string): string | undefined {
-  if (!/^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return undefined;
-  const digits = text.slice(1).toLowerCase();
-  return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
-}
-
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
   databaseUrl: setting({
@@ -73,7 +45,27 @@ export const settings = {
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
     secret: true,
-    parse: (text) => (/^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined),
+    parse: postgresUrl,
+  }),
+  directDatabaseUrl: setting({
+    env: 'POSTHORN_DIRECT_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'the same as `DATABASE_URL`',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` leads to a pooler. One connection per process listens on it.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  readDatabaseUrl: setting({
+    env: 'POSTHORN_READ_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
+    secret: true,
+    parse: postgresUrl,
   }),
   dataDir: setting({
     env: 'POSTHORN_DATA_DIR',
@@ -126,7 +118,7 @@ export const settings = {
     fallbackNote: 'generated in the data directory; required with `DATABASE_URL`',
     accepts: '32 bytes in base64, or several such keys separated by commas',
     description:
-      'Key that encrypts webhook secrets at rest. With several keys, Posthorn encrypts with the first and decrypts with any.',
+      'Key that encrypts webhook secrets at rest. If you set several keys, Posthorn encrypts with the first and can decrypt with any of them.',
     secret: true,
     parse: parseSecretKeys,
   }),
@@ -164,7 +156,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: 'CIDR blocks separated by commas, such as 10.0.0.0/8,fd00::/8',
     description:
-      'Networks of your proxies. Only their `X-Forwarded-For` decides which address a request comes from.',
+      'Networks of your proxies. Posthorn takes the address of a client from `X-Forwarded-For` only if one of these proxies sent it.',
     parse: cidrs,
   }),
   roles: setting({
@@ -179,18 +171,29 @@ export const settings = {
         : undefined;
     },
   }),
+  processes: setting({
+    env: 'POSTHORN_PROCESSES',
+    fallback: undefined,
+    fallbackNote: 'one, without a supervisor',
+    accepts: 'auto, or a whole number from 1 to 64',
+    description:
+      'How many processes share the listeners of this node, below a supervisor. `auto`: one per core, at most 8.',
+    parse: processCount,
+  }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Read requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Read requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
     env: 'POSTHORN_RATE_LIMIT_WRITES',
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
-    description: 'Write requests per minute per token, counted on each node. `0` turns the limit off.',
+    description:
+      'Write requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
@@ -259,6 +262,15 @@ export const settings = {
     description: 'The accent color of the portal.',
     parse: hexColor,
   }),
+  cell: setting({
+    env: 'POSTHORN_CELL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: '1 to 16 lowercase letters and digits',
+    description:
+      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes of a database need the same name.',
+    parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
+  }),
   logLevel: setting({
     env: 'POSTHORN_LOG_LEVEL',
     fallback: 'info',
@@ -273,13 +285,17 @@ export type SettingName = keyof Settings;
 type Value<S> = S extends Setting<infer T> ? T : never;
 type Optional =
   | 'databaseUrl'
+  | 'directDatabaseUrl'
+  | 'readDatabaseUrl'
   | 'platformToken'
   | 'secretKeys'
   | 'catalogueFile'
+  | 'processes'
   | 'publicOrigin'
   | 'portalName'
   | 'portalLogoFile'
-  | 'portalAccent';
+  | 'portalAccent'
+  | 'cell';
 
 export type Config = { [K in Exclude<keyof Settings, Optional>]: Value<Settings[K]> } & {
   [K in Optional]: Value<Settings[K]> | undefined;
@@ -314,25 +330,6 @@ export function readConfig(
   }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return config as Config;
-}
-
-/** Variables for clients: an address and a token. They are not settings, but must not be reported as typos. */
-const variablesOfClients: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN'];
-
-/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
-export function unknownSettings(env: Record<string, string | undefined>): string[] {
-  const known = Object.values(settings).map((setting): string => setting.env);
-  return Object.keys(env)
-    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...variablesOfClients].includes(name))
-    .sort()
-    .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
-}
-
-function nearestOf(known: readonly string[], name: string): string {
-  const core = (text: string) => text.slice(0, 200).toUpperCase().replace('POSTHORN_', '');
-  return known.reduce((nearest, candidate) =>
-    distance(core(candidate), core(name)) < distance(core(nearest), core(name)) ? candidate : nearest,
-  );
 }
 
 function faultLine(definition: Setting<unknown>, text: string): string {

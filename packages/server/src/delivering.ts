@@ -38,6 +38,8 @@ export interface DeliveringOptions {
   config: Config;
   database: Database;
   target: DatabaseTarget;
+  /** Whether no other node can run on this database. */
+  alone: boolean;
   reachability: Reachability;
   tracer: AttemptTracer | undefined;
   policy: AddressPolicy;
@@ -49,15 +51,15 @@ export interface DeliveringOptions {
 
 /** Creates what sends requests to receivers: the engine, verifications and tests. */
 export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { config, database, target, reachability, tracer, policy, logger, metrics, recorded, now } = options;
+  const { config, database, target, alone, reachability, tracer, policy, logger, metrics, recorded, now } =
+    options;
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections, reachability);
-  const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
+  const { deliveryTimeoutMs: timeoutMs, directDatabaseUrl: direct, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
   const prober = new Prober(sender, secrets, timeoutMs, limits);
-  const alone = config.databaseUrl === undefined;
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
     logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
   );
@@ -70,7 +72,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
   });
   const engine = new DeliveryEngine({
-    ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    ...{ database: own, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    target: direct === undefined ? target : { connectionString: direct },
     random: Math.random,
     onRecorded: (batch) => recorded.notify(batch.organizations),
     onDisabled: (webhook) => {

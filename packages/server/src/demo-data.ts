@@ -13,7 +13,7 @@ export const demoTokenFile = 'demo-token';
 
 /** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
 export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
-  const text = await storedSecret(dataDir, demoTokenFile, newTokenText);
+  const text = await storedSecret(dataDir, demoTokenFile, () => newTokenText());
   const hash = tokenHash(text);
   if (await findToken(database, hash)) return text;
   const token = newToken(

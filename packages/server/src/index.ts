@@ -1,4 +1,4 @@
-export type { EventOf, EventTypeName, FurtherEventType, NewEventOf, PayloadOf } from './domain/catalogue.js';
+export type { AddedEventType, EventOf, EventTypeName, NewEventOf, PayloadOf } from './domain/catalogue.js';
 export type { NewEvent } from './domain/event.js';
 export type {
   CreationEvent,

@@ -1,4 +1,4 @@
-import { JoinedCall } from './signals/joined-call.js';
+import { CoalescedCall } from './signals/coalesced-call.js';
 import type { Database } from './storage/database.js';
 import { readHorizonMs } from './storage/events.js';
 import { readStoreFigures, type StoreFigures } from './storage/store-figures.js';
@@ -8,14 +8,20 @@ import type { Metrics } from './web/metrics.js';
  * Adds the metrics that are read from the database. A scrape reads it twice, no matter how many metrics there are.
  */
 export function watchStore(metrics: Metrics, database: Database): void {
-  const figures = new JoinedCall(() => readStoreFigures(database));
+  const figures = new CoalescedCall(() => readStoreFigures(database));
   const watch = (name: string, help: string, read: (figures: StoreFigures) => number) =>
-    metrics.watch(name, help, async () => read(await figures.call()));
-  metrics.watch('posthorn_database_up', 'Whether this process reached the database for this scrape', () =>
+    metrics.watch(name, help, async () => read(await figures.call()), undefined, 'first');
+  const isUp = () =>
     figures.call().then(
       () => 1,
       () => 0,
-    ),
+    );
+  metrics.watch(
+    'posthorn_database_up',
+    'Whether this process reached the database for this scrape',
+    isUp,
+    undefined,
+    'min',
   );
   watch(
     'posthorn_oldest_due_delivery_age_seconds',
@@ -35,6 +41,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
       return { first: waitingFirst, retry: waitingRetries };
     },
     'kind',
+    'first',
   );
   watch('posthorn_nodes', 'Delivery nodes that are alive', ({ nodes }) => nodes);
   const byTable = (read: (table: StoreFigures['partitions'][number]) => number) => async () =>
@@ -44,16 +51,20 @@ export function watchStore(metrics: Metrics, database: Database): void {
     'Partitions of a table',
     byTable(({ count }) => count),
     'table',
+    'first',
   );
   metrics.watch(
     'posthorn_partitions_ahead_seconds',
     'Time until the last partition of a table ends',
     byTable(({ aheadSeconds }) => aheadSeconds),
     'table',
+    'first',
   );
   metrics.watch(
     'posthorn_event_horizon_age_seconds',
     'How far readers in ascending order lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
+    undefined,
+    'first',
   );
 }

@@ -49,6 +49,8 @@ const ranks: Record<string, number> = {
   jobs: 3,
   platform: 3,
   http: 3,
+  // It knows how to run services, not what they do.
+  processes: 3,
   cli: 5,
 };
 

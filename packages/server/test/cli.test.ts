@@ -94,7 +94,7 @@ describe.concurrent('usage errors', () => {
     [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
     [['token', 'create'], 'posthorn token create requires --organization ORG-x.'],
-    [['token', 'create', '--organization'], "Option '--organization <value>' argument missing."],
+    [['token', 'create', '--organization'], "Option '--organization <value>' requires a value."],
     [
       ['token', 'create', '--organization', 'acme'],
       "--organization: 'acme' is not valid. It must match ^ORG-",
@@ -256,7 +256,7 @@ describe('token', () => {
   test('create prints the token once, and nothing else in a pipe', async () => {
     const stdout = await printed('token', 'create', '--organization', 'ORG-pipe');
     expect(stdout).toMatch(/^pht_[\w-]{43}\n$/);
-    const token = await findToken(database, tokenHash(stdout.trim()));
+    const token = (await findToken(database, tokenHash(stdout.trim())))?.token;
     expect(token).toMatchObject({
       organization_id: 'ORG-pipe',
       workspace_id: null,
@@ -285,7 +285,7 @@ describe('token', () => {
     );
     expect(linesOf(stdout)).toHaveLength(1);
     const answer = JSON.parse(stdout);
-    const token = await findToken(database, tokenHash(answer.token));
+    const token = (await findToken(database, tokenHash(answer.token)))?.token;
     expect(answer).toMatchObject({
       token: expect.stringMatching(/^pht_/),
       id: token?.id,

@@ -19,7 +19,7 @@ export const deliveriesList: Command = {
     webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
     event: {
       value: 'id',
-      description: 'Only deliveries of this event, including those that wait for their first attempt.',
+      description: 'Only deliveries of this event, including those that are waiting for their first attempt.',
     },
     type: { value: 'type', description: 'Only deliveries of events of this type.' },
     status: { value: 'success|failed', description: 'Only deliveries with this status.' },
@@ -97,7 +97,8 @@ export const deliveriesGet: Command = {
 
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
-  summary: 'Deliver an event again, and wait for the result. A delivery that still waits is attempted now.',
+  summary:
+    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },
@@ -109,7 +110,7 @@ export const deliveriesRedeliver: Command = {
     const connection = await connect(context);
     const given = await findDelivery(connection, argument);
     const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
-    // A delivery that was attempted again keeps its id, and counts one attempt more.
+    // A delivery that is attempted again keeps its id and gets one more attempt.
     const attemptsBefore = id === given.id ? given.attempts : 0;
     if (!options.json) terminal.line(`Redelivering ${given.event_type} ${given.event_id} as ${id}.`);
     if (options['no-wait']) {
@@ -132,7 +133,7 @@ export const deliveriesRedeliver: Command = {
 
 const pollMs = 250;
 
-/** Waits until an attempt was made. */
+/** Waits until the next attempt has been made, and returns the delivery. */
 async function attempted(
   { terminal }: Context,
   { posthorn }: Connection,

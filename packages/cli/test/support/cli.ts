@@ -8,6 +8,7 @@ import { main } from '../../src/main.js';
 
 class Pipe extends Writable {
   text = '';
+  isTTY = false;
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString();
@@ -22,8 +23,14 @@ export interface Ended {
 }
 
 /** Runs the integrator's command line in this process, as if @posthorn/server were not installed. */
-export async function run(args: readonly string[], env: Record<string, string>, input = ''): Promise<Ended> {
+export async function run(
+  args: readonly string[],
+  env: Record<string, string>,
+  input = '',
+  isTerminal = false,
+): Promise<Ended> {
   const [stdout, stderr] = [new Pipe(), new Pipe()];
+  stdout.isTTY = isTerminal;
   const stdin = Readable.from([Buffer.from(input)]);
   const code = await main(args, env, { stdin, stdout, stderr }, async () => undefined);
   return { code, stdout: stdout.text, stderr: stderr.text };

@@ -11,7 +11,9 @@ export type AuditFilter = Pick<
 export const auditPagesQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ['audit', filter],
-    ...pagesOf((cursor, signal) => posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal })),
+    ...pagesOf((cursor, signal) =>
+      posthorn.auditLogs.list({ ...filter, limit: 50, cursor }, { signal }).first(),
+    ),
   });
 
 /** Whether the newest entries are unaltered. */

@@ -30,11 +30,20 @@ function queryOf({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery {
   }
 }
 
+/**
+ * How many pages of the API one search loads at most. A page of deliveries can be short or empty even if there is
+ * more: it reads at most 50,000 deliveries, in about 0.1 s.
+ */
+export const searchedPagesMax = 5;
+
+/** The deliveries that match, a search at a time. Each search goes on until it has found `limit` of them. */
 export const deliveryPagesQuery = (filter: DeliveryFilter, limit = 25) =>
   infiniteQueryOptions({
     queryKey: ['deliveries', 'pages', filter, limit],
     ...pagesOf((cursor, signal) =>
-      posthorn.deliveries.list({ ...queryOf(filter), limit, cursor }, { signal }),
+      posthorn.deliveries
+        .list({ ...queryOf(filter), limit, cursor }, { signal })
+        .search(limit, searchedPagesMax),
     ),
   });
 
@@ -57,13 +66,14 @@ export const latestFailureQuery = (webhookId: string) =>
     queryKey: ['deliveries', 'latest-failure', webhookId],
     queryFn: async ({ signal }) => {
       const failed = { webhook_id: webhookId, status: 'failed', limit: 1 } as const;
-      const [latest] = await posthorn.deliveries.list(failed, { signal }).all(1);
+      const { data } = await posthorn.deliveries.list(failed, { signal }).search(1, searchedPagesMax);
+      const [latest] = data;
       return latest ? posthorn.deliveries.get(webhookId, latest.id, { signal }) : null;
     },
     staleTime: 15_000,
   });
 
-const searchedMax = 1_000;
+const sameTimeMax = 1_000;
 
 /** Finds the webhook of a delivery. A delivery's ID contains its time, so this reads that millisecond only. */
 export async function findDelivery(id: string, signal?: AbortSignal): Promise<Delivery> {
@@ -71,7 +81,8 @@ export async function findDelivery(id: string, signal?: AbortSignal): Promise<De
   if (atMs !== undefined) {
     const at = new Date(atMs).toISOString();
     const sameTime = posthorn.deliveries.list({ from: at, to: at, limit: 100 }, { signal });
-    const found = (await sameTime.all(searchedMax)).find((delivery) => delivery.id === id);
+    const { data } = await sameTime.search(sameTimeMax, 10);
+    const found = data.find((delivery) => delivery.id === id);
     if (found) return found;
   }
   const detail = 'The delivery does not exist, or has no attempt yet.';

@@ -10,7 +10,7 @@ export const eventPagesQuery = (organizationId: string, filter: EventFilter, lim
   infiniteQueryOptions({
     queryKey: ['events', organizationId, filter, limit],
     ...pagesOf((cursor, signal) =>
-      posthorn.events.list({ organization_id: organizationId, ...filter, limit, cursor }, { signal }),
+      posthorn.events.list({ organization_id: organizationId, ...filter, limit, cursor }, { signal }).first(),
     ),
   });
 

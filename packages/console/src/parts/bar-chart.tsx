@@ -44,7 +44,7 @@ export function BarChart(props: BarChartProps) {
   useEffect(() => {
     const element = holder.current;
     if (!element) return;
-    const plot = drawn(element, latest, shownZone, isLow, setHovered);
+    const plot = drawn(element, latest, shownZone, setHovered);
     plotted.current = plot;
     const observer = new ResizeObserver(() => plot.setSize(sizeOf(element)));
     observer.observe(element);
@@ -52,7 +52,7 @@ export function BarChart(props: BarChartProps) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [data, shown, shownZone, isLow]);
+  }, [data, shown, shownZone]);
 
   function pick(index: number): void {
     const start = starts[index];
@@ -125,7 +125,6 @@ function drawn(
   element: HTMLDivElement,
   latest: { current: BarChartProps },
   shownZone: Zone,
-  isLow: boolean,
   onHover: (hovered: { index: number; left: number } | undefined) => void,
 ): UPlot {
   const { starts, series, stepMs } = latest.current;
@@ -149,7 +148,7 @@ function drawn(
     {
       ...sizeOf(element),
       legend: { show: false },
-      padding: [6, 18, 0, isLow ? 18 : 0],
+      padding: [6, 18, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { range: () => [first / 1_000, (last + stepMs) / 1_000] },
@@ -171,10 +170,10 @@ function drawn(
         },
         {
           ...axis,
-          show: !isLow,
           size: 44,
           gap: 4,
-          space: 34,
+          // A low chart has room for labels that are closer together.
+          space: element.clientHeight < 120 ? 18 : 34,
           grid: { stroke: colorOf('--line'), width: 1 },
           incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
           values: (_plot, splits) => splits.map((value) => short(value)),

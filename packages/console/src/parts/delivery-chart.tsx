@@ -26,7 +26,7 @@ export function DeliveryChart({
       search: {
         ...rangeOf(fromMs, toMs),
         ...(webhookId && { webhook_id: webhookId }),
-        // A retry of that time may have been delivered since, so only the other outcomes can be filtered for.
+        // A delivery that was retried then may have succeeded since, so filter only by the other outcomes.
         ...(state && state !== 'retrying' && { state }),
       },
     });
@@ -34,7 +34,10 @@ export function DeliveryChart({
     <section className="chart" aria-label="Deliveries">
       <div className="chart-head">
         <h2>Deliveries</h2>
-        <span className="soft small">per {stepName(bars.stepMs)} · drag to open a range</span>
+        <span className="soft small">
+          per {stepName(bars.stepMs)}
+          <span className="wide"> · drag to open a range</span>
+        </span>
         <span className="grow" />
         {children}
       </div>

@@ -1,15 +1,19 @@
 import { formatCount } from '../format';
+import { ClockTime } from './time';
 
 /** The end of a list: how many rows are shown, and a button that loads more. */
 export function More({
   count,
   one,
   many,
+  searchedTo,
   query,
 }: {
   count: number;
   one: string;
   many: string;
+  /** How far back the list was searched, if that is further than its last row. */
+  searchedTo?: string | undefined;
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }) {
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -22,16 +26,26 @@ export function More({
           disabled={isFetchingNextPage}
           onClick={() => void fetchNextPage()}
         >
-          {isFetchingNextPage ? 'Loading…' : 'Show more'}
+          {buttonText(searchedTo !== undefined, isFetchingNextPage)}
         </button>
       )}
-      <span>
+      <span role="status">
         {hasNextPage
           ? `${formatCount(count)} shown, newest first`
           : count === 1
             ? `1 ${one}`
             : `All ${formatCount(count)} ${many}`}
+        {hasNextPage && searchedTo && (
+          <>
+            , searched back to <ClockTime at={searchedTo} />
+          </>
+        )}
       </span>
     </div>
   );
+}
+
+function buttonText(isSearch: boolean, isLoading: boolean): string {
+  if (isSearch) return isLoading ? 'Searching…' : 'Search further';
+  return isLoading ? 'Loading…' : 'Show more';
 }

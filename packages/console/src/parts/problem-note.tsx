@@ -6,7 +6,7 @@ import { CopyButton } from './copy-button';
 export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const problem = problemIn(error);
   return (
-    <div className={isUnreachable(error) ? 'why warn' : 'why'} role="alert">
+    <div className={isUnreachable(error) ? 'note warn' : 'note'} role="alert">
       <b>
         {isUnreachable(error) ? 'The service is unreachable' : (problem?.title ?? 'Something went wrong')}
       </b>
@@ -24,7 +24,7 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() 
       )}
       {problem?.requestId && (
         <p className="small">
-          Request <code>{problem.requestId}</code>{' '}
+          Request ID <code>{problem.requestId}</code>{' '}
           <CopyButton text={problem.requestId} what="the request ID" />
         </p>
       )}
@@ -33,7 +33,7 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: (() 
           {problem?.code === 'not_found' ? (
             <ListLink />
           ) : (
-            <button type="button" className="btn" onClick={onRetry}>
+            <button type="button" className="btn slim" onClick={onRetry}>
               Try again
             </button>
           )}
@@ -54,7 +54,7 @@ function ListLink() {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const list = lists.find(({ part }) => part.test(path));
   return (
-    <Link to={list?.to ?? '/'} className="btn">
+    <Link to={list?.to ?? '/'} className="btn slim">
       {list?.name ?? 'Overview'}
     </Link>
   );

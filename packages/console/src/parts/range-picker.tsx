@@ -2,18 +2,28 @@ import { useNavigate } from '@tanstack/react-router';
 import { type RangeSearch, rangeChoices } from '../range';
 import { Segmented } from './segmented';
 
-/** Selects the length of the time range, which is stored in the URL. */
+const anyTime = { key: 'any', label: 'Any time' } as const;
+
+/** Selects the length of the time range, which is stored in the URL. Without a fallback, any time is a choice too. */
 export function RangePicker({ search, fallback }: { search: RangeSearch; fallback?: string }) {
   const navigate = useNavigate();
+  const choices = fallback === undefined ? [anyTime, ...rangeChoices] : rangeChoices;
+  const chosen = search.from ? undefined : (search.range ?? fallback ?? anyTime.key);
   return (
     <Segmented
       label="Time range"
-      choices={rangeChoices}
-      value={(search.from ? undefined : (search.range ?? fallback)) as (typeof rangeChoices)[number]['key']}
-      onChange={(range) =>
+      choices={choices}
+      value={choices.find(({ key }) => key === chosen)?.key}
+      onChange={(key) =>
         void navigate({
           to: '.',
-          search: (now) => ({ ...now, range, from: undefined, to: undefined }) as never,
+          search: (now) =>
+            ({
+              ...now,
+              range: key === anyTime.key ? undefined : key,
+              from: undefined,
+              to: undefined,
+            }) as never,
           resetScroll: false,
         })
       }

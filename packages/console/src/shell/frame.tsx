@@ -1,12 +1,12 @@
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { useQuery } from '@tanstack/react-query';
-import { Outlet } from '@tanstack/react-router';
+import { Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect } from 'react';
 import { accentFor } from '../accent';
 import { isUnreachable } from '../api/problem';
 import { tokenQuery } from '../api/token';
-import { Bones } from '../parts/bones';
 import { ProblemNote } from '../parts/problem-note';
+import { Skeleton } from '../parts/skeleton';
 import { shownTheme } from '../preferences';
 import { markPortal, session } from '../session';
 import { productName, useSettings } from '../settings';
@@ -18,6 +18,7 @@ import { SideBar } from './side-bar';
 import { SignIn } from './sign-in';
 import { ToastLine } from './toast-line';
 import { TopBar } from './top-bar';
+import { titleOf } from './views';
 
 /** Everything around a view. Without a token, it shows the sign-in at the same address. */
 export function Frame() {
@@ -37,7 +38,7 @@ function SignedIn() {
   return (
     <div className="frame">
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <SideBar token={token} />
       <div>
@@ -49,7 +50,7 @@ function SignedIn() {
           ) : error && !isUnreachable(error) ? (
             <ProblemNote error={error} onRetry={() => void refetch()} />
           ) : (
-            <Bones lines={8} />
+            <Skeleton lines={8} />
           )}
         </main>
       </div>
@@ -59,13 +60,14 @@ function SignedIn() {
   );
 }
 
-/** Shows the operator's name and accent. */
+/** Shows the operator's name and accent, and names the view in the tab's title. */
 function useBranding(): void {
   const settings = useSettings();
   const shown = useStore(shownTheme);
+  const path = useLocation({ select: ({ pathname }) => pathname });
   useEffect(() => {
-    document.title = productName(settings);
-  }, [settings]);
+    document.title = titleOf(path, productName(settings));
+  }, [path, settings]);
   useLayoutEffect(() => {
     if (!settings.accent) return;
     const { accent, background } = accentFor(settings.accent, shown);

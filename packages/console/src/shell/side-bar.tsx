@@ -1,6 +1,6 @@
 import type { Token } from '@posthorn/client';
 import { Link, useLocation } from '@tanstack/react-router';
-import { Countdown } from '../parts/time';
+import { TimeAgo } from '../parts/time';
 import { useAttention } from './attention';
 import { Brand } from './brand';
 import { isWithin, viewsOf } from './views';
@@ -32,11 +32,16 @@ export function SideBar({ token }: { token: Token | undefined }) {
       {token && (
         <Link to="/token" className="foot">
           <b>{token.actor.id}</b>
-          {token.scopes.includes('webhooks:write') ? '' : 'Read-only · '}
-          {token.portal ? 'Session ends ' : 'Token expires '}
-          <Countdown to={token.expires_at} />
+          {ofToken(token)} <TimeAgo at={token.expires_at} />
         </Link>
       )}
     </div>
   );
+}
+
+function ofToken({ scopes, portal }: Token): string {
+  const kind = portal ? 'session ends' : 'token expires';
+  return scopes.includes('webhooks:write')
+    ? kind.replace(/^./, (first) => first.toUpperCase())
+    : `Read-only ${kind}`;
 }

@@ -28,7 +28,7 @@ export function SignIn() {
           <>
             <h1>Sign in with a token</h1>
             {state.kind === 'ended' && (
-              <div className="why warn" role="alert">
+              <div className="note warn" role="alert">
                 <b>The token was not accepted</b>
                 <p>{state.reason}</p>
               </div>

@@ -12,7 +12,7 @@ export function TopBar({ token }: { token: Token | undefined }) {
   const shownZone = useStore(zone);
   return (
     <header className="top">
-      <span className="place cut">{token?.organization_id}</span>
+      <span className="organization cut">{token?.organization_id}</span>
       {token?.workspace_id && <span className="pill cut">{token.workspace_id}</span>}
       {token && !token.workspace_id && token.scopes.length > 0 && <WorkspaceField token={token} />}
       <span className="grow" />

@@ -39,10 +39,17 @@ export function viewsOf(token: Token | undefined): View[] {
   return views.filter(({ may }) => may(permission));
 }
 
-/** Whether a path belongs to a view of the navigation. */
+/** Returns whether a path belongs to a view of the navigation. */
 export function isWithin(path: string, view: View): boolean {
   if (view.to === '/') return path === '/';
   if (view.to === '/deliveries') return path.startsWith('/deliveries') || path.includes('/deliveries/');
   if (view.to === '/webhooks' && path.includes('/deliveries/')) return false;
   return path === view.to || path.startsWith(`${view.to}/`);
+}
+
+/** Returns the title of the tab: the view, then the product. */
+export function titleOf(path: string, product: string): string {
+  const view = views.find((one) => isWithin(path, one));
+  const name = path.startsWith('/token') ? 'Token' : view?.name;
+  return name === undefined ? product : `${name} · ${product}`;
 }

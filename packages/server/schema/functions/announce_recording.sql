@@ -1,16 +1,15 @@
--- Announces that this transaction records events of these organizations, and returns their time. The
--- announcement is a shared advisory lock. It is acquired before the clock is read and held until the
--- transaction ends. Its key contains the bucket of the organization and the current time. Ascending readers
--- stop before the earliest announcement, so an event that commits later sorts after everything that they have
--- read. (Transaction ids cannot replace this: of two transactions, the one with the smaller id may read the
--- clock later.) A transaction announces each bucket once, with the time of its first recording. With more
--- than 16 buckets it announces all organizations at once, because a lock for each would fill the server's
--- lock table.
+-- Announces that this transaction records events of these organizations, and returns their time. The announcement is a
+-- shared advisory lock. It is acquired before the clock is read and held until the transaction ends. Its key contains
+-- the bucket of the organization and the current time. Ascending readers stop before the earliest announcement, so an
+-- event that commits later sorts after everything that they have read. (Transaction ids cannot replace this: of two
+-- transactions, the one with the smaller id may read the clock later.) A transaction announces each bucket once, with
+-- the time of its first recording. With more than 16 buckets it announces all organizations at once, because a lock for
+-- each would fill the server's lock table.
 create or replace function posthorn.announce_recording(organizations text[]) returns timestamptz
 language plpgsql
 as $$
 declare
-  -- `posthorn.announced` is local, so a rollback to a savepoint undoes it together with the locks.
+  -- `posthorn.announced` is local to the transaction, so a rollback to a savepoint undoes it together with the locks.
   announced text := coalesce(nullif(current_setting('posthorn.announced', true), ''), ' ');
   xid       text := pg_current_xact_id()::text;
   buckets   int[];

@@ -1,6 +1,5 @@
--- Creates the partition for `day` if it is missing: a month of the audit log, a week of other tables.
--- Attaching a table does not block readers and writers of other partitions; `create table … partition of`
--- would block them all.
+-- Creates the partition for `day` if it is missing: a month of the audit log, a week of other tables. Attaching a table
+-- does not block readers and writers of other partitions; `create table … partition of` would block them all.
 create or replace function posthorn.ensure_partition(parent text, day date) returns void
 language plpgsql
 as $$

@@ -21,8 +21,8 @@ returns table (
   webhook_id text, revision int, ordinals int[], is_left boolean
 )
 language plpgsql
--- Keep one plan: planning costs as much as recording ten events. A plan made for an empty table would be a sequential
--- scan forever.
+-- Keeps one plan, because planning costs as much as recording ten events. A plan made for an empty table would keep
+-- using sequential scans.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -32,11 +32,11 @@ declare
   entropy     text := replace(gen_random_uuid()::text, '-', '');
   head        text := left(posthorn.ulid_head(
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
-  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count
-  -- up.
+  -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count up.
   base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
+  perform posthorn.require_here(organization_ids, types[1]);
   perform posthorn.ensure_partition('events', today);
   perform posthorn.ensure_partition('deliveries', today);
 

@@ -1,14 +1,14 @@
--- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a
--- row gets one; any other row is updated if the node still holds its lease. If a status is 'pending', another
--- attempt follows after `waits_ms`, measured with the database's clock, which claims also use. If the number
--- in `tries` has not grown, no attempt was made. The `done_*` parameters list the hand-offs and parts of the
--- backlog that are finished. The remaining parameters are the health of the webhooks (see HealthReport).
+-- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
+-- one; any other row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
+-- after `waits_ms`, measured with the database's clock, which claims also use. If the number in `tries` has not grown,
+-- no attempt was made. The `done_*` parameters list the hand-offs and backlog rows that are finished. The remaining
+-- parameters are the health of the webhooks (see HealthReport).
 --
--- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was
--- already written, although the response was lost, does not count twice. Returns the written ids if `listed`,
--- and the webhooks that have had only failures since the time `failing_ms` or longer.
+-- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was
+-- already written is not counted twice if the response was lost and the call is repeated. Returns the written ids if
+-- `listed`, and the webhooks that have had only failures since the time `failing_since_ms` or longer.
 create or replace function posthorn.settle(
-  node int, listed boolean, failing_ms float8,
+  node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
   sizes int[], has_rows boolean[], statuses text[], tries int[], waits_ms float8[], attempted_ms float8[],
   http_statuses int[], errors text[], durations_ms int[], responses text[], evidences jsonb[],
@@ -20,10 +20,7 @@ create or replace function posthorn.settle(
 returns table (written text[], failing json)
 language plpgsql
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_material = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
 as $$
 declare
   inserted text[];
@@ -48,7 +45,7 @@ begin
         for share;
   end if;
 
-  -- Retention may have dropped the week in the meantime; such an outcome must not block the others.
+  -- Retention may have dropped the partition in the meantime. Such an outcome must not block the others.
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 
@@ -149,10 +146,10 @@ begin
              'last_failure_ms', posthorn.epoch_ms(r.last_failure_at)))
       into failed
       from reported r
-     where r.failing_since <= to_timestamp(failing_ms / 1000);
+     where r.failing_since <= to_timestamp(failing_since_ms / 1000);
   end if;
 
-  -- Deliveries to retry end or are held at once if their webhook no longer accepts any.
+  -- Ends or holds the deliveries of webhooks that are no longer active.
   if 'pending' = any (statuses) then
     perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
        from (select distinct o.organization_id, o.webhook_id

@@ -1,5 +1,6 @@
 import { type Command, CommandFailure, type Context, type Section } from 'posthorn';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
+import { ProcessesFailed } from '../processes/failure.js';
 import { isUnreachable } from '../storage/database.js';
 import { EmbeddedUnavailable } from '../storage/embedded/binaries.js';
 import { DataDirectoryInUse } from '../storage/embedded/embedded.js';
@@ -29,9 +30,11 @@ export function operatorCommand({
     ...command,
     sections: () => [...fallbackSections(fallbacks), ...(showsSettings ? [settingsSection()] : [])],
     run: async (context) => {
-      const loopback = context.options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+      const { options } = context;
+      const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
+      const given = options.processes === undefined ? {} : { POSTHORN_PROCESSES: options.processes };
       try {
-        const config = readConfig(context.env, { ...fallbacks, ...loopback });
+        const config = readConfig({ ...context.env, ...given }, { ...fallbacks, ...loopback });
         await run({ ...context, config });
       } catch (error) {
         throw failureOf(error);
@@ -57,11 +60,12 @@ function settingsSection(): Section {
 }
 
 /** Returns a failure of one line for an error that a user can act on, and any other error as it is. */
-function failureOf(error: unknown): unknown {
+export function failureOf(error: unknown): unknown {
   const isExpected =
     error instanceof ConfigError ||
     error instanceof EmbeddedUnavailable ||
     error instanceof DataDirectoryInUse ||
+    error instanceof ProcessesFailed ||
     error instanceof IncompatibleDatabase;
   if (isExpected) return new CommandFailure(error.message);
   if (!isUnreachable(error)) return error;

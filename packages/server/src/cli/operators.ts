@@ -5,6 +5,7 @@ import { doctor } from './doctor.js';
 import { eventsGetCommand, eventsListCommand, eventsTailCommand } from './events.js';
 import { migrateCommand } from './migrate.js';
 import { operatorCommand } from './operator.js';
+import { organizationMove } from './organization.js';
 import { serve } from './serve.js';
 import { status } from './status.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -23,6 +24,7 @@ export const operatorCommands: readonly Command[] = [
   tokenList,
   tokenRevoke,
   auditVerify,
+  organizationMove,
   eventsListCommand,
   eventsGetCommand,
   eventsTailCommand,

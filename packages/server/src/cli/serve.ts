@@ -1,12 +1,10 @@
-import { type Logger, pino } from 'pino';
-import { prettyFactory } from 'pino-pretty';
-import type { Terminal } from 'posthorn';
-import { type Config, unknownSettings } from '../config.js';
-import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
-import type { Service } from '../service.js';
+import cluster from 'node:cluster';
+import type { Logger } from 'pino';
+import { unknownSettings } from '../unknown-settings.js';
 import { useHeapSparingly } from './heap.js';
+import { createLogger } from './log.js';
 import type { OperatorCommand } from './operator.js';
-import { shellWord } from './shell-word.js';
+import { welcome } from './welcome.js';
 
 const drainMsMax = 9_900;
 
@@ -18,10 +16,19 @@ export const serve: OperatorCommand = {
       description:
         'Allow deliveries to this machine unless POSTHORN_EGRESS_ALLOW is set. For development only.',
     },
+    processes: {
+      value: 'auto|N',
+      description:
+        'Run several processes that share the ports, below a supervisor. Same as POSTHORN_PROCESSES. SIGHUP ' +
+        'restarts them one by one.',
+    },
   },
   showsSettings: true,
-  run: async ({ config, env, terminal }) => {
+  run: async (context) => {
+    const { config, env, terminal } = context;
     terminal.endsWithItsReader = false;
+    if (cluster.isWorker) return (await import('./serve-process.js')).serveAsProcess(context);
+    if (config.processes !== undefined) return (await import('./serve-processes.js')).serveProcesses(context);
     useHeapSparingly();
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
@@ -53,56 +60,4 @@ function stopSignal(logger: Logger): Promise<NodeJS.Signals> {
       });
     }
   });
-}
-
-function createLogger(config: Config, terminal: Terminal): Logger {
-  const options = {
-    level: config.logLevel,
-    base: null,
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
-  if (!terminal.isInteractive) {
-    const lines = pino.destination({ dest: 1, sync: true });
-    lines.on('error', () => undefined);
-    return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, lines);
-  }
-  const pretty = prettyFactory({
-    colorize: true,
-    translateTime: 'HH:MM:ss',
-    ignore: 'listener,request_id,token_id,organization_id,url',
-    hideObject: false,
-    singleLine: true,
-  });
-  return pino(options, { write: (line: string) => process.stdout.write(pretty(line)) });
-}
-
-/**
- * Prints what a new user needs first: the addresses, a token, and a command to paste. The token itself is shown only in
- * a terminal, because other output may be stored.
- */
-async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
-  const { publicUrl, platformUrl, consoleLink, database } = service;
-  const token = await prepareDemo(database, config.dataDir, Date.now());
-  const shown = terminal.isInteractive ? token : undefined;
-  const tokenFile = `${config.dataDir}/${demoTokenFile}`;
-  const bold = (text: string) => terminal.paint('bold', text);
-  const row = (name: string, value: string) => terminal.line(`  ${name.padEnd(20)}${value}`);
-  terminal.line();
-  terminal.line(bold('Posthorn is ready.'));
-  if (consoleLink) row('Console', bold(consoleLink(shown)));
-  if (publicUrl) row('API', publicUrl);
-  if (publicUrl) row('API reference', `${publicUrl}/docs`);
-  if (platformUrl) row('Platform listener', `${platformUrl}  (token: ${config.dataDir}/platform-token)`);
-  row('Demo organization', demoOrganization);
-  row('Demo token', shown ?? `in ${tokenFile}`);
-  if (publicUrl) {
-    const authorization = `"Authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
-    terminal.line();
-    terminal.line('List the latest events:');
-    terminal.line();
-    terminal.line(
-      bold(`  curl -H ${authorization} '${publicUrl}/v1/events?organization_id=${demoOrganization}&limit=3'`),
-    );
-  }
-  terminal.line();
 }

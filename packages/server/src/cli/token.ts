@@ -40,7 +40,7 @@ export const tokenCreate: OperatorCommand = {
     json,
   },
   run: async ({ options, config, terminal }) => {
-    const text = newTokenText();
+    const text = newTokenText(config.cell);
     const token = tokenOf(options, Date.now());
     await withDatabase(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
     if (options.json) {

@@ -770,7 +770,7 @@ export type NewEventOf<T extends ProducedTypeName> = {
 }[T];
 
 /** A type that an installation adds to the catalogue. */
-export interface FurtherEventType {
+export interface AddedEventType {
   readonly type: string;
   readonly description: string;
   readonly schema: TSchema;
@@ -794,14 +794,13 @@ export class CatalogueError extends Error {
 
 const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 
-/** Throws a `CatalogueError` if an added type has an invalid name or a name that is already taken. */
-export function createCatalogue(further: readonly FurtherEventType[] = []): Catalogue {
+/** Creates the catalogue. Throws a `CatalogueError` if the name of an added type is invalid or already taken. */
+export function createCatalogue(addedTypes: readonly AddedEventType[] = []): Catalogue {
   const types = new Map<string, EventType>(
     Object.entries(table).map(([type, fields]) => [type, { type, ...fields }]),
   );
-  for (const added of further) {
-    refuseMisnamed(added.type, types);
-    const { type, description, schema, sample } = added;
+  for (const { type, description, schema, sample } of addedTypes) {
+    refuseMisnamed(type, types);
     const domain = domainOf(type);
     types.set(type, { type, description, since: 'local', actors: [], subject: domain, schema, sample });
   }

@@ -112,6 +112,14 @@ export const problems = {
       'The status of the resource does not allow this move. The detail contains the status, and `possible_moves` ' +
       'lists the moves that are allowed.',
   },
+  wrong_cell: {
+    status: 421,
+    title: 'Organization is in another cell',
+    advice:
+      'The token is of another cell, or the organization has moved to one. `cell` contains its name. Nothing was ' +
+      'changed. Send the request to that cell. `@posthorn/client` does this itself if it knows the addresses of the ' +
+      'cells. On the platform listener, a batch is refused as a whole if one of its organizations lives elsewhere.',
+  },
   idempotency_key_reused: {
     status: 422,
     title: 'Idempotency key reused',
@@ -154,8 +162,8 @@ export const problems = {
     status: 503,
     title: 'Service unavailable',
     advice:
-      'The database is unreachable, the node is starting or stopping, or too many events are waiting to be ' +
-      'recorded. Wait for the number of seconds in `Retry-After`, then repeat the request. A write may have ' +
+      'The database is unreachable, the node is starting or stopping, too many events are waiting to be ' +
+      'recorded, or the organization is being moved to another cell. Wait for the number of seconds in `Retry-After`, then repeat the request. A write may have ' +
       'succeeded, so repeat it with the same idempotency key.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
@@ -173,6 +181,8 @@ export class Problem extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** The allowed moves, for `move_not_allowed`. */
   readonly possibleMoves: readonly string[] | undefined;
+  /** The cell to use instead, for `wrong_cell`. */
+  readonly cell: string | undefined;
 
   constructor(
     code: ProblemCode,
@@ -181,6 +191,7 @@ export class Problem extends Error {
       faults?: readonly InputFault[];
       headers?: Readonly<Record<string, string>>;
       possibleMoves?: readonly string[];
+      cell?: string;
     } = {},
   ) {
     super(detail);
@@ -188,6 +199,7 @@ export class Problem extends Error {
     this.faults = more.faults ?? [];
     this.headers = more.headers ?? {};
     this.possibleMoves = more.possibleMoves;
+    this.cell = more.cell;
   }
 
   get status(): number {

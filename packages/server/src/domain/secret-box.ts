@@ -30,8 +30,8 @@ export class SecretBox {
     }));
   }
 
-  /** Returns the first bytes of everything that is encrypted now: the version and the ID of the first key. */
-  get mark(): Buffer {
+  /** Returns the first bytes of everything that `seal` encrypts: the version and the ID of the first key. */
+  get prefix(): Buffer {
     return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
   }
 
@@ -40,7 +40,7 @@ export class SecretBox {
     const iv = randomBytes(ivLength);
     const encrypt = createCipheriv(cipher, first.key, iv).setAAD(Buffer.from(owner));
     const text = Buffer.concat([encrypt.update(secret, 'utf8'), encrypt.final()]);
-    return Buffer.concat([this.mark, iv, encrypt.getAuthTag(), text]);
+    return Buffer.concat([this.prefix, iv, encrypt.getAuthTag(), text]);
   }
 
   /** Throws if no key fits or if the data was changed. */

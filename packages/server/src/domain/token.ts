@@ -52,15 +52,24 @@ export function newToken({ actor, lifetimeMs, ...request }: TokenRequest, nowMs:
   };
 }
 
-/** Returns a new token: 32 random bytes after a prefix that secret scanners and people recognize. */
-export function newTokenText(): string {
-  return `pht_${randomBytes(32).toString('base64url')}`;
+/**
+ * Returns a new token: 32 random bytes after a prefix that secret scanners and people recognize. In a cell, its name is
+ * part of the prefix, so that a proxy can route by the token: `pht_eu1.…`. The random part contains no period.
+ */
+export function newTokenText(cell?: string): string {
+  const prefix = cell === undefined ? 'pht_' : `pht_${cell}.`;
+  return `${prefix}${randomBytes(32).toString('base64url')}`;
 }
 
-const tokenText = /^pht_[A-Za-z0-9_-]{43}$/;
+const tokenText = /^pht_(?:([a-z0-9]{1,16})\.)?[A-Za-z0-9_-]{43}$/;
 
 export function isTokenText(text: string): boolean {
   return tokenText.test(text);
+}
+
+/** Returns the name of the cell that made a token, if its text contains one. */
+export function cellOf(text: string): string | undefined {
+  return tokenText.exec(text)?.[1];
 }
 
 export function tokenHash(text: string): Buffer {

@@ -22,7 +22,7 @@ export interface Webhook extends SealedHeaders {
   event_types: readonly string[];
   created_at: Date;
   /** When the URL or the header names last changed. Null if they never did. */
-  addressed_at: Date | null;
+  destination_changed_at: Date | null;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
   /** The failure of the latest verification, or null if it succeeded. */

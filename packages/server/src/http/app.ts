@@ -6,11 +6,13 @@ import { oldestReadableMs } from '../domain/event.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
+import type { ReadEvents } from '../storage/event-page.js';
 import type { Tag } from '../web/api-document.js';
 import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
 import { createListener } from '../web/listener.js';
 import type { Metrics } from '../web/metrics.js';
+import type { CountExchange } from '../web/minute-windows.js';
 import { installOpenApi } from '../web/openapi.js';
 import { ProblemSchema } from '../web/problem-schema.js';
 import { referenceRoutes } from '../web/reference.js';
@@ -43,6 +45,8 @@ export interface PublicApiOptions {
   logger: FastifyBaseLogger;
   version: string;
   database: Database;
+  /** Reads events from the primary, or from a replica that is up to date. */
+  readEvents: ReadEvents;
   tokens: TokenDirectory;
   catalogue: Catalogue;
   policy: AddressPolicy;
@@ -51,6 +55,8 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
+  /** Set if other processes of this machine count the same requests. */
+  counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */
   deliveryRules: DeliveryRules;
@@ -91,9 +97,9 @@ const publicTags = (kept: string): readonly Tag[] => [
   webhooksSectionTag,
 ];
 
-/** Creates the public API. */
+/** Creates the public listener: API, console and reference. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, control, database, now, tokens, webhooksMax } = options;
+  const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
@@ -102,7 +108,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('public'),
   });
-  installAuth(app, tokens, new RateLimiter(options.rateLimits, now), options.guesses);
+  installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   installIdempotency(app, database, now);
   await installOpenApi(app, {
     title: 'Posthorn API',
@@ -119,10 +125,11 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, oldestMs);
+  eventRoutes(app, database, oldestMs, readEvents);
   eventTailRoute(app, {
+    readEvents,
     ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
-    isStillAllowed: async (request) => (await tokens.find(bearerText(request))) !== undefined,
+    isStillAllowed: (request) => tokens.allows(bearerText(request)),
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
-import { isTokenText, isUsable, type Scope, type Token, tokenHash } from '../domain/token.js';
+import { organizationElsewhere, relocationProblem } from '../domain/relocation.js';
+import { cellOf, isTokenText, isUsable, type Scope, type Token, tokenHash } from '../domain/token.js';
 import type { Database } from '../storage/database.js';
-import { findToken, touchTokens } from '../storage/tokens.js';
+import { type FoundToken, findToken, touchTokens } from '../storage/tokens.js';
 import type { GuessLimit } from '../web/guess-limit.js';
 import type { RateLimiter } from './rate-limit.js';
 
@@ -25,21 +26,44 @@ const rememberedMax = 10_000;
 export class TokenDirectory {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #remembered = new Map<string, { untilMs: number; token: Promise<Token | undefined> }>();
+  readonly #cell: string | undefined;
+  readonly #remembered = new Map<string, { untilMs: number; token: Promise<FoundToken | undefined> }>();
   #lastUsed = new Map<string, Date>();
 
-  constructor(database: Database, now: () => number) {
+  /** `cell` is the name of this cell, if it has one. */
+  constructor(database: Database, now: () => number, cell: string | undefined) {
     this.#database = database;
     this.#now = now;
+    this.#cell = cell;
   }
 
-  async find(text: string): Promise<Token | undefined> {
+  /**
+   * Returns the token if it is valid, and undefined if it is not. Throws a problem if the token is of another cell, its
+   * organization has moved to one, or its organization is moving and the request is a write.
+   */
+  async find(text: string, isWrite = false): Promise<Token | undefined> {
     if (!isTokenText(text)) return undefined;
     const nowMs = this.#now();
-    const token = await this.#lookUp(text, nowMs);
-    if (!token || !isUsable(token, nowMs)) return undefined;
-    this.#lastUsed.set(token.id, new Date(nowMs));
-    return token;
+    const found = await this.#lookUp(text, nowMs);
+    const cell = cellOf(text);
+    // A token that an organization brought along from another cell is known here.
+    if (!found && cell !== undefined && cell !== this.#cell) throw organizationElsewhere(cell);
+    if (!found || !isUsable(found.token, nowMs)) return undefined;
+    const problem = found.relocation && relocationProblem(found.relocation, isWrite);
+    if (problem) throw problem;
+    this.#lastUsed.set(found.token.id, new Date(nowMs));
+    return found.token;
+  }
+
+  /** Returns whether the token is valid, and its organization lives here. */
+  async allows(text: string): Promise<boolean> {
+    return this.find(text).then(
+      (token) => token !== undefined,
+      (error) => {
+        if (error instanceof Problem) return false;
+        throw error;
+      },
+    );
   }
 
   /** Returns whether this token was valid a moment ago. */
@@ -47,7 +71,7 @@ export class TokenDirectory {
     return isTokenText(text) && this.#remembered.has(tokenHash(text).toString('base64'));
   }
 
-  async #lookUp(text: string, nowMs: number): Promise<Token | undefined> {
+  async #lookUp(text: string, nowMs: number): Promise<FoundToken | undefined> {
     const hash = tokenHash(text);
     const key = hash.toString('base64');
     const known = this.#remembered.get(key);
@@ -94,7 +118,11 @@ export function installAuth(
     // A guess must not reach the database. A client that shares the address and was let in before is not affected.
     const refusal = guesses.refusal(request.sourceAddress);
     if (refusal && !tokens.knows(text)) throw refusal;
-    const token = await tokens.find(text);
+    const token = await tokens.find(text, isWrite(request.method)).catch((error) => {
+      // A client that keeps using the wrong cell must not cost more than one that guesses.
+      const isElsewhere = error instanceof Problem && error.code === 'wrong_cell';
+      throw (isElsewhere && !tokens.knows(text) && guesses.count(request.sourceAddress)) || error;
+    });
     if (!token) throw (text && guesses.count(request.sourceAddress)) || unauthenticated(request);
     request.token = token;
     request.logFields.token_id = token.id;
@@ -109,6 +137,10 @@ export function installAuth(
       );
     }
   });
+}
+
+function isWrite(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD';
 }
 
 export function bearerText(request: FastifyRequest): string {

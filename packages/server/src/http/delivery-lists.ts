@@ -4,11 +4,10 @@ import { idTimeMs } from '../domain/identifier.js';
 import { bindingOf, encodeCursor } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import type { StoredDelivery } from '../storage/delivery-history.js';
-import { type DeliveryFilter, listDeliveries } from '../storage/delivery-list.js';
+import { type DeliveryFilter, type DeliveryPage, listDeliveries } from '../storage/delivery-list.js';
 import { listEventDeliveries } from '../storage/event-deliveries.js';
 import { readEvent } from '../storage/events.js';
-import { type Page, pageOf } from '../storage/page.js';
+import { pageOf } from '../storage/page.js';
 import { deliveryBody } from './delivery-body.js';
 import { DeliverySchema, EventListQuery, ListQuery, WebhookListQuery } from './delivery-schemas.js';
 import { cursorFaults, positionOf } from './paging.js';
@@ -21,8 +20,23 @@ import { webhookParams } from './webhook-schemas.js';
 const pageSize = 25;
 const shortPages =
   'If only a few of very many deliveries match the filters, a page can be short or empty even though `has_more` is ' +
-  'true. In that case, continue with its cursor.';
-const DeliveryPage = Type.Object({ data: Type.Array(DeliverySchema), meta: PageMeta });
+  'true. In that case, `meta.searched_to` shows how far back the page searched. Continue with its cursor.';
+const SearchedPageMeta = Type.Object(
+  {
+    ...PageMeta.properties,
+    searched_to: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'How far back the page searched. Present if the page ended before it was full, because it had read enough ' +
+          'deliveries.',
+        examples: ['2026-11-03T18:42:07.311Z'],
+      }),
+    ),
+  },
+  { title: 'SearchedPageMeta' },
+);
+const DeliveryList = Type.Object({ data: Type.Array(DeliverySchema), meta: SearchedPageMeta });
 
 /** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
 export function deliveryListRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
@@ -39,7 +53,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
           'and those to deleted webhooks are not included. ' +
           shortPages,
         querystring: ListQuery,
-        response: { 200: DeliveryPage },
+        response: { 200: DeliveryList },
       },
     },
     async (request) => {
@@ -60,7 +74,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         description: `Returns the deliveries to a webhook, newest first. Deliveries without an attempt are not included. ${shortPages}`,
         params: webhookParams,
         querystring: WebhookListQuery,
-        response: { 200: DeliveryPage },
+        response: { 200: DeliveryList },
       },
     },
     async (request) => {
@@ -85,7 +99,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
           event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),
         querystring: EventListQuery,
-        response: { 200: DeliveryPage },
+        response: { 200: DeliveryList },
       },
     },
     async (request) => {
@@ -129,12 +143,13 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
   }
 }
 
-function pageBody({ rows, hasMore, next }: Page<StoredDelivery>, binding: string) {
+function pageBody({ rows, hasMore, next, searchedToMs }: DeliveryPage, binding: string) {
   const cursor = next ? encodeCursor(next, binding) : null;
-  return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore } };
+  const searched = searchedToMs !== undefined && { searched_to: new Date(searchedToMs).toISOString() };
+  return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore, ...searched } };
 }
 
-/** An ID that Posthorn did not create contains no time and matches no event. */
+/** Returns the event to filter by. An ID that Posthorn did not create contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }

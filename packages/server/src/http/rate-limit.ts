@@ -1,12 +1,12 @@
 import { Problem } from '../domain/problem.js';
-import { MinuteWindows } from '../web/minute-windows.js';
+import { type CountExchange, MinuteWindows } from '../web/minute-windows.js';
 
 export interface RateLimits {
   reads: number;
   writes: number;
 }
 
-/** More tokens than this in one minute, and the oldest count starts again: memory stays bounded. */
+/** Bounds the memory: if more tokens than this are used in a minute, the oldest count starts again. */
 const tokensMax = 50_000;
 
 /** Counts the requests of each token in windows of one minute that start with the first request. */
@@ -14,9 +14,9 @@ export class RateLimiter {
   readonly #limits: RateLimits;
   readonly #windows: MinuteWindows;
 
-  constructor(limits: RateLimits, now: () => number) {
+  constructor(limits: RateLimits, now: () => number, exchange?: CountExchange) {
     this.#limits = limits;
-    this.#windows = new MinuteWindows(tokensMax, now);
+    this.#windows = new MinuteWindows(tokensMax, now).share('requests', exchange);
   }
 
   /** Counts one request and sets the standard headers. Returns a problem if the limit is exceeded. */

@@ -34,7 +34,7 @@ export async function sentRequest(
     url: urlOf(webhook, delivery),
     headers: shownHeaders(message, {
       ...{ userAgent, at },
-      ownNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
+      customNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
     }),
     body: event ? envelopeText(event, event.payload) : null,
   };
@@ -50,8 +50,8 @@ function urlOf(webhook: Webhook, { attempted_at, evidence }: DeliveryDetail): st
   return hasChangedSince(webhook, attempted_at) ? (evidence?.url ?? null) : webhook.url;
 }
 
-function hasChangedSince({ addressed_at }: Webhook, at: Date | null): boolean {
-  return at !== null && addressed_at !== null && addressed_at > at;
+function hasChangedSince({ destination_changed_at }: Webhook, at: Date | null): boolean {
+  return at !== null && destination_changed_at !== null && destination_changed_at > at;
 }
 
 function about(event: StoredEvent) {

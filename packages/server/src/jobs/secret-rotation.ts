@@ -14,7 +14,7 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
   let after = { organization_id: '', id: '' };
   let [rotated, unreadable] = [0, 0];
   for (;;) {
-    const page = await readSecretsWithout(database, secrets.mark, after, pageSize);
+    const page = await readSecretsWithout(database, secrets.prefix, after, pageSize);
     for (const webhook of page) {
       const fresh = rotatedOf(webhook, secrets);
       if (fresh === undefined) unreadable += 1;

@@ -76,7 +76,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
   // This route has its own scope, because only this route accepts NDJSON.
   await app.register(async (scope) => platformEventRoutes(scope, options));
   lifecycleRoutes(app, options.lifecycles);
-  tokenRoutes(app, options.portal.database, options.portal.now);
+  tokenRoutes(app, options.portal);
   portalSessionRoute(app, options.portal);
   metricsRoute(app, options.metrics);
   referenceRoutes(app);

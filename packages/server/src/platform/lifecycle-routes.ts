@@ -20,6 +20,7 @@ import { readResource } from '../storage/resources.js';
 import type { Tag } from '../web/api-document.js';
 import { EventSchema } from '../web/event-schema.js';
 import { table } from '../web/markdown.js';
+import { refuseElsewhere } from './elsewhere.js';
 import {
   type CompletedMove,
   type CreationRequest,
@@ -39,7 +40,8 @@ export function lifecycleRoutes(app: FastifyInstance, options: MoverOptions): vo
   for (const [path, lifecycle] of Object.entries(lifecycles)) {
     creationRoute(app, path, lifecycle, mover);
     readRoute(app, path, lifecycle, options.database);
-    for (const name of Object.keys(lifecycle.moves)) moveRoute(app, path, lifecycle, name, mover);
+    for (const name of Object.keys(lifecycle.moves))
+      moveRoute(app, path, lifecycle, name, { mover, database: options.database });
   }
 }
 
@@ -77,7 +79,7 @@ function moveRoute(
   path: string,
   lifecycle: Lifecycle,
   name: string,
-  mover: Mover,
+  { mover, database }: { mover: Mover; database: Database },
 ): void {
   const move = lifecycle.moves[name]!;
   const body = moveSchema(lifecycle, move);
@@ -107,7 +109,11 @@ function moveRoute(
         makeMove(client, lifecycle, name, id, request.body, context),
       );
       if (moved.outcome === 'unknown') throw noSuch(lifecycle);
-      if (moved.outcome === 'refused') throw notAllowed(lifecycle, name, moved);
+      if (moved.outcome === 'refused') {
+        // The copy that an organization left behind has an old status.
+        await refuseElsewhere(database, moved.resource.organization_id);
+        throw notAllowed(lifecycle, name, moved);
+      }
       return respond(reply, lifecycle, moved);
     },
   );
@@ -134,6 +140,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
     async (request) => {
       const resource = await readResource(database, lifecycle.kind, request.params.id);
       if (!resource) throw noSuch(lifecycle);
+      await refuseElsewhere(database, resource.organization_id);
       return { data: resourceBody(lifecycle, resource) };
     },
   );

@@ -10,13 +10,10 @@ import {
   tokenHash,
 } from '../domain/token.js';
 import { issueToken } from '../storage/audited-tokens.js';
-import type { Database } from '../storage/database.js';
 import { expiresCheck, SessionRequest } from './token-requests.js';
-import { originOf } from './token-routes.js';
+import { originOf, type TokenRouteOptions } from './token-routes.js';
 
-export interface PortalOptions {
-  database: Database;
-  now: () => number;
+export interface PortalOptions extends TokenRouteOptions {
   /** Returns the link to the console that signs in with this token. */
   consoleLink: (token: string) => string;
 }
@@ -45,7 +42,7 @@ const SessionSchema = Type.Object(
 /** Adds `POST /platform/portal-sessions`, which returns a short-lived link to the console of one organization. */
 export function portalSessionRoute(
   app: FastifyInstance,
-  { database, now, consoleLink }: PortalOptions,
+  { database, now, cell, consoleLink }: PortalOptions,
 ): void {
   app.post<{ Body: Static<typeof SessionRequest> }>(
     '/platform/portal-sessions',
@@ -65,7 +62,7 @@ export function portalSessionRoute(
     },
     async (request, reply) => {
       const { organization_id, workspace_id = null, actor, read_only, expires } = request.body;
-      const text = newTokenText();
+      const text = newTokenText(cell);
       const token = newToken(
         {
           ...{ organization_id, workspace_id, actor, portal: true },

@@ -1,4 +1,4 @@
-import { createCatalogue, type FurtherEventType } from '../domain/catalogue.js';
+import { type AddedEventType, createCatalogue } from '../domain/catalogue.js';
 import type { NewEvent } from '../domain/event.js';
 import type { Fault } from '../domain/fault.js';
 import { createEventChecker, type EventChecker } from '../domain/new-event.js';
@@ -18,7 +18,7 @@ export class InvalidEvents extends Error {
 
 export interface RecordEventsOptions {
   /** Types beyond the built-in ones, as in the file of `POSTHORN_CATALOGUE`. */
-  further?: readonly FurtherEventType[];
+  addedTypes?: readonly AddedEventType[];
 }
 
 let builtIn: EventChecker | undefined;
@@ -32,15 +32,15 @@ export async function recordEvents(
   events: readonly NewEvent[],
   options: RecordEventsOptions = {},
 ): Promise<readonly RecordedEvent[]> {
-  const faults = checkerFor(options.further)(events);
+  const faults = checkerFor(options.addedTypes)(events);
   if (faults.length > 0) throw new InvalidEvents(faults);
   return record(client, events);
 }
 
-function checkerFor(further: readonly FurtherEventType[] | undefined): EventChecker {
-  if (further === undefined && builtIn) return builtIn;
-  const catalogue = createCatalogue(further);
+function checkerFor(addedTypes: readonly AddedEventType[] | undefined): EventChecker {
+  if (addedTypes === undefined && builtIn) return builtIn;
+  const catalogue = createCatalogue(addedTypes);
   const checker = createEventChecker(catalogue, createPayloadValidator(catalogue));
-  if (further === undefined) builtIn = checker;
+  if (addedTypes === undefined) builtIn = checker;
   return checker;
 }

@@ -93,7 +93,7 @@ export class Recorder {
       });
     }
     if (queue.isEmpty || queue.running >= queue.transactionsMax) return;
-    // Even if the first transaction is delayed, others do not wait for long.
+    // Even if the first transaction is delayed, the others do not wait long.
     queue.timer ??= setTimeout(() => {
       queue.timer = undefined;
       this.#run(queue);
@@ -162,7 +162,10 @@ class RequestQueue {
     return this.#waiting.length === 0;
   }
 
-  /** A few events wait until more arrive, because many small transactions cost more in total. */
+  /**
+   * Returns whether to start a transaction. A few events wait for more, because many small transactions cost more in
+   * total.
+   */
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;

@@ -18,6 +18,7 @@ import type { Database } from '../storage/database.js';
 import { listTokenPage } from '../storage/tokens.js';
 import { cursorFaults, cursorParameter, limitParameter, PageMeta, positionOf } from '../web/paging.js';
 import { TokenFields } from '../web/token-schema.js';
+import { refuseElsewhere } from './elsewhere.js';
 import { expiresCheck, TokenRequest } from './token-requests.js';
 
 const { created_at: _, portal: __, ...issuedFields } = TokenFields;
@@ -69,14 +70,21 @@ export function originOf({ id, sourceAddress }: FastifyRequest): AuditOrigin {
   return { actor: platformActor, request_id: id, source_address: sourceAddress };
 }
 
+export interface TokenRouteOptions {
+  database: Database;
+  now: () => number;
+  /** The name of this cell, if it has one. Tokens contain it. */
+  cell: string | undefined;
+}
+
 /** Adds the routes that create, list and revoke access tokens of the public API. */
-export function tokenRoutes(app: FastifyInstance, database: Database, now: () => number): void {
-  creationRoute(app, database, now);
+export function tokenRoutes(app: FastifyInstance, { database, now, cell }: TokenRouteOptions): void {
+  creationRoute(app, { database, now, cell });
   listRoute(app, database);
   revocationRoute(app, database, now);
 }
 
-function creationRoute(app: FastifyInstance, database: Database, now: () => number): void {
+function creationRoute(app: FastifyInstance, { database, now, cell }: TokenRouteOptions): void {
   app.post<{ Body: Static<typeof TokenRequest> }>(
     '/platform/tokens',
     {
@@ -94,7 +102,7 @@ function creationRoute(app: FastifyInstance, database: Database, now: () => numb
     },
     async (request, reply) => {
       const { organization_id, workspace_id = null, actor, expires } = request.body;
-      const text = newTokenText();
+      const text = newTokenText(cell);
       const token = newToken(
         {
           ...{ organization_id, workspace_id, actor, portal: false },
@@ -133,6 +141,7 @@ function listRoute(app: FastifyInstance, database: Database): void {
       },
     },
     async ({ query }) => {
+      await refuseElsewhere(database, query.organization_id);
       const binding = bindingFor(query);
       const limit = query.limit ?? 100;
       const after = positionOf(query.cursor, binding)?.id;

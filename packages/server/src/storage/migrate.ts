@@ -5,7 +5,7 @@ import type { Database, Queryable } from './database.js';
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
 /** Lower revisions were never released, and the baseline has changed since. */
-const revisionMin = 3;
+const revisionMin = 4;
 
 /** Reports that this version cannot use the database. The database was not changed. */
 export class IncompatibleDatabase extends Error {
@@ -41,7 +41,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   }, true);
 }
 
-/** A function is applied again when its text changes. Other files are applied once. */
+/** Returns a test for files to apply: functions whose text has changed, and files that were never applied. */
 function isPending(applied: Applied): (file: SchemaFile) => boolean {
   return ({ name, checksum }) =>
     !applied.checksums.has(name) ||
@@ -136,13 +136,16 @@ async function refuseUnreleased(client: Queryable, { checksums, revision }: Appl
 function refuseNewer(applied: Applied, revision: number): void {
   if (applied.revision > revision) {
     throw new IncompatibleDatabase(
-      `The database has schema revision ${applied.revision}; this version of Posthorn knows ${revision}. ` +
+      `The database has schema revision ${applied.revision}; this version of Posthorn supports revision ${revision}. ` +
         'Nothing in it was changed. Start the newer version that migrated it.',
     );
   }
 }
 
-/** Queries the system catalogue, because `to_regclass` may return a result cached before the lock was granted. */
+/**
+ * Returns whether a table exists. Queries the system catalog, because `to_regclass` may return a result cached before
+ * the lock was granted.
+ */
 async function hasTable(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query<{ present: boolean }>({
     text: `

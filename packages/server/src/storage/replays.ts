@@ -1,4 +1,5 @@
 import type { Queryable } from './database.js';
+import { actsHere } from './relocations.js';
 
 export interface Replay {
   organization_id: string;
@@ -123,7 +124,7 @@ export interface ReplayKey {
 }
 
 /**
- * Returns the replay whose turn it is, and moves it to the end of the queue at once. Returns undefined if none is
+ * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Returns undefined if none is
  * running or other nodes are working on all of them.
  */
 export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {
@@ -133,8 +134,8 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
      set advanced_at = clock_timestamp()
    where (organization_id, webhook_id, id) = (
            select organization_id, webhook_id, id
-             from posthorn.replays
-            where status = 'running'
+             from posthorn.replays r
+            where status = 'running' and ${actsHere('r')}
             order by advanced_at, created_at
             limit 1
               for update skip locked)
@@ -154,9 +155,9 @@ export async function advanceReplay(
 ): Promise<Replay | undefined> {
   const taken = await client.query({
     text: `
-  select from posthorn.replays
-   where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running'
-     for update skip locked`,
+  select from posthorn.replays r
+   where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running' and ${actsHere('r')}
+     for update of r skip locked`,
     values: [replay.organization_id, replay.webhook_id, replay.id],
   });
   if (taken.rowCount !== 1) return undefined;

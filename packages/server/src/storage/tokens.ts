@@ -1,3 +1,4 @@
+import type { Relocation } from '../domain/relocation.js';
 import type { Scope, Token } from '../domain/token.js';
 import { sameHash } from '../domain/token.js';
 import type { Queryable } from './database.js';
@@ -33,14 +34,24 @@ export async function createToken(database: Queryable, token: Token, hash: Buffe
   });
 }
 
-export async function findToken(database: Queryable, hash: Buffer): Promise<Token | undefined> {
-  const { rows } = await database.query<TokenRow>({
+/** A token, and whether its organization is moving or has moved to another cell. */
+export interface FoundToken {
+  token: Token;
+  relocation: Relocation | undefined;
+}
+
+export async function findToken(database: Queryable, hash: Buffer): Promise<FoundToken | undefined> {
+  const { rows } = await database.query<TokenRow & { state: Relocation['state'] | null; cell: string }>({
     name: 'token by hash',
-    text: `select ${columns} from posthorn.tokens where hash = $1`,
+    text: `
+  select t.*, r.state, r.cell
+    from (select ${columns} from posthorn.tokens where hash = $1) t
+    left join posthorn.relocations r on r.organization_id = t.organization_id`,
     values: [hash],
   });
-  const row = rows[0];
-  return row && sameHash(row.hash, hash) ? tokenOf(row) : undefined;
+  if (!rows[0] || !sameHash(rows[0].hash, hash)) return undefined;
+  const { state, cell, ...row } = rows[0];
+  return { token: tokenOf(row), relocation: state === null ? undefined : { state, cell } };
 }
 
 /** Lists tokens, newest first, optionally of one organization. */

@@ -3,11 +3,12 @@ import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.j
 import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
+import { actsHere } from './relocations.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
          w.created_at, w.verification_failure, w.secret, w.previous_secret, w.previous_secret_until, w.revision,
-         w.addressed_at`;
+         w.destination_changed_at`;
 const health = (column: string) => `
          (select h.${column} from posthorn.webhook_health h
            where h.organization_id = w.organization_id and h.webhook_id = w.id) as ${column}`;
@@ -102,7 +103,7 @@ export async function readWebhook(
 /** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by id, each in its organization. */
+/** Reads webhooks by id, each in its organization. Leaves out those that only another cell may send to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
@@ -112,7 +113,8 @@ export async function readWebhooks(
     text: `
   select ${ownColumns}
     from posthorn.webhooks w
-   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))`,
+   where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
+     and ${actsHere('w')}`,
     values: [[...organizationById.values()], [...organizationById.keys()]],
   });
   return rows;
@@ -193,7 +195,7 @@ export async function changeWebhook(
     .map((column) => `${column} is distinct from $${values.push(change[column])}`);
   if (addressed.length > 0) {
     sets.push(
-      `addressed_at = case when ${addressed.join(' or ')} then clock_timestamp() else addressed_at end`,
+      `destination_changed_at = case when ${addressed.join(' or ')} then clock_timestamp() else destination_changed_at end`,
     );
   }
   const { rows } = await client.query<Webhook>({
@@ -234,8 +236,8 @@ export async function takeDueVerifications(
          verify_at = $1::timestamptz + make_interval(secs => ($2::float8[])[verifications + 2] / 1000)
    where (organization_id, id) in (
            select organization_id, id
-             from posthorn.webhooks
-            where status = 'unverified' and verify_at <= $1
+             from posthorn.webhooks v
+            where status = 'unverified' and verify_at <= $1 and ${actsHere('v')}
             order by verify_at
             limit $3
               for update skip locked)
@@ -291,7 +293,7 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
  * How many waiting deliveries are ended in the transaction that disables a webhook: usually all of them, but
  * never so many that the transaction takes long.
  */
-const endWithDisabling = 200;
+const endedWithDisablingMax = 200;
 
 /**
  * Disables a webhook unless it is already disabled, and ends its waiting deliveries. Returns the webhook for the
@@ -310,6 +312,6 @@ export async function disableWebhook(
   returning organization_id, id, workspace_id`,
     values: [key.organization_id, key.id, reason],
   });
-  if (rows[0]) await alignWaiting(client, key, endWithDisabling);
+  if (rows[0]) await alignWaiting(client, key, endedWithDisablingMax);
   return rows[0];
 }

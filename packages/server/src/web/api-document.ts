@@ -24,6 +24,7 @@ type PathItem = Record<string, Operation>;
 
 export interface Operation {
   operationId?: string;
+  tags?: readonly string[];
   security?: readonly Record<string, readonly string[]>[];
   parameters?: { name: string; in: string; schema?: Schema }[];
   requestBody?: { content?: Content; required?: boolean };

@@ -1,10 +1,10 @@
 import { networkOf } from '../domain/address.js';
 import { Problem } from '../domain/problem.js';
-import { MinuteWindows } from './minute-windows.js';
+import { type CountExchange, MinuteWindows } from './minute-windows.js';
 
 /** Far below what guessing 32 random bytes takes, and more than a misconfigured client sends. */
 export const wrongTokensMax = 1_000;
-/** An attacker can have more addresses than we have memory. */
+/** An attacker can have more addresses than fit into memory. */
 const addressesMax = 10_000;
 
 /** Limits how many wrong tokens an address can send per minute. An IPv6 network of 64 bits counts as one address. */
@@ -12,9 +12,9 @@ export class GuessLimit {
   readonly #isOn: boolean;
   readonly #windows: MinuteWindows;
 
-  constructor(isOn: boolean, now: () => number) {
+  constructor(isOn: boolean, now: () => number, exchange?: CountExchange) {
     this.#isOn = isOn;
-    this.#windows = new MinuteWindows(addressesMax, now);
+    this.#windows = new MinuteWindows(addressesMax, now).share('wrong tokens', exchange);
   }
 
   /** Counts a wrong token. Returns a problem if the address has sent too many. */
@@ -31,7 +31,7 @@ export class GuessLimit {
     const seconds = this.#windows.secondsLeft(window);
     return new Problem(
       'rate_limited',
-      `Too many requests with a wrong token came from your address. Try again in ${seconds} seconds.`,
+      `Too many requests with an invalid token came from your address. Try again in ${seconds} seconds.`,
       { headers: { 'Retry-After': String(seconds) } },
     );
   }

@@ -19,9 +19,17 @@ const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Collects the metrics of this process for Prometheus. The number of series does not grow with the data. */
 export class Metrics {
   readonly registry = new Registry();
+  /** Returns what a scrape gets, in the text format of Prometheus. */
+  readonly text: () => Promise<string>;
   readonly eventsRecorded = new Counter({
     name: 'posthorn_events_recorded_total',
     help: 'Events acknowledged by this process',
+    registers: [this.registry],
+  });
+  readonly eventReads = new Counter({
+    name: 'posthorn_event_reads_total',
+    help: 'Reads of the event stream on a node with a read replica, by the database that served them',
+    labelNames: ['from'],
     registers: [this.registry],
   });
   readonly requestSeconds = new Histogram({
@@ -53,7 +61,7 @@ export class Metrics {
   } satisfies Record<Verdict['kind'], unknown>;
   readonly #failures = new Counter({
     name: 'posthorn_delivery_attempt_failures_total',
-    help: 'Failed delivery attempts by delivery error or class of status',
+    help: 'Failed delivery attempts by delivery error or status class',
     labelNames: ['reason'],
     registers: [this.registry],
   });
@@ -70,7 +78,9 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  constructor() {
+  /** `collectAll` returns the metrics of all processes of this machine, if there are several. */
+  constructor(collectAll?: () => Promise<string>) {
+    this.text = collectAll ?? (() => this.registry.metrics());
     collectDefaultMetrics({ register: this.registry });
     // Create every series now. If they only appeared with the first attempt, rates and alerts would miss it.
     for (const attempts of Object.values(this.#attemptsBy)) attempts.inc(0);
@@ -90,11 +100,19 @@ export class Metrics {
 
   /**
    * Adds a gauge that is read for each scrape. It is NaN if the read fails, so that an old value is never shown as a
-   * current one.
+   * current one. `aggregator` says what the value of several processes is: the sum of theirs, unless each reads the
+   * same.
    */
-  watch(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): void {
+  watch(
+    name: string,
+    help: string,
+    read: () => Reading | Promise<Reading>,
+    label?: string,
+    aggregator: 'sum' | 'first' | 'min' = 'sum',
+  ): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, registers: [this.registry], labelNames: label === undefined ? [] : [label] },
+      ...{ name, help, aggregator, registers: [this.registry] },
+      labelNames: label === undefined ? [] : [label],
       collect: async () => {
         const reading = await Promise.resolve()
           .then(read)

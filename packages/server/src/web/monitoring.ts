@@ -33,7 +33,7 @@ export async function createMonitoringListener(options: MonitoringOptions): Prom
 }
 
 /** Adds `GET /metrics`. */
-export function metricsRoute(app: FastifyInstance, { registry }: Metrics): void {
+export function metricsRoute(app: FastifyInstance, metrics: Metrics): void {
   app.get(
     '/metrics',
     {
@@ -46,6 +46,6 @@ export function metricsRoute(app: FastifyInstance, { registry }: Metrics): void 
         response: { 200: Type.String({ description: 'Metrics.' }) },
       },
     },
-    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+    async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.text()),
   );
 }

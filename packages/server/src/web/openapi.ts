@@ -135,6 +135,7 @@ function codesFor(method: string, operation: Operation): ProblemCode[] {
   ];
   // Both listeners limit wrong tokens by address.
   if (!isOpen(operation)) codes.push('unauthenticated', 'rate_limited');
+  if (!isOpen(operation) && !operation.tags?.includes('Monitoring')) codes.push('wrong_cell');
   const hasScopes = scopesOf(operation).length > 0;
   if (hasScopes) codes.push('insufficient_scope');
   const parameters = operation.parameters ?? [];
@@ -227,7 +228,7 @@ function problemResponse(codes: readonly ProblemCode[]) {
 function withExample(content: Content | undefined): Content {
   const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
     const shown = example ?? schemaExample(schema);
-    // For a generator, NDJSON is text.
+    // Generators treat NDJSON as text.
     if (type === 'application/x-ndjson')
       return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
     const isJson = type === 'application/json';

@@ -28,4 +28,10 @@ export const ProblemSchema = Type.Object({
       examples: [['pause', 'close']],
     }),
   ),
+  cell: Type.Optional(
+    Type.String({
+      description: 'Only for `wrong_cell`: the name of the cell to use instead.',
+      examples: ['eu2'],
+    }),
+  ),
 });

@@ -1,14 +1,18 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
+import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotOpened } from '../domain/secret-box.js';
 import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
-/** PostgreSQL's class of codes for a full disk, too little memory and the like. It rolls back what it was doing. */
+/** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
 /** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
 const rolledBack = /^40/;
+/** The codes of `posthorn.require_here`. With the first, the detail of the error is the name of the other cell. */
+const elsewhere = 'PH421';
+const moving = 'PH503';
 
 /** Turns any error thrown while handling a request into a problem. */
 export function problemOf(error: unknown, bodyLimit: number): Problem {
@@ -22,7 +26,9 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  const { code = '' } = error as { code?: string };
+  const { code = '', detail = '' } = error as { code?: string; detail?: string };
+  if (code === elsewhere) return organizationElsewhere(detail);
+  if (code === moving) return organizationMoving();
   if (outOfResources.test(code)) {
     return new Problem(
       'unavailable',
@@ -63,7 +69,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('malformed_request', 'The path contains a percent-encoding that cannot be decoded.');
     default:
-      return new Problem('internal', 'The error was logged. To report it, include the request ID.');
+      return new Problem('internal', 'The error was logged. If you report it, include the request ID.');
   }
 }
 
@@ -78,6 +84,7 @@ export function problemBody(problem: Problem, instance: string, requestId: strin
     request_id: requestId,
     ...(problem.faults.length > 0 && { errors: problem.faults }),
     ...(problem.possibleMoves && { possible_moves: problem.possibleMoves }),
+    ...(problem.cell !== undefined && { cell: problem.cell }),
   });
 }
 

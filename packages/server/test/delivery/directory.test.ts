@@ -22,7 +22,7 @@ function webhook(id: string, fields: Partial<Webhook> = {}): Webhook {
     disabled_reason: null,
     event_types: ['*'],
     created_at: new Date(0),
-    addressed_at: null,
+    destination_changed_at: null,
     last_delivery_at: null,
     last_delivery_status: null,
     verification_failure: null,

@@ -5,7 +5,7 @@ import { Settler, type Written } from '../../src/delivery/settler.js';
 import type { Outcome } from '../../src/domain/delivery.js';
 import { dayMs } from '../../src/domain/duration.js';
 import type { HealthReport } from '../../src/domain/health.js';
-import { HealthBook } from '../../src/domain/health-book.js';
+import { HealthReports } from '../../src/domain/health-reports.js';
 import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
 import { noRoom } from '../../src/storage/room.js';
 import { settle } from '../../src/storage/settlements.js';
@@ -53,8 +53,8 @@ async function healthOf(database: Queryable, id = 'WHK-1'): Promise<HealthRow | 
 
 describe('what a node reports about a webhook', () => {
   /** A book in which so many webhooks are noted, and were reported at 0 ms as failed. */
-  function reported(webhooks: number): HealthBook {
-    const book = new HealthBook(limits);
+  function reported(webhooks: number): HealthReports {
+    const book = new HealthReports(limits);
     for (let n = 0; n < webhooks; n += 1)
       book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), failure, at(n));
     expect(book.take(limits.healthOutcomes, 0)).toHaveLength(webhooks);
@@ -84,13 +84,13 @@ describe('what a node reports about a webhook', () => {
   });
 
   test('is ordered by id, so that two nodes cannot deadlock', () => {
-    const book = new HealthBook(limits);
+    const book = new HealthReports(limits);
     for (const n of [4, 1, 3, 0, 2]) book.note(leasedDelivery({ webhook_id: `WHK-${n}` }), success, at(n));
     expect(idsOf(book.take(1, 0))).toEqual(['WHK-0', 'WHK-1', 'WHK-2', 'WHK-3', 'WHK-4']);
   });
 
   test('is reported again, with later results, if it could not be written', () => {
-    const book = new HealthBook(limits);
+    const book = new HealthReports(limits);
     const noted = (...outcomes: (readonly [Outcome, number])[]) => {
       for (const [outcome, ms] of outcomes)
         book.note(leasedDelivery({ webhook_id: 'WHK-0' }), outcome, at(ms));
@@ -121,7 +121,7 @@ describe('the health of a webhook in the database', () => {
   async function prepared() {
     const { database, node } = await withNode();
     const write = (...outcomes: (readonly [Outcome, number])[]) => {
-      const book = new HealthBook(limits);
+      const book = new HealthReports(limits);
       for (const [outcome, ms] of outcomes)
         book.note(leasedDelivery({ webhook_id: 'WHK-1' }), outcome, at(ms));
       const options = { listed: false, failingSinceMs: at(-dayMs).getTime() };

@@ -20,7 +20,7 @@ const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
   ['one webhook that grew leaves a slot to others', ['windowMax', 'elasticSlots', 'slots']],
   [
     'the less a webhook responds, the less of it is in memory',
-    ['queuedLittle', 'laneQueuedFailing', 'laneQueuedNew', 'laneQueued', 'queued'],
+    ['queuedMin', 'laneQueuedFailing', 'laneQueuedNew', 'laneQueued', 'queued'],
   ],
   ['one webhook fills at most a part of the memory', ['laneBytes', 'queuedBytes']],
   ['webhooks that do not respond fill at most a part of the memory', ['unprovenBytes', 'queuedBytes']],

@@ -226,7 +226,7 @@ describe('the policy', () => {
     check((track, condition, _, load) => {
       if (condition !== 'healthy') return;
       expect(allow(condition, track, { queued: 0, bytes: 0 }, load).ask).toBeGreaterThanOrEqual(
-        limits.queuedLittle,
+        limits.queuedMin,
       );
     });
   });

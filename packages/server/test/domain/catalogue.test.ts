@@ -1,11 +1,11 @@
 import type { EnvelopeOf } from '@posthorn/receiver';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
+  type AddedEventType,
   CatalogueError,
   createCatalogue,
   type EventOf,
   type EventTypeName,
-  type FurtherEventType,
   type NewEventOf,
   type PayloadOf,
 } from '../../src/domain/catalogue.js';
@@ -36,7 +36,7 @@ function schemaOf(type: EventTypeName): ObjectSchema {
   return JSON.parse(JSON.stringify(catalogue.get(type)?.schema));
 }
 
-function further(type: string): FurtherEventType {
+function further(type: string): AddedEventType {
   return { type, description: 'Ours.', schema: { type: 'object' }, sample: {} };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { hideDelivery } from '../support/rare-delivery.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -49,6 +50,28 @@ describe.concurrent('GET /v1/deliveries', () => {
       query = `?limit=5&cursor=${body.meta.cursor}`;
     }
     expect(seen).toEqual(idsOf(all));
+  });
+
+  it('can be an empty page with more to come, which says how far back it searched', async () => {
+    const tenant = await newTenant(service);
+    const hidden = await hideDelivery(service, tenant, 250);
+    const empty: { searched_to: string }[] = [];
+    let cursor = '';
+    for (;;) {
+      const { body } = await tenant.ask('GET', `/v1/deliveries?event_type=task.created${cursor}`);
+      if (!body.meta.has_more) {
+        expect(idsOf(body.data)).toEqual([hidden.id]);
+        expect(body.meta).not.toHaveProperty('searched_to');
+        break;
+      }
+      expect(body.data).toEqual([]);
+      empty.push(body.meta);
+      cursor = `&cursor=${body.meta.cursor}`;
+    }
+    const searched = empty.map(({ searched_to }) => searched_to);
+    expect(searched.length).toBeGreaterThan(1);
+    expect(searched).toEqual(searched.toSorted().reverse());
+    expect(searched.at(-1)! > hidden.createdAt).toBe(true);
   });
 
   it('filters by webhook_id, status, final, event_type, event_id and time', async () => {

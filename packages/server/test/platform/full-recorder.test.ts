@@ -28,7 +28,7 @@ beforeAll(async () => {
     ...{ token, recorder, version: '0.0.0', logger: pino({ level: 'silent' }), metrics: new Metrics() },
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     lifecycles: parts,
-    portal: { database, now: Date.now, consoleLink: () => '' },
+    portal: { database, cell: undefined, now: Date.now, consoleLink: () => '' },
     isReady: async () => true,
   });
   await app.listen({ port: 0, host: '127.0.0.1' });

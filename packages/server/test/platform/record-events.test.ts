@@ -25,12 +25,12 @@ test('recordEvents refuses what the catalogue refuses, with the location of each
 });
 
 test('recordEvents accepts added types that are passed to it', async () => {
-  const further = [
+  const addedTypes = [
     { type: 'order.shipped', description: 'Shipped.', schema: { type: 'object' }, sample: {} },
   ];
   const shipped = { ...event, type: 'order.shipped', payload: {} };
   await expect(recordEvents(client, [shipped])).rejects.toThrow('/0/type');
-  expect(await recordEvents(client, [shipped], { further })).toHaveLength(1);
+  expect(await recordEvents(client, [shipped], { addedTypes })).toHaveLength(1);
 });
 
 test.each([

@@ -1,16 +1,20 @@
 import type { AuditEntry } from '@posthorn/client';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { auditPagesQuery } from '../../api/audit';
 import { problemIn } from '../../api/problem';
+import { webhooksQuery } from '../../api/webhooks';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
-import { Bones } from '../../parts/bones';
+import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
 import { FilterBar } from '../../parts/filter-bar';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
+import { Skeleton } from '../../parts/skeleton';
 import { TimeAgo } from '../../parts/time';
+import { webhookName } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
 import { rangeOf } from '../../range';
 import { ChainStatus } from './chain-status';
@@ -23,7 +27,7 @@ const names = {
 } as const;
 type Name = keyof typeof names;
 
-/** Guesses which filter a text is for. */
+/** Guesses which filter the text is for. */
 function filterFor(text: string): Name {
   if (/^WS-/.test(text)) return 'workspace_id';
   if (/^(USR|AGT)-/.test(text)) return 'actor_id';
@@ -70,6 +74,9 @@ function Entries() {
     }),
     refetchInterval,
   });
+  const may = usePermission();
+  const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
+  const webhookNames = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
   const entries = query.data?.pages.flatMap(({ data }) => data) ?? [];
   const set = (part: Record<string, string | undefined>) =>
     void navigate({ search: (now) => ({ ...now, ...part }) as never, resetScroll: false });
@@ -84,15 +91,15 @@ function Entries() {
         onSet={set}
       />
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
-      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
+      {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
       {query.data && entries.length === 0 && (
-        <Empty title="No entry matches">
+        <Empty title="No entry matches" actions={<ClearFilters />}>
           <p>Entries are kept for 12 months.</p>
         </Empty>
       )}
       <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
         {entries.map((entry) => (
-          <Entry key={entry.id} entry={entry} />
+          <Entry key={entry.id} entry={entry} targetName={webhookNames.get(entry.target.id)} />
         ))}
         {entries.length > 0 && <More count={entries.length} one="entry" many="entries" query={query} />}
       </div>
@@ -100,7 +107,7 @@ function Entries() {
   );
 }
 
-function Entry({ entry }: { entry: AuditEntry }) {
+function Entry({ entry, targetName }: { entry: AuditEntry; targetName: string | undefined }) {
   const changes = Object.entries(entry.changes);
   return (
     <article className="entry">
@@ -111,13 +118,14 @@ function Entry({ entry }: { entry: AuditEntry }) {
             {entry.actor.id}
           </Link>{' '}
           <span className="soft">on</span>{' '}
+          {targetName !== undefined && <span className="strong">{targetName} </span>}
           <Link
             to="/audit"
             search={{ target_id: entry.target.id }}
-            className="mono"
-            title={entry.target.type}
+            className={targetName === undefined ? 'mono' : 'mono soft'}
+            title={`${entry.target.type} ${entry.target.id}: show its entries`}
           >
-            {entry.target.id}
+            {targetName === undefined ? entry.target.id : shortId(entry.target.id)}
           </Link>
         </span>
         <span className="grow" />

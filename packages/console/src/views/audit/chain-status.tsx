@@ -50,7 +50,7 @@ const faults = {
 
 function Broken({ chain, fault }: { chain: AuditChain; fault: NonNullable<AuditChain['fault']> }) {
   return (
-    <div className="why" role="alert">
+    <div className="note" role="alert">
       <b>The chain is broken. {faults[fault.kind]}</b>
       <p>
         Position {formatCount(fault.position)}

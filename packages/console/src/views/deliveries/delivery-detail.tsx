@@ -10,13 +10,13 @@ import { curlOfRequest } from '../../curl';
 import { formatMs } from '../../format';
 import { newActionKey } from '../../identifier';
 import { useLive } from '../../live';
-import { Crumb } from '../../parts/crumb';
+import { Breadcrumb } from '../../parts/breadcrumb';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
+import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
-import { TextChoice } from '../../parts/text-choice';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
@@ -26,7 +26,7 @@ import { Diagnosis } from './diagnosis';
 
 const soonMs = 15_000;
 
-/** Whether something is about to change, so that the page should be refreshed soon. */
+/** Returns whether something is about to change, so that the page should be refreshed soon. */
 function isMoving({ status, final, next_attempt_at: next }: Detail): boolean {
   if (status === 'pending') return true;
   return !final && next != null && Date.parse(next) - Date.now() < soonMs;
@@ -45,12 +45,12 @@ export function DeliveryDetail() {
   if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
   return (
     <>
-      <Crumb>
+      <Breadcrumb>
         <Link to="/deliveries">Deliveries</Link>
         <Link to="/webhooks/$webhookId" params={{ webhookId }}>
           {webhook ? webhookName(webhook) : webhookId}
         </Link>
-      </Crumb>
+      </Breadcrumb>
       <Loaded query={delivery}>
         {(data) => <Body key={data.id} delivery={data} webhookId={webhookId} webhook={webhook} />}
       </Loaded>
@@ -134,7 +134,7 @@ function Body({
           <div className="section-head">
             <h2>On the wire</h2>
             <span className="grow" />
-            <TextChoice label="How to show bodies" isRaw={isRaw} />
+            <PrettySwitch label="How to show bodies" isRaw={isRaw} />
           </div>
           {request && (
             <RequestBox

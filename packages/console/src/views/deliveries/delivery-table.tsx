@@ -8,20 +8,18 @@ import { webhooksQuery } from '../../api/webhooks';
 import { formatMs } from '../../format';
 import { shortId } from '../../identifier';
 import { useLive } from '../../live';
-import { Bones } from '../../parts/bones';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
-import { Empty } from '../../parts/empty';
 import { More } from '../../parts/more';
 import { ProblemNote } from '../../parts/problem-note';
+import { Skeleton } from '../../parts/skeleton';
 import { Countdown, TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { webhookName } from '../../parts/webhook-tag';
-import { usePermission, useToken } from '../../permission';
+import { usePermission } from '../../permission';
 import { rangeOf } from '../../range';
 import { inWorkspace } from '../../workspace';
-import { RecordCommand } from '../events/record-command';
-import { FirstWebhook } from '../webhooks/first-webhook';
 import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
+import { NoDeliveries, NoneSoFar } from './no-deliveries';
 import { RedeliverSelection } from './redeliver-selection';
 
 /**
@@ -53,11 +51,14 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const searchedTo = query.data?.pages.at(-1)?.searchedTo;
   const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
   const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
   const isFiltered = Object.keys(search).some(
     (name) => name !== 'tab' && name !== 'live' && !(webhook && name === 'workspace_id'),
   );
+
+  const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
 
   function toggle(chosen: readonly Delivery[], isOn: boolean): void {
     const next = new Map(selected);
@@ -70,12 +71,16 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
 
   return (
     <>
-      <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
-      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
-      {!query.data && !problemIn(query.error) && <Bones lines={10} />}
-      {query.data && rows.length === 0 && (
-        <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />
+      {/* There is nothing to filter if there are no deliveries at all. */}
+      {!(isEmpty && !isFiltered) && (
+        <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
       )}
+      {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
+      {query.data && rows.length === 0 && query.hasNextPage && (
+        <NoneSoFar searchedTo={searchedTo} query={query} />
+      )}
+      {isEmpty && <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>
@@ -85,7 +90,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                   <th className="select-cell">
                     <input
                       type="checkbox"
-                      aria-label="Select all that are shown"
+                      aria-label="Select all shown deliveries"
                       checked={rows.every(({ id }) => selected.has(id))}
                       onChange={(event) => toggle(rows, event.target.checked)}
                     />
@@ -111,7 +116,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
               ))}
             </tbody>
           </table>
-          <More count={rows.length} one="delivery" many="deliveries" query={query} />
+          <More count={rows.length} one="delivery" many="deliveries" searchedTo={searchedTo} query={query} />
         </div>
       )}
       {selected.size > 0 && (
@@ -154,10 +159,11 @@ function Row({
         </Link>
         <span className="second">
           {name}
+          {name !== undefined && ' · '}
           <span className="wide" title={delivery.event_id}>
-            {name !== undefined && ' · '}
             {shortId(delivery.event_id)}
           </span>
+          <span className="narrow">{outcomeOf(delivery)}</span>
         </span>
       </td>
       <td>
@@ -178,48 +184,5 @@ function Row({
         <TimeAgo at={delivery.created_at} />
       </td>
     </tr>
-  );
-}
-
-function NoDeliveries({
-  isFiltered,
-  webhook,
-  webhooks,
-}: {
-  isFiltered: boolean;
-  webhook: Webhook | undefined;
-  webhooks: Webhook[] | undefined;
-}) {
-  const token = useToken();
-  if (isFiltered) {
-    return (
-      <Empty title="No delivery matches">
-        <p>Widen the range, or remove a filter.</p>
-      </Empty>
-    );
-  }
-  if (webhooks?.length === 0) return <FirstWebhook />;
-  return (
-    <Empty
-      title="No deliveries yet"
-      actions={
-        webhook && (
-          <Link
-            to="/webhooks/$webhookId"
-            params={{ webhookId: webhook.id }}
-            search={{ tab: 'test' }}
-            className="btn"
-          >
-            Send a test
-          </Link>
-        )
-      }
-    >
-      <p>
-        A delivery appears here after its first attempt. Deliveries are created for new events that
-        {webhook ? ' this webhook subscribes to.' : ' an active webhook subscribes to.'}
-      </p>
-      {!webhook && !token.portal && <RecordCommand />}
-    </Empty>
   );
 }

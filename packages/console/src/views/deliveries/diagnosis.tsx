@@ -11,7 +11,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   if (delivery.status === 'success') {
     const tries = delivery.attempts === 1 ? '' : ` after ${plural(delivery.attempts, 'attempt')}`;
     return (
-      <div className="why ok">
+      <div className="note ok">
         <b>
           Delivered{tries}: the receiver responded {delivery.http_status}
           {delivery.duration_ms !== null && ` in ${formatMs(delivery.duration_ms)}`}.
@@ -21,7 +21,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   }
   if (!latest) {
     return (
-      <div className="why calm">
+      <div className="note calm">
         <b>No attempt yet.</b>
         <p>The delivery is waiting for its first attempt.</p>
       </div>
@@ -32,7 +32,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
   ).length;
   const target = redirectTarget(delivery);
   return (
-    <div className={delivery.final ? 'why' : 'why warn'}>
+    <div className={delivery.final ? 'note' : 'note warn'}>
       <b>{latest.error_detail ?? `The latest attempt failed: ${outcomeOf(latest)}.`}</b>
       <p>
         {latest.remedy}{' '}

@@ -1,6 +1,6 @@
 import type { Delivery } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { plural } from '../../format';
@@ -16,6 +16,8 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
   const [isAsking, setAsking] = useState(false);
   const [done, setDone] = useState<number | undefined>();
   const [error, setError] = useState<unknown>();
+  // If one fails and the user tries again, those before it are not sent a second time.
+  const keys = useRef(new Map<string, string>());
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
 
@@ -23,7 +25,8 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
     setError(undefined);
     for (const [index, { webhook_id, id }] of deliveries.entries()) {
       setDone(index);
-      const key = newActionKey();
+      const key = keys.current.get(id) ?? newActionKey();
+      keys.current.set(id, key);
       try {
         await patiently(() => posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key }));
       } catch (problem) {
@@ -62,7 +65,10 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
           They go to {plural(webhooks, 'webhook')}.{' '}
           {waiting > 0 &&
             `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry: those are attempted now. `}
-          For each of the others, a new delivery of the same event is created.
+          {waiting === 0 && 'For each, a new delivery of the same event is created.'}
+          {waiting > 0 &&
+            waiting < deliveries.length &&
+            'For each of the others, a new delivery of the same event is created.'}
         </p>
       </Confirm>
     </section>

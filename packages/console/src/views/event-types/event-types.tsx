@@ -87,7 +87,7 @@ function TypeDetail({ type }: { type: EventType }) {
         <h2 className="mono type-name">{type.type}</h2>
         <span className="grow" />
         <Link to="/events" search={{ type: type.type }} className="btn slim">
-          Its events
+          See events
         </Link>
         {may.send && (
           <Link to="/webhooks/new" search={{ event_type: type.type }} className="btn slim">

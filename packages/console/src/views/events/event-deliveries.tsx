@@ -23,7 +23,7 @@ export function EventDeliveries({ event }: { event: Event }) {
     <section>
       <h2>Deliveries</h2>
       <Loaded query={deliveries} lines={3}>
-        {({ data }) =>
+        {({ data, hasMore }) =>
           data.length === 0 ? (
             <p className="soft">No webhook subscribed to this event when it was recorded.</p>
           ) : (
@@ -54,14 +54,28 @@ export function EventDeliveries({ event }: { event: Event }) {
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
                         <>
-                          {' · next '}
-                          <TimeAgo at={delivery.next_attempt_at} />
+                          <span className="wide"> · </span>
+                          <span className="own-line">
+                            next <TimeAgo at={delivery.next_attempt_at} />
+                          </span>
                         </>
                       )}
                     </td>
                   </tr>
                 ))}
               </tbody>
+              {hasMore && (
+                <tfoot>
+                  <tr>
+                    <td colSpan={3} className="soft">
+                      The newest {data.length} are shown.{' '}
+                      <Link to="/deliveries" search={{ event_id: event.id }} className="link">
+                        All deliveries of this event
+                      </Link>
+                    </td>
+                  </tr>
+                </tfoot>
+              )}
             </table>
           )
         }

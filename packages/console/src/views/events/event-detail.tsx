@@ -3,13 +3,13 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { type EventWithText, eventQuery } from '../../api/events';
 import { copyText } from '../../clipboard';
 import { curlOfPath } from '../../curl';
+import { Breadcrumb } from '../../parts/breadcrumb';
 import { CodeBlock } from '../../parts/code-block';
-import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { JsonText } from '../../parts/json-text';
 import { Loaded } from '../../parts/loaded';
-import { TextChoice } from '../../parts/text-choice';
+import { PrettySwitch } from '../../parts/pretty-switch';
 import { ExactTime } from '../../parts/time';
 import { usePermission } from '../../permission';
 import { EventDeliveries } from './event-deliveries';
@@ -22,9 +22,9 @@ export function EventDetail() {
   if (!may.readEvents) return <Forbidden what="events" scopes={['events:read']} />;
   return (
     <>
-      <Crumb>
+      <Breadcrumb>
         <Link to="/events">Events</Link>
-      </Crumb>
+      </Breadcrumb>
       <Loaded query={event}>{(data) => <Body found={data} />}</Loaded>
     </>
   );
@@ -79,7 +79,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             title="Payload"
             text={payloadText}
             what="the payload"
-            aside={<TextChoice label="How to show the payload" isRaw={isRaw} />}
+            aside={<PrettySwitch label="How to show the payload" isRaw={isRaw} />}
           >
             {isRaw ? payloadText : <JsonText text={payloadText} />}
           </CodeBlock>

@@ -50,7 +50,8 @@ export function EventHistogram({ search }: { search: EventSearch }) {
           {stats?.totals.events != null
             ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all kinds' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
             : 'Events'}
-          {bars && ` · per ${stepName(bars.stepMs)} · drag to narrow`}
+          {bars && ` · per ${stepName(bars.stepMs)}`}
+          <span className="wide"> · drag to narrow</span>
         </span>
       </div>
       {bars ? (

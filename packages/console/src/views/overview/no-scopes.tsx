@@ -4,10 +4,11 @@ import { Empty } from '../../parts/empty';
 export function NoScopes() {
   return (
     <Empty
-      title="This token may not see anything"
+      title="This token cannot see anything"
+      isPage
       actions={
         <Link to="/token" className="btn">
-          Who am I?
+          About this token
         </Link>
       }
     >

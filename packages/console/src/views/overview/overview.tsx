@@ -5,11 +5,11 @@ import { useEffect } from 'react';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
-import { Bones } from '../../parts/bones';
 import { loadChart } from '../../parts/chart';
 import { DeliveryChart } from '../../parts/delivery-chart';
 import { Loaded } from '../../parts/loaded';
 import { RangePicker } from '../../parts/range-picker';
+import { Skeleton } from '../../parts/skeleton';
 import { needsAttention } from '../../parts/webhook-tag';
 import { usePermission, useToken } from '../../permission';
 import { viewsOf } from '../../shell/views';
@@ -56,7 +56,7 @@ function Figures() {
       </Loaded>
       {webhooks.data?.length !== 0 && (
         <>
-          <Loaded query={stats} bones={<FigureBones />}>
+          <Loaded query={stats} skeleton={<FigureSkeleton />}>
             {(data) => (
               <>
                 <FigureRow stats={data} waiting={waiting.data} />
@@ -67,11 +67,11 @@ function Figures() {
             )}
           </Loaded>
           <div className="two section">
-            {shown ? <WebhookSummary webhooks={shown} /> : <Bones />}
+            {shown ? <WebhookSummary webhooks={shown} /> : <Skeleton />}
             {stats.data ? (
               stats.data.events_by_type && <EventsByType types={stats.data.events_by_type} search={search} />
             ) : (
-              <Bones />
+              <Skeleton />
             )}
           </div>
         </>
@@ -96,13 +96,13 @@ const figureNames = [
 ];
 
 /** A placeholder for the figures and the chart, so that nothing moves when they are loaded. */
-function FigureBones() {
+function FigureSkeleton() {
   return (
     <div role="status" aria-label="Loading">
       <div className="figures">
         {figureNames.map((name) => (
           <div key={name} className="figure">
-            <b className="bones">
+            <b className="skeleton">
               <i />
             </b>
             <span>{name}</span>

@@ -73,7 +73,7 @@ function FailingProblem({ webhook }: { webhook: Webhook }) {
       says={attempt?.error_detail ? `: ${attempt.error_detail}` : ' did not accept the latest delivery.'}
       then={
         <>
-          {attempt?.remedy}{' '}
+          {attempt?.remedy ?? '\u00a0'}{' '}
           {data?.next_attempt_at && (
             <>
               Next attempt <Countdown to={data.next_attempt_at} />.
@@ -133,7 +133,7 @@ function UnverifiedProblem({ webhook }: { webhook: Webhook }) {
 }
 
 const disabledBecause = {
-  gone: 'was disabled: its receiver responded 410 Gone.',
+  gone: 'was disabled: its receiver responded with 410 Gone.',
   failing: 'was disabled: all deliveries failed for days.',
   manual: 'is paused.',
 };

@@ -7,7 +7,7 @@ import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
 
-/** Deletes the webhook after its name was typed. */
+/** Deletes the webhook after the user has typed its name. */
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -39,7 +39,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => remove.mutate()}
       >
         <p>
-          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are cancelled, and its
+          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are canceled, and its
           deliveries are no longer listed. This cannot be undone.
         </p>
       </Confirm>

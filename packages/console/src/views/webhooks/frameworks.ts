@@ -6,19 +6,25 @@
 const nodeVerify = `function isValid(body, headers) {
   const sentAt = Number(headers['webhook-timestamp']);
   if (!(Math.abs(Date.now() / 1000 - sentAt) < 300)) return false;
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
+  const key = secret.startsWith('whsec_')
+    ? Buffer.from(secret.slice(6), 'base64')
+    : secret;
   const expected = 'v1,' + createHmac('sha256', key)
-    .update(\`\${headers['webhook-id']}.\${headers['webhook-timestamp']}.\`)
+    .update(\`\${headers['webhook-id']}.\${sentAt}.\`)
     .update(body) // the raw bytes, never JSON.stringify(parsed)
     .digest('base64');
+  const isExpected = (one) =>
+    one.length === expected.length &&
+    timingSafeEqual(Buffer.from(one), Buffer.from(expected));
   return String(headers['webhook-signature'])
     .split(' ')
-    .some((one) => one.length === expected.length && timingSafeEqual(Buffer.from(one), Buffer.from(expected)));
+    .some(isExpected);
 }`;
 
 const nodeHead = (secret: string) => `import { createHmac, timingSafeEqual } from 'node:crypto';
 
-const secret = process.env.WEBHOOK_SECRET ?? '${secret}';
+const secret = process.env.WEBHOOK_SECRET ??
+  '${secret}';
 
 ${nodeVerify}`;
 
@@ -39,9 +45,15 @@ const fastify = (secret: string) => `import Fastify from 'fastify';
 ${nodeHead(secret)}
 
 const app = Fastify();
-app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, body, done) => done(null, body));
+// The raw bytes, not parsed JSON.
+app.addContentTypeParser(
+  'application/json',
+  { parseAs: 'buffer' },
+  (req, body, done) => done(null, body),
+);
 app.post('/webhooks', async (req, reply) => {
-  if (!isValid(req.body, req.headers)) return reply.code(401).send();
+  if (!isValid(req.body, req.headers))
+    return reply.code(401).send();
   const event = JSON.parse(req.body);
   console.log(event.type, event.id);
   return reply.code(200).send();
@@ -62,12 +74,12 @@ app.post('/webhooks', async (c) => {
 });
 serve({ fetch: app.fetch, port: 3000 });`;
 
-const next = (secret: string) => `// app/webhooks/route.js
-${nodeHead(secret)}
+const next = (secret: string) => `${nodeHead(secret)}
 
 export async function POST(request) {
   const body = Buffer.from(await request.arrayBuffer());
-  if (!isValid(body, Object.fromEntries(request.headers))) return new Response(null, { status: 401 });
+  if (!isValid(body, Object.fromEntries(request.headers)))
+    return new Response(null, { status: 401 });
   const event = JSON.parse(body);
   console.log(event.type, event.id);
   return new Response(null, { status: 200 });
@@ -76,17 +88,25 @@ export async function POST(request) {
 const flask = (secret: string) => `import base64, hashlib, hmac, os, time
 from flask import Flask, request
 
-secret = os.environ.get("WEBHOOK_SECRET", "${secret}")
+secret = os.environ.get(
+    "WEBHOOK_SECRET", "${secret}"
+)
 
 def is_valid(body, headers):
     sent_at = headers.get("webhook-timestamp", "")
-    if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > 300:
+    if not sent_at.isdigit():
         return False
-    key = base64.b64decode(secret[6:]) if secret.startswith("whsec_") else secret.encode()
-    signed = f'{headers.get("webhook-id", "")}.{sent_at}.'.encode() + body
+    if abs(time.time() - int(sent_at)) > 300:
+        return False
+    key = secret.encode()
+    if secret.startswith("whsec_"):
+        key = base64.b64decode(secret[6:])
+    head = f'{headers.get("webhook-id", "")}.{sent_at}.'
+    signed = head.encode() + body
     digest = hmac.new(key, signed, hashlib.sha256).digest()
     expected = "v1," + base64.b64encode(digest).decode()
-    return any(hmac.compare_digest(expected, one) for one in headers.get("webhook-signature", "").split(" "))
+    given = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected, one) for one in given)
 
 app = Flask(__name__)
 
@@ -117,8 +137,10 @@ import (
 const secret = "${secret}"
 
 func isValid(body []byte, h http.Header) bool {
-	sentAt, err := strconv.ParseInt(h.Get("webhook-timestamp"), 10, 64)
-	if err != nil || time.Since(time.Unix(sentAt, 0)).Abs() > 5*time.Minute {
+	stamp := h.Get("webhook-timestamp")
+	sentAt, err := strconv.ParseInt(stamp, 10, 64)
+	age := time.Since(time.Unix(sentAt, 0))
+	if err != nil || age.Abs() > 5*time.Minute {
 		return false
 	}
 	key := []byte(secret)
@@ -126,10 +148,11 @@ func isValid(body []byte, h http.Header) bool {
 		key, _ = base64.StdEncoding.DecodeString(rest)
 	}
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(h.Get("webhook-id") + "." + h.Get("webhook-timestamp") + "."))
+	mac.Write([]byte(h.Get("webhook-id") + "." + stamp + "."))
 	mac.Write(body) // the raw bytes
-	expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-	for _, one := range strings.Split(h.Get("webhook-signature"), " ") {
+	sum := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	expected := "v1," + sum
+	for _, one := range strings.Fields(h.Get("webhook-signature")) {
 		if hmac.Equal([]byte(one), []byte(expected)) {
 			return true
 		}
@@ -137,24 +160,26 @@ func isValid(body []byte, h http.Header) bool {
 	return false
 }
 
+func receive(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !isValid(body, r.Header) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	log.Printf("%s", body)
+}
+
 func main() {
-	http.HandleFunc("/webhooks", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || !isValid(body, r.Header) {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		w.WriteHeader(http.StatusOK)
-		log.Printf("%s", body)
-	})
+	http.HandleFunc("/webhooks", receive)
 	log.Fatal(http.ListenAndServe(":3000", nil))
 }`;
 
 export const frameworks = [
-  { key: 'express', label: 'Express', code: express },
-  { key: 'fastify', label: 'Fastify', code: fastify },
-  { key: 'hono', label: 'Hono', code: hono },
-  { key: 'next', label: 'Next.js', code: next },
-  { key: 'flask', label: 'Flask', code: flask },
-  { key: 'go', label: 'Go', code: go },
+  { key: 'express', label: 'Express', file: 'receiver.mjs', code: express },
+  { key: 'fastify', label: 'Fastify', file: 'receiver.mjs', code: fastify },
+  { key: 'hono', label: 'Hono', file: 'receiver.mjs', code: hono },
+  { key: 'next', label: 'Next.js', file: 'app/webhooks/route.js', code: next },
+  { key: 'flask', label: 'Flask', file: 'receiver.py', code: flask },
+  { key: 'go', label: 'Go', file: 'main.go', code: go },
 ] as const;

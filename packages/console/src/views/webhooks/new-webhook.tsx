@@ -6,12 +6,12 @@ import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
-import { Bones } from '../../parts/bones';
+import { Breadcrumb } from '../../parts/breadcrumb';
 import { CodeBlock } from '../../parts/code-block';
-import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
+import { Skeleton } from '../../parts/skeleton';
 import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
@@ -28,9 +28,9 @@ export function NewWebhook() {
   if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
   return (
     <>
-      <Crumb>
+      <Breadcrumb>
         <Link to="/webhooks">Webhooks</Link>
-      </Crumb>
+      </Breadcrumb>
       <h1>New webhook</h1>
       <p className="lead">
         Posthorn sends a signed request to the URL at once. The webhook becomes active when your receiver
@@ -49,7 +49,7 @@ function Form() {
   const [draft, setDraft] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
   const [secret] = useState(newSecret);
   const [sampled, setSampled] = useState(wanted);
-  // The same request, sent twice, must not make two webhooks. A changed form is another request.
+  // The same request, sent twice, must not create two webhooks. A changed form is a new request.
   const keyed = useRef({ draft, key: newActionKey() });
   if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
 
@@ -114,7 +114,7 @@ function Form() {
         </div>
       </form>
       <div className="stack">
-        <Suspense fallback={<Bones lines={10} />}>
+        <Suspense fallback={<Skeleton lines={10} />}>
           <ReceiverCode secret={secret} />
         </Suspense>
         {sampled && <Sample type={sampled} />}

@@ -28,7 +28,7 @@ export function ReceiverCode({ secret }: { secret: string | undefined }) {
           }
         />
       </div>
-      <CodeBlock title={framework.label} text={code} what="the code" isProgram />
+      <CodeBlock title={framework.file} text={code} what="the code" isProgram />
     </div>
   );
 }

@@ -1,14 +1,18 @@
 import type { Event, TypeCount, Webhook } from '@posthorn/client';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { posthorn } from '../../api/client';
+import { searchedPagesMax } from '../../api/deliveries';
 import { intervalFor } from '../../range';
 import { matches } from '../../subscription';
 
 /** How many events a replay sends, and how sure that number is. */
 export interface ReplayPreview {
   count: number;
-  /** `about`: from the statistics. `up_to`: the same, but those that have arrived are left out. */
-  certainty: 'exact' | 'about' | 'up_to';
+  /**
+   * `exact` and `up_to` are counted, `about` and `up_to_about` come from the statistics. `up_to` and `up_to_about` are
+   * maximums, because the replay skips events that have arrived.
+   */
+  certainty: 'exact' | 'up_to' | 'about' | 'up_to_about';
   byType: TypeCount[];
 }
 
@@ -57,10 +61,12 @@ async function arrivedEvents(
   signal: AbortSignal,
 ): Promise<Map<string, boolean> | undefined> {
   const query = { webhook_id: webhook.id, from, limit: 100 };
-  const deliveries = await posthorn.deliveries.list(query, { signal }).all(arrivedMax + 1);
-  if (deliveries.length > arrivedMax) return undefined;
+  const { data, hasMore } = await posthorn.deliveries
+    .list(query, { signal })
+    .search(arrivedMax, searchedPagesMax);
+  if (hasMore) return undefined;
   const latest = new Map<string, boolean>();
-  for (const { event_id, status } of deliveries) {
+  for (const { event_id, status } of data) {
     if (!latest.has(event_id)) latest.set(event_id, status === 'success');
   }
   return latest;
@@ -78,7 +84,7 @@ async function estimated(
   const count = webhook.event_types.includes('*')
     ? (stats.totals.events ?? 0)
     : byType.reduce((sum, one) => sum + one.count, 0);
-  return { count, certainty: onlyFailed ? 'up_to' : 'about', byType };
+  return { count, certainty: onlyFailed ? 'up_to_about' : 'about', byType };
 }
 
 function previewOf(events: readonly Event[], certainty: ReplayPreview['certainty']): ReplayPreview {

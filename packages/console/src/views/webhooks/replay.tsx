@@ -6,10 +6,11 @@ import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { formatCount, formatExact, plural } from '../../format';
 import { newActionKey } from '../../identifier';
+import { Breadcrumb } from '../../parts/breadcrumb';
 import { Confirm } from '../../parts/confirm';
-import { Crumb } from '../../parts/crumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Loaded } from '../../parts/loaded';
+import { Segmented } from '../../parts/segmented';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { zone } from '../../preferences';
@@ -18,7 +19,7 @@ import { useStore } from '../../store';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 import { ReplayProgress } from './replay-progress';
 
-/** Sends a range of past events again. The address keeps the range and the running replay. */
+/** Sends a range of past events again. The URL contains the range and the running replay. */
 export function ReplayView() {
   const may = usePermission();
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
@@ -29,12 +30,12 @@ export function ReplayView() {
     <Loaded query={webhook}>
       {(data) => (
         <>
-          <Crumb>
+          <Breadcrumb>
             <Link to="/webhooks">Webhooks</Link>
             <Link to="/webhooks/$webhookId" params={{ webhookId }}>
               {webhookName(data)}
             </Link>
-          </Crumb>
+          </Breadcrumb>
           <h1>Replay events</h1>
           <p className="lead">
             Sends past events of the types that the webhook subscribes to again, oldest first, with the same
@@ -45,6 +46,14 @@ export function ReplayView() {
       )}
     </Loaded>
   );
+}
+
+const lastChoices = rangeChoices.map(({ key, label, ms }) => ({ key, label: `Last ${label}`, ms }));
+
+function lastRange(length: (typeof rangeChoices)[number]['key']): { from: string; to: string } {
+  const toMs = Date.now();
+  const ms = rangeChoices.find(({ key }) => key === length)?.ms ?? 0;
+  return { from: new Date(toMs - ms).toISOString(), to: new Date(toMs).toISOString() };
 }
 
 function Form({ webhook }: { webhook: Webhook }) {
@@ -80,18 +89,12 @@ function Form({ webhook }: { webhook: Webhook }) {
       }}
     >
       <div className="filters">
-        {rangeChoices.map(({ key: length, label, ms }) => (
-          <button
-            key={length}
-            type="button"
-            className="btn slim"
-            onClick={() =>
-              set({ from: new Date(Date.now() - ms).toISOString(), to: new Date().toISOString() })
-            }
-          >
-            Last {label}
-          </button>
-        ))}
+        <Segmented
+          label="Length of the time range"
+          choices={lastChoices}
+          value={lastChoices.find(({ ms }) => ms === Date.parse(to) - Date.parse(from))?.key}
+          onChange={(length) => set(lastRange(length))}
+        />
       </div>
       <div className="two">
         <TimeField label="From" value={from} onChange={(value) => set({ from: value })} />
@@ -108,10 +111,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         />
         <span>
           Only events that were not delivered
-          <span className="soft">
-            {' '}
-            – events without a successful delivery to this webhook, including those recorded before the
-            webhook existed and those waiting for a retry (they arrive twice)
+          <span className="hint">
+            Events without a successful delivery to this webhook, including those recorded before it existed.
+            An event that is waiting for a retry arrives twice.
           </span>
         </span>
       </label>
@@ -148,7 +150,8 @@ function Form({ webhook }: { webhook: Webhook }) {
 }
 
 /** Returns whether it is certain that a replay has nothing to send. */
-const isNothing = ({ count, certainty }: ReplayPreview) => certainty === 'exact' && count === 0;
+const isNothing = ({ count, certainty }: ReplayPreview) =>
+  count === 0 && (certainty === 'exact' || certainty === 'up_to');
 
 function sentenceOf({ count, certainty }: ReplayPreview): string {
   const events = `${plural(count, 'event')} will be sent`;
@@ -158,20 +161,23 @@ function sentenceOf({ count, certainty }: ReplayPreview): string {
     case 'about':
       return `About ${events}.`;
     case 'up_to':
+      return `Up to ${events}.`;
+    case 'up_to_about':
       return `Up to about ${events}.`;
   }
 }
 
-const estimateNotes = {
+const certaintyNotes = {
   exact: undefined,
+  up_to: 'Events that have arrived are left out when the replay runs.',
   about: 'An estimate from the statistics, which count an event within a minute.',
-  up_to: 'An estimate from the statistics. Events that have arrived are left out when the replay runs.',
+  up_to_about: 'An estimate from the statistics. Events that have arrived are left out when the replay runs.',
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {
-  const note = estimateNotes[preview.certainty];
+  const note = certaintyNotes[preview.certainty];
   return (
-    <div className="why calm">
+    <div className="note calm">
       <b>{sentenceOf(preview)}</b>
       {note && <p>{note}</p>}
       {preview.byType.length > 0 && (

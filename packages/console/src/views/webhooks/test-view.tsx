@@ -5,8 +5,8 @@ import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
+import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
-import { TextChoice } from '../../parts/text-choice';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { matches } from '../../subscription';
 
@@ -61,10 +61,10 @@ function Result({ receipt }: { receipt: Receipt }) {
   const isRaw = useSearch({ from: '/webhooks/$webhookId' }).text === 'raw';
   return (
     <>
-      <div className={isGood ? 'why ok' : 'why'} role="status">
+      <div className={isGood ? 'note ok' : 'note'} role="status">
         <b>
           {isGood
-            ? `The receiver responded ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
+            ? `The receiver responded with ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
             : (receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`)}
         </b>
         {!isGood && <p>{receipt.remedy}</p>}
@@ -72,7 +72,7 @@ function Result({ receipt }: { receipt: Receipt }) {
       <div className="section-head">
         <h2>On the wire</h2>
         <span className="grow" />
-        <TextChoice label="How to show bodies" isRaw={isRaw} />
+        <PrettySwitch label="How to show bodies" isRaw={isRaw} />
       </div>
       <div className="two">
         {receipt.request && <RequestBox title="Request" request={receipt.request} isRaw={isRaw} />}

@@ -2,7 +2,7 @@ import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
-import { Bones } from '../../parts/bones';
+import { Skeleton } from '../../parts/skeleton';
 import { WithCode } from '../../parts/with-code';
 
 const domainOf = (type: string) => type.slice(0, type.indexOf('.'));
@@ -66,7 +66,7 @@ export function TypePicker({
           onChange={(event) => setText(event.target.value)}
         />
         <div className="list" ref={list}>
-          {!types && <Bones lines={5} />}
+          {!types && <Skeleton lines={5} />}
           {text === '' && types && (
             <label className="check domain">
               <input

@@ -4,11 +4,11 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { webhookQuery } from '../../api/webhooks';
 import { useLive } from '../../live';
-import { Bones } from '../../parts/bones';
-import { Crumb } from '../../parts/crumb';
+import { Breadcrumb } from '../../parts/breadcrumb';
 import { Forbidden } from '../../parts/forbidden';
 import { Identifier } from '../../parts/identifier';
 import { Loaded } from '../../parts/loaded';
+import { Skeleton } from '../../parts/skeleton';
 import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { DeliveryTable } from '../deliveries/delivery-table';
@@ -31,9 +31,9 @@ export function WebhookDetail() {
   if (!may.readWebhooks) return <Forbidden what="webhooks" scopes={['webhooks:read']} />;
   return (
     <>
-      <Crumb>
+      <Breadcrumb>
         <Link to="/webhooks">Webhooks</Link>
-      </Crumb>
+      </Breadcrumb>
       <Loaded query={webhook}>{(data) => <Detail webhook={data} />}</Loaded>
     </>
   );
@@ -70,8 +70,9 @@ function Detail({ webhook }: { webhook: Webhook }) {
         {may.send && webhook.status === 'unverified' && <VerifyButton webhook={webhook} isPrimary />}
         {webhook.description && <p className="lead mono">{webhook.url}</p>}
       </div>
-      <WebhookNote webhook={webhook} />
-      <nav className="tabs" aria-label="Parts of the webhook">
+      {/* The result of a test says the same, for that request. */}
+      {shown !== 'test' && <WebhookNote webhook={webhook} />}
+      <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (
           <Link
             key={key}
@@ -86,7 +87,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
           </Link>
         ))}
       </nav>
-      <Suspense fallback={<Bones />}>
+      <Suspense fallback={<Skeleton />}>
         {shown === 'deliveries' && <DeliveryTable webhook={webhook} />}
         {shown === 'activity' && <Activity webhook={webhook} />}
         {shown === 'settings' && <Settings webhook={webhook} />}

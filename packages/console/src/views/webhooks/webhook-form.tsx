@@ -21,7 +21,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="https at a public address; http is accepted only for networks the operator allows, such as 127.0.0.1 under npm start."
+        hint="An https URL at a public address. Networks that the operator allows can use http; npm start allows 127.0.0.1."
         fault={faultOf(problem, 'url')}
       >
         {(props) => (
@@ -36,7 +36,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           />
         )}
       </Field>
-      <Field label="Name" hint="What you call it. Optional." fault={faultOf(problem, 'description')}>
+      <Field label="Name" hint="A name or a note. Optional." fault={faultOf(problem, 'description')}>
         {(props) => (
           <input
             {...props}
@@ -83,7 +83,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
             {(props) => (
               <input
                 {...props}
-                className="input"
+                className="input short"
                 type="number"
                 min={1}
                 max={1000}

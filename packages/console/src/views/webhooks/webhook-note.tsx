@@ -10,7 +10,7 @@ import { conditionOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 
 const disabledBecause = {
-  gone: 'This webhook was disabled: its receiver responded 410 Gone.',
+  gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
   failing: 'This webhook was disabled: all deliveries failed for days.',
   manual: 'This webhook is paused.',
 };
@@ -22,7 +22,7 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
       {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
       {conditionOf(webhook) === 'failing' && <Failing webhook={webhook} />}
       {webhook.status === 'disabled' && (
-        <div className={webhook.disabled_reason === 'manual' ? 'why calm' : 'why'}>
+        <div className={webhook.disabled_reason === 'manual' ? 'note calm' : 'note'}>
           <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
           <p>It receives no events. After you activate it, you can replay the events that it missed.</p>
         </div>
@@ -36,7 +36,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   const failure = webhook.verification_failure;
   return (
-    <div className="why warn">
+    <div className="note warn">
       <b>{failure?.error_detail ?? 'The receiver has not confirmed that it wants events.'}</b>
       <p>
         {failure?.remedy ?? 'It must respond to the verification request with exactly 200 within 5 seconds.'}{' '}
@@ -80,19 +80,20 @@ function Unverified({ webhook }: { webhook: Webhook }) {
 /** Says why the latest failed delivery failed. */
 function Failing({ webhook }: { webhook: Webhook }) {
   const { refetchInterval } = useLive();
-  const { data: delivery } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
+  const { data: delivery, isPending } = useQuery({ ...latestFailureQuery(webhook.id), refetchInterval });
   const attempt = delivery?.attempt_log.at(-1);
   return (
-    <div className="why">
+    <div className="note">
       <b>{attempt?.error_detail ?? 'The receiver did not accept the latest delivery.'}</b>
       <p>
-        {attempt?.remedy}{' '}
+        {attempt?.remedy ?? '\u00a0'}{' '}
         {delivery?.next_attempt_at && (
           <>
             Next attempt <Countdown to={delivery.next_attempt_at} over="now" />.
           </>
         )}
       </p>
+      {isPending && <div className="actions pending" />}
       {delivery && (
         <div className="actions">
           <Link
@@ -113,11 +114,11 @@ function Grace({ until }: { until: string }) {
   const now = useNow();
   if (Date.parse(until) <= now) return null;
   return (
-    <div className="why calm">
+    <div className="note calm">
       <b>
         The old secret expires <Countdown to={until} />.
       </b>
-      <p>Until then, requests are signed with both secrets. Give your receiver the new one before that.</p>
+      <p>Until then, requests are signed with both secrets. Give your receiver the new one before then.</p>
     </div>
   );
 }

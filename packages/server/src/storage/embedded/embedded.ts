@@ -37,9 +37,9 @@ export async function openEmbedded(
   overTcp?: boolean,
 ): Promise<EmbeddedDatabase> {
   const cluster = await openCluster(dataDir, overTcp);
-  let seat = await enter(cluster);
-  if (purpose === 'serve' && !(await takeServing(seat.client))) {
-    await leave(cluster, seat);
+  let session = await enter(cluster);
+  if (purpose === 'serve' && !(await takeServing(session.client))) {
+    await leave(cluster, session);
     throw new DataDirectoryInUse(
       `Another posthorn serve or demo uses the data directory ${dataDir}. Stop it first. To run both, ` +
         'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).',
@@ -50,12 +50,12 @@ export async function openEmbedded(
   let watch: Promise<void> | undefined;
   const keepRunning = async () => {
     while (!closing) {
-      await seat.lost;
+      await session.lost;
       while (!closing) {
         try {
           // The server was killed. Its next start recovers everything that was committed.
-          seat = await enter(cluster);
-          await takeServing(seat.client);
+          session = await enter(cluster);
+          await takeServing(session.client);
           break;
         } catch {
           // The disk may be full, for example. Until the server starts, every request gets a 503.
@@ -63,22 +63,22 @@ export async function openEmbedded(
         }
       }
     }
-    await leave(cluster, seat);
+    await leave(cluster, session);
   };
   if (purpose === 'serve') watch = keepRunning();
 
   return {
-    connection: { ...seat.connection, database: databaseName },
+    connection: { ...session.connection, database: databaseName },
     close: async () => {
       if (closing) return;
       closing = true;
-      await leave(cluster, seat);
+      await leave(cluster, session);
       await watch;
     },
   };
 }
 
-interface Seat {
+interface Session {
   client: pg.Client;
   connection: Connection;
   /** Resolves when the connection has ended for any reason. */
@@ -86,11 +86,15 @@ interface Seat {
 }
 
 /** Starts the server if necessary and connects. Retries if the server was just stopping. */
-async function enter(cluster: Cluster): Promise<Seat> {
+async function enter(cluster: Cluster): Promise<Session> {
   for (let attempt = 1; ; attempt++) {
     const server = await startServer(cluster);
     const connection = connectionTo(cluster, server);
-    const client = new pg.Client({ ...connection, database: 'postgres', application_name: 'posthorn seat' });
+    const client = new pg.Client({
+      ...connection,
+      database: 'postgres',
+      application_name: 'posthorn session',
+    });
     client.on('error', () => undefined);
     const lost = new Promise<void>((gone) => client.once('end', () => gone()));
     try {
@@ -126,13 +130,13 @@ async function takeServing(client: pg.Client): Promise<boolean> {
   }
 }
 
-async function leave(cluster: Cluster, seat: Seat): Promise<void> {
-  const alone = await seat.client
+async function leave(cluster: Cluster, session: Session): Promise<void> {
+  const alone = await session.client
     .query('select pg_advisory_unlock_shared($1), pg_try_advisory_lock($1) as alone', [presence])
     .then(({ rows }) => rows[0].alone === true)
     .catch(() => false);
   if (alone) await stopServer(cluster);
-  await seat.client.end().catch(() => undefined);
+  await session.client.end().catch(() => undefined);
 }
 
 function isShuttingDown(error: unknown): boolean {

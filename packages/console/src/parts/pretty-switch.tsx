@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Segmented } from './segmented';
 
 /** The choice between a body laid out for people and its exact bytes. It is kept in the URL as `text`. */
-export function TextChoice({ label, isRaw }: { label: string; isRaw: boolean }) {
+export function PrettySwitch({ label, isRaw }: { label: string; isRaw: boolean }) {
   const navigate = useNavigate();
   return (
     <Segmented

@@ -1,23 +1,23 @@
 import type { Outcome } from './delivery.js';
 import { type HealthReport, joinReports, reportWith } from './health.js';
 
-export interface HealthBookLimits {
+export interface HealthReportsLimits {
   /** A smaller batch of outcomes reports the health of all its webhooks. */
   healthOutcomes: number;
   /** In a larger batch, an unchanged webhook is reported this often. */
   healthEveryMs: number;
-  /** The most webhooks to remember. */
+  /** The maximum number of webhooks to remember. */
   lanes: number;
 }
 
 /** Collects health reports until they are written together with outcomes. */
-export class HealthBook {
-  readonly #limits: HealthBookLimits;
+export class HealthReports {
+  readonly #limits: HealthReportsLimits;
   readonly #reports = new Map<string, HealthReport>();
   /** When each webhook was last reported, and with which status. */
   readonly #reported = new Map<string, { atMs: number; status: HealthReport['last_status'] }>();
 
-  constructor(limits: HealthBookLimits) {
+  constructor(limits: HealthReportsLimits) {
     this.#limits = limits;
   }
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { JoinedCall } from '../../src/signals/joined-call.js';
+import { CoalescedCall } from '../../src/signals/coalesced-call.js';
 
 /** Work that ends when the test says so. */
 function controlled() {
   const ends: ((value: number) => void)[] = [];
-  const shared = new JoinedCall(() => new Promise<number>((end) => ends.push(end)));
+  const shared = new CoalescedCall(() => new Promise<number>((end) => ends.push(end)));
   return { shared, ends };
 }
 
@@ -32,7 +32,7 @@ test('a caller during a running call gets the result of the next', async () => {
 
 test('a failed call does not affect the next', async () => {
   let calls = 0;
-  const shared = new JoinedCall(async () => {
+  const shared = new CoalescedCall(async () => {
     calls += 1;
     if (calls === 1) throw new Error('once');
     return calls;

@@ -2,7 +2,7 @@
  * Shares one call among concurrent callers. Each caller gets the result of a call that began after it asked, so the
  * result is never older than the request for it.
  */
-export class JoinedCall<T> {
+export class CoalescedCall<T> {
   readonly #work: () => Promise<T>;
   #running: Promise<unknown> = Promise.resolve();
   #next: Promise<T> | undefined;

@@ -1,7 +1,7 @@
 import { Children, type ReactNode } from 'react';
 
 /** A breadcrumb: links to the parent pages. */
-export function Crumb({ children }: { children: ReactNode }) {
+export function Breadcrumb({ children }: { children: ReactNode }) {
   return (
     <nav className="crumb" aria-label="Breadcrumb">
       {Children.toArray(children).map((part, index) => (

@@ -1,7 +1,7 @@
 /** Stands in for lines that are still loading. */
-export function Bones({ lines = 6 }: { lines?: number }) {
+export function Skeleton({ lines = 6 }: { lines?: number }) {
   return (
-    <div className="bones" role="status" aria-label="Loading">
+    <div className="skeleton" role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
         <i key={line} />

@@ -1,0 +1,89 @@
+import type { Webhook } from '@posthorn/client';
+import { Link } from '@tanstack/react-router';
+import { ClearFilters } from '../../parts/clear-filters';
+import { Empty } from '../../parts/empty';
+import { ClockTime } from '../../parts/time';
+import { useToken } from '../../permission';
+import { RecordCommand } from '../events/record-command';
+import { FirstWebhook } from '../webhooks/first-webhook';
+
+/** Shows how far back nothing was found, if the search stopped before the end of the list. */
+export function NoneSoFar({
+  searchedTo,
+  query: { isFetchingNextPage, fetchNextPage },
+}: {
+  searchedTo: string | undefined;
+  query: { isFetchingNextPage: boolean; fetchNextPage: () => unknown };
+}) {
+  return (
+    <Empty
+      title="No match so far"
+      actions={
+        <button
+          type="button"
+          className="btn"
+          disabled={isFetchingNextPage}
+          onClick={() => void fetchNextPage()}
+        >
+          {isFetchingNextPage ? 'Searching…' : 'Search further'}
+        </button>
+      }
+    >
+      <p role="status">
+        {searchedTo && (
+          <>
+            Nothing was found back to <ClockTime at={searchedTo} />.{' '}
+          </>
+        )}
+        There are many deliveries, so they are searched in parts. A time range or a webhook makes this faster.
+      </p>
+    </Empty>
+  );
+}
+
+/** Says why no delivery is listed, and what to do. */
+export function NoDeliveries({
+  isFiltered,
+  webhook,
+  webhooks,
+}: {
+  isFiltered: boolean;
+  webhook: Webhook | undefined;
+  webhooks: Webhook[] | undefined;
+}) {
+  const token = useToken();
+  if (isFiltered) {
+    return (
+      <Empty title="No delivery matches" actions={<ClearFilters />}>
+        <p>Choose a longer range, or remove a filter.</p>
+      </Empty>
+    );
+  }
+  if (webhooks?.length === 0) return <FirstWebhook />;
+  return (
+    <Empty
+      title="No deliveries yet"
+      actions={
+        webhook && (
+          <Link
+            to="/webhooks/$webhookId"
+            params={{ webhookId: webhook.id }}
+            search={{ tab: 'test' }}
+            className="btn"
+          >
+            Send a test
+          </Link>
+        )
+      }
+    >
+      <p>
+        {webhook && webhook.status !== 'active'
+          ? `This webhook receives no events until it is ${webhook.status === 'disabled' ? 'activated' : 'verified'}. `
+          : 'A delivery appears here after its first attempt. '}
+        Deliveries are created for new events that{' '}
+        {webhook ? 'the webhook subscribes to.' : 'an active webhook subscribes to.'}
+      </p>
+      {!webhook && !token.portal && <RecordCommand />}
+    </Empty>
+  );
+}

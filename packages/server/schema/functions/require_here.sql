@@ -1,0 +1,17 @@
+-- Refuses an organization that lives in another cell or is about to move there: see the table relocations. While attempts
+-- in flight end, the service can still record its own events.
+create or replace function posthorn.require_here(organizations text[], event_type text) returns void
+language plpgsql as $$
+declare
+  away posthorn.relocations;
+begin
+  select * into away from posthorn.relocations r
+   where r.organization_id = any (organizations)
+     and r.state <> 'copying' and not (r.state = 'stopping' and event_type like 'webhook.%')
+   limit 1;
+  if found then
+    raise exception 'posthorn: % is in the cell % or moves there', away.organization_id, away.cell
+      using errcode = case when away.state in ('moved', 'arriving') then 'PH421' else 'PH503' end, detail = away.cell;
+  end if;
+end
+$$;

@@ -1,0 +1,147 @@
+import { CommandFailure, json, type Terminal, UsageError } from 'posthorn';
+import { type Config, ConfigError } from '../config.js';
+import { identifierPattern } from '../domain/identifier.js';
+import { SecretBox } from '../domain/secret-box.js';
+import { reencryptHeaders } from '../domain/webhook-headers.js';
+import { parseSecretKeys, secretKey } from '../keys.js';
+import { operatorOrigin } from '../operator.js';
+import { abortMove, moveOrganization, type Relocated, RelocationRefused, type Step } from '../relocation.js';
+import type { Reseal } from '../storage/arrivals.js';
+import { Database } from '../storage/database.js';
+import { isMigrated } from '../storage/migrate.js';
+import { MoveTakenOver } from '../storage/relocations.js';
+import type { OperatorCommand, OperatorContext } from './operator.js';
+import { withDatabase } from './with-database.js';
+
+/** The keys of the other cell, if they differ. */
+const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
+
+export const organizationMove: OperatorCommand = {
+  name: 'organization move',
+  summary:
+    'Move an organization to the database of another cell, or continue an interrupted move. It works on while it is copied, and refuses writes for a few seconds when it is switched.',
+  argument: { name: 'organization', description: 'Organization ID, ORG-…' },
+  options: {
+    to: {
+      value: 'url',
+      description: `Database of the other cell. If its POSTHORN_SECRET_KEY differs, set ${targetKeys} to it.`,
+      required: true,
+    },
+    abort: {
+      description: 'End a move that has not switched yet. The organization stays in its old cell.',
+    },
+    json,
+  },
+  run: async (context) => {
+    const { argument: organizationId, options, config, terminal } = context;
+    if (!new RegExp(identifierPattern.organization).test(organizationId))
+      throw new UsageError(`'${organizationId}' is not an organization ID. Expected ORG-….`);
+    await withDatabase(config, (from) =>
+      withTarget(options.to ?? '', async (to) => {
+        if (options.abort) {
+          await abortMove(from, to, organizationId);
+          terminal.line(
+            options.json
+              ? JSON.stringify({ organization_id: organizationId, aborted: true })
+              : `The move of ${organizationId} is aborted. It stays in its cell.`,
+          );
+          return;
+        }
+        const moved = await move(context, from, to);
+        terminal.line(options.json ? jsonOf(organizationId, moved) : sentenceOf(organizationId, moved));
+      }).catch((error) => {
+        throw error instanceof RelocationRefused || error instanceof MoveTakenOver
+          ? new CommandFailure(error.message)
+          : error;
+      }),
+    );
+  },
+};
+
+async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
+  if (!/^postgres(ql)?:\/\/\S+$/.test(url))
+    throw new UsageError('--to: expected a URL such as postgres://user:password@host:5432/database.');
+  const database = new Database({ connectionString: url }, 2);
+  try {
+    if (!(await isMigrated(database))) {
+      throw new CommandFailure(
+        'The database of --to is not migrated to this version of Posthorn. Run posthorn migrate there.',
+      );
+    }
+    await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+async function move(
+  { argument: organizationId, config, env, options, terminal }: OperatorContext,
+  from: Database,
+  to: Database,
+): Promise<Relocated> {
+  const interrupted = new AbortController();
+  const interrupt = () =>
+    interrupted.abort(new CommandFailure('Interrupted. Run the command again to continue.'));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
+  const progress = new ProgressLine(terminal, options.json !== undefined);
+  return moveOrganization({
+    ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
+    reseal: await resealing(config, env),
+    onStep: (step) => progress.step(step),
+    onPage: (table, rows) => progress.copied(table, rows),
+  });
+}
+
+/** Shows what the move is doing: one line per step, and how many rows were copied. */
+class ProgressLine {
+  readonly #terminal: Terminal;
+  readonly #isQuiet: boolean;
+  readonly #rows = new Map<string, number>();
+
+  constructor(terminal: Terminal, isQuiet: boolean) {
+    this.#terminal = terminal;
+    this.#isQuiet = isQuiet;
+  }
+
+  step(step: Step): void {
+    if (!this.#isQuiet) this.#terminal.line(`${step.charAt(0).toUpperCase()}${step.slice(1)}…`);
+  }
+
+  copied(table: string, rows: number): void {
+    this.#rows.set(table, (this.#rows.get(table) ?? 0) + rows);
+    const counts = [...this.#rows].map(([name, count]) => `${count} ${name.replaceAll('_', ' ')}`);
+    this.#terminal.status(this.#terminal.paint('dim', `copied ${counts.join(', ')}`));
+  }
+}
+
+/** Returns how secrets are encrypted for the other cell. */
+async function resealing(config: Config, env: OperatorContext['env']): Promise<Reseal> {
+  const text = env[targetKeys];
+  if (!text) return (sealed) => sealed;
+  const keys = parseSecretKeys(text);
+  if (!keys)
+    throw new ConfigError(
+      `${targetKeys}: the value (not shown) is not valid. Expected 32 bytes in base64, or several such keys separated by commas.`,
+    );
+  const own = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  const other = new SecretBox(keys);
+  return ({ id, secret, previous_secret, headers }) => {
+    const again = (sealed: Buffer) => other.seal(own.open(sealed, id), id);
+    return {
+      secret: again(secret),
+      previous_secret: previous_secret && again(previous_secret),
+      headers: headers && reencryptHeaders(headers, id, own, other),
+    };
+  };
+}
+
+function jsonOf(organizationId: string, { from, to, stoppedMs }: Relocated): string {
+  const stopped_ms = stoppedMs === undefined ? null : Math.round(stoppedMs);
+  return JSON.stringify({ organization_id: organizationId, from, to, stopped_ms });
+}
+
+function sentenceOf(organizationId: string, { from, to, stoppedMs }: Relocated): string {
+  const stopped =
+    stoppedMs === undefined ? '' : ` It refused writes for ${(stoppedMs / 1_000).toFixed(1)} seconds.`;
+  return `${organizationId} has moved from the cell ${from} to ${to}.${stopped}`;
+}

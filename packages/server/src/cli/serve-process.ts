@@ -1,0 +1,46 @@
+import { CommandFailure } from 'posthorn';
+import type { Config } from '../config.js';
+import { Member } from '../processes/member.js';
+import type { Figures, Start } from '../processes/messages.js';
+import { startService } from '../service.js';
+import { useHeapSparingly } from './heap.js';
+import { createLogger } from './log.js';
+import { failureOf, type OperatorContext } from './operator.js';
+
+/** Shorter than the supervisor waits before it kills this process. */
+const drainMsMax = 8_500;
+
+/** Runs one of several processes, below a supervisor. */
+export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {
+  useHeapSparingly();
+  const member = new Member();
+  const start = await member.start;
+  const logger = createLogger(config, terminal, start.process);
+  const { counts } = member;
+  const collectMetrics = () => member.collectMetrics();
+  const service = await startService(configOf(config, start), logger, Date.now, env, {
+    ...{ processes: start.processes, target: start.target, counts, collectMetrics },
+  }).catch(async (error) => {
+    const failure = failureOf(error);
+    // The supervisor reports it. Anything else is a bug, which this process reports itself.
+    if (!(failure instanceof CommandFailure)) throw error;
+    await member.failed(failure.message);
+    process.exit(failure.exitCode);
+  });
+  const { registry } = service.metrics;
+  member.ready(service, async () => (await registry.getMetricsAsJSON()) as Figures);
+  const { gently } = await member.stop;
+  logger.info('stopping');
+  if (gently) await service.withdraw();
+  setTimeout(() => process.exit(0), drainMsMax).unref();
+  await service.stop();
+  await member.leave();
+  logger.info('stopped');
+  process.exit(0);
+}
+
+/** One process does the maintenance. The others would do the same again. */
+function configOf(config: Config, { process }: Start): Config {
+  if (process === 1) return config;
+  return { ...config, roles: new Set([...config.roles].filter((role) => role !== 'maintenance')) };
+}

@@ -1,0 +1,105 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { consoleLinks } from '../console-link.js';
+import { connectionsOf } from '../membership.js';
+import type { ProcessesFailed } from '../processes/failure.js';
+import type { SharedUrls } from '../processes/messages.js';
+import { Supervisor } from '../processes/supervisor.js';
+import { Database, type DatabaseTarget } from '../storage/database.js';
+import { readDatabaseFacts } from '../storage/database-checks.js';
+import { type EmbeddedDatabase, openEmbedded } from '../storage/embedded/embedded.js';
+import { migrate } from '../storage/migrate.js';
+import { retireNodes } from '../storage/nodes.js';
+import { unknownSettings } from '../unknown-settings.js';
+import { createLogger } from './log.js';
+import type { OperatorContext } from './operator.js';
+import { welcome } from './welcome.js';
+
+/** The number of the supervisor in the log. Those of the processes start at 1. */
+const supervisorNumber = 0;
+
+/** Runs several processes below a supervisor until a signal ends them. */
+export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {
+  const processes = config.processes ?? 1;
+  const logger = createLogger(config, terminal, supervisorNumber);
+  for (const warning of unknownSettings(env)) logger.warn(warning);
+  let restart: () => void = () => undefined;
+  const stopped = stopSignal(logger, terminal.isInteractive, () => restart());
+  const embedded = config.databaseUrl === undefined ? await openOwnDatabase(config.dataDir) : undefined;
+  const supervisor = new Supervisor({ processes, logger, target: embedded?.connection });
+  const greet = async ({ publicUrl, platformUrl }: SharedUrls) => {
+    const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
+    await useDatabase(config, embedded, async (database) => {
+      await warnOfConnections(database, processes, logger);
+      if (embedded) await welcome({ publicUrl, platformUrl, consoleLink, database }, config, terminal);
+    }).catch((error) =>
+      logger.warn({ reason: (error as Error).message }, 'the database cannot be checked yet'),
+    );
+    if (!embedded && consoleLink) logger.info(`console at ${consoleLink()}`);
+    restart = () => void supervisor.restart();
+  };
+  const running = supervisor.start().then(greet);
+  let end: NodeJS.Signals | ProcessesFailed;
+  try {
+    end = await Promise.race([running.then(() => supervisor.givenUp), supervisor.givenUp, stopped]);
+  } finally {
+    await supervisor.stop();
+    await embedded?.close();
+  }
+  if (end instanceof Error) throw end;
+  logger.info('stopped');
+  if (end === 'SIGHUP') terminal.hangUp();
+}
+
+/** Starts the embedded database for all processes. No other node can use it, so every registered one is dead. */
+async function openOwnDatabase(dataDir: string): Promise<EmbeddedDatabase> {
+  const embedded = await openEmbedded(dataDir, 'serve');
+  const database = new Database(embedded.connection, 1);
+  try {
+    await migrate(database);
+    await retireNodes(database, 'all');
+    return embedded;
+  } catch (error) {
+    await embedded.close();
+    throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+async function useDatabase(
+  { databaseUrl: connectionString = '' }: Config,
+  embedded: EmbeddedDatabase | undefined,
+  work: (database: Database) => Promise<void>,
+): Promise<void> {
+  const target: DatabaseTarget = embedded?.connection ?? { connectionString };
+  const database = new Database(target, 2);
+  await work(database).finally(() => database.close());
+}
+
+async function warnOfConnections(database: Database, processes: number, logger: Logger): Promise<void> {
+  const { settings } = await readDatabaseFacts(database);
+  const [needed, allowed] = [connectionsOf(processes), Number(settings.max_connections)];
+  if (needed > allowed)
+    logger.warn(
+      { processes, connections: needed, max_connections: allowed },
+      'the processes can open more connections than the database accepts; raise max_connections, or use fewer processes',
+    );
+}
+
+/**
+ * Resolves on the first signal to stop. SIGHUP restarts the processes, unless the service runs in a terminal: then it
+ * means that the terminal was closed.
+ */
+function stopSignal(logger: Logger, isInteractive: boolean, onRestart: () => void): Promise<NodeJS.Signals> {
+  return new Promise((stop) => {
+    for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(name, () => {
+        const restarts = name === 'SIGHUP' && !isInteractive;
+        logger.info({ signal: name }, restarts ? 'restarting the processes one by one' : 'stopping');
+        if (restarts) onRestart();
+        else stop(name);
+      });
+    }
+  });
+}

@@ -1,0 +1,187 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type Config, ConfigError, version } from './config.js';
+import { consoleLinks } from './console-link.js';
+import type { DeliveryParts } from './delivering.js';
+import type { AddressPolicy } from './domain/address.js';
+import type { Catalogue } from './domain/catalogue.js';
+import { createEventChecker } from './domain/new-event.js';
+import { createPayloadValidator } from './domain/payload.js';
+import { createPublicApi } from './http/app.js';
+import { TokenDirectory } from './http/auth.js';
+import type { PortalLogo } from './http/console.js';
+import { consoleBuild, findConsoleFiles } from './http/console-files.js';
+import { platformToken } from './keys.js';
+import { listen } from './listening.js';
+import { createPlatformApi } from './platform/app.js';
+import { Recorder } from './platform/recorder.js';
+
+import type { Notifier } from './signals/notifier.js';
+import { Repeating } from './signals/repeating.js';
+import type { Database } from './storage/database.js';
+import type { ReadEvents } from './storage/event-page.js';
+import type { RecordedBatch } from './storage/recording.js';
+import type { Tracing } from './tracing.js';
+import { GuessLimit } from './web/guess-limit.js';
+import type { Metrics } from './web/metrics.js';
+import type { CountExchange } from './web/minute-windows.js';
+import { createMonitoringListener } from './web/monitoring.js';
+
+export interface ListenerParts {
+  config: Config;
+  logger: Logger;
+  now: () => number;
+  database: Database;
+  readEvents: ReadEvents;
+  catalogue: Catalogue;
+  logo: PortalLogo | undefined;
+  policy: AddressPolicy;
+  delivery: DeliveryParts;
+  recorded: Notifier;
+  metrics: Metrics;
+  /** Set if other processes of this machine share the listeners. */
+  counts: CountExchange | undefined;
+  tracer: Tracing | undefined;
+  isReady: () => Promise<boolean>;
+  /** Aborts when the service begins to stop, and ends the tails. */
+  stopping: AbortSignal;
+}
+
+/** The addresses of the listeners with their actual ports. Undefined if the node does not have the role. */
+export interface ListenerUrls {
+  publicUrl: string | undefined;
+  platformUrl: string | undefined;
+  /** The address of health checks and metrics on a node without the role `platform`. */
+  monitoringUrl: string | undefined;
+}
+
+const tokenFlushMs = 10_000;
+const withdrawMsMax = 2_000;
+
+/** The HTTP listeners of a node, one for each of its roles that has one. */
+export class Listeners {
+  readonly #parts: ListenerParts;
+  readonly #guesses: GuessLimit;
+  readonly #apps: FastifyInstance[] = [];
+  #closeTokens: () => Promise<void> = async () => undefined;
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts;
+    this.#guesses = new GuessLimit(parts.config.rateLimitReads > 0, parts.now, parts.counts);
+  }
+
+  async open(): Promise<ListenerUrls> {
+    const { config } = this.#parts;
+    const publicUrl = config.roles.has('api') ? await this.#openPublic() : undefined;
+    const hasPlatform = config.roles.has('platform');
+    const platformUrl = hasPlatform ? await this.#openPlatform(publicUrl) : undefined;
+    const monitoringUrl = hasPlatform ? undefined : await this.#openMonitoring();
+    return { publicUrl, platformUrl, monitoringUrl };
+  }
+
+  async #openPublic(): Promise<string> {
+    const { config, catalogue, database, delivery, logger, logo, metrics, now, policy } = this.#parts;
+    const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
+    const app = await createPublicApi({
+      ...{ guesses: this.#guesses, counts: this.#parts.counts, trustedProxies, tokens: this.#openTokens() },
+      ...{ catalogue, database, logger, metrics, now, policy, version },
+      ...{ recorded: this.#parts.recorded, readEvents: this.#parts.readEvents },
+      rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
+      deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
+      ...{ retentionMs, webhooksMax: config.webhooksMax },
+      secrets: delivery.secrets,
+      control: delivery.control,
+      console: {
+        ...{ version, logo, files: findConsoleFiles(consoleBuild()), retentionMs, retryScheduleMs },
+        ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
+      },
+      serverUrl: config.publicOrigin,
+      isReady: this.#parts.isReady,
+      stopping: this.#parts.stopping,
+    });
+    this.#apps.push(app);
+    return listen(app, 'public API', host, port);
+  }
+
+  #openTokens(): TokenDirectory {
+    const { config, database, logger, now } = this.#parts;
+    const tokens = new TokenDirectory(database, now, config.cell);
+    const flushing = new Repeating(tokenFlushMs, () => tokens.flush(), logger);
+    this.#closeTokens = async () => {
+      await flushing.stop();
+      await tokens.flush().catch(() => undefined);
+    };
+    return tokens;
+  }
+
+  async #openPlatform(publicUrl: string | undefined): Promise<string> {
+    const { config, catalogue, database, delivery, logger, metrics, now, tracer } = this.#parts;
+    const { platformHost, platformPort, trustedProxies } = config;
+    const { room } = delivery.control;
+    const onRecorded = handOver(delivery, metrics);
+    const app = await createPlatformApi({
+      ...{ logger, metrics, version, guesses: this.#guesses, trustedProxies, tracer },
+      recorder: new Recorder(database, room, onRecorded),
+      lifecycles: { database, room, onRecorded },
+      portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
+      token: config.platformToken ?? (await platformToken(config.dataDir)),
+      check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
+      isReady: this.#parts.isReady,
+    });
+    this.#apps.push(app);
+    return listen(app, 'platform listener', platformHost, platformPort);
+  }
+
+  /**
+   * Listens for health checks and metrics, if the address is free. Several nodes on one machine may have the same
+   * settings, and a node can work without being monitored.
+   */
+  async #openMonitoring(): Promise<string | undefined> {
+    const { config, isReady, logger, metrics } = this.#parts;
+    const { platformHost, platformPort, trustedProxies } = config;
+    const app = await createMonitoringListener({
+      ...{ logger, metrics, guesses: this.#guesses, trustedProxies, isReady },
+      token: await monitoringToken(config),
+    });
+    this.#apps.push(app);
+    try {
+      return await listen(app, 'monitoring', platformHost, platformPort);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      logger.warn(`this node serves no health checks and no metrics: ${error.message}`);
+      return undefined;
+    }
+  }
+
+  /** Stops accepting connections, and lets the clients of open ones move to another process. */
+  async withdraw(): Promise<void> {
+    await Promise.all(this.#apps.map((app) => app.withdraw(withdrawMsMax)));
+  }
+
+  /** Lets requests in flight finish. */
+  async close(): Promise<void> {
+    await this.#closeTokens();
+    await Promise.all(this.#apps.map((app) => app.close()));
+  }
+}
+
+/** Hands the deliveries of a recording straight to the engine, and counts its events. */
+function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBatch) => void {
+  return (batch) => {
+    delivery.control.accept(batch);
+    metrics.eventsRecorded.inc(batch.events.length);
+  };
+}
+
+/**
+ * Returns the token that metrics require on a node without the role `platform`. If the node has no token, it generates
+ * none: with an external database, a node may have no directory to write to.
+ */
+async function monitoringToken({
+  platformToken: given,
+  databaseUrl,
+  dataDir,
+}: Config): Promise<string | undefined> {
+  if (given !== undefined || databaseUrl !== undefined) return given;
+  return platformToken(dataDir);
+}

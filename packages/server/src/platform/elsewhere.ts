@@ -1,0 +1,10 @@
+import { relocationProblem } from '../domain/relocation.js';
+import type { Queryable } from '../storage/database.js';
+import { readRelocation } from '../storage/relocations.js';
+
+/** Throws a problem if a read is about an organization that lives in another cell. Writes are refused in SQL. */
+export async function refuseElsewhere(database: Queryable, organizationId: string): Promise<void> {
+  const relocation = await readRelocation(database, organizationId);
+  const problem = relocation && relocationProblem(relocation, false);
+  if (problem) throw problem;
+}

@@ -1,0 +1,118 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Figures, Order, Report, SharedUrls, Start } from './messages.js';
+
+const figuresMsMax = 2_000;
+
+/** How a worker ended. */
+export interface Ending {
+  code: number | null;
+  signal: string | null;
+  /** What it reported before, if it could not start. */
+  reason: string | undefined;
+}
+
+export interface ChildEvents {
+  onCounts: (child: Child, counts: Extract<Report, { kind: 'counts' }>['counts']) => void;
+  /** Returns the metrics of all processes. */
+  collectMetrics: () => Promise<string>;
+}
+
+/** One worker process, seen from the supervisor. */
+export class Child {
+  readonly process: number;
+  readonly startedMs = performance.now();
+  /** The last figures that the worker sent. */
+  figures: Figures = [];
+  /** Resolves when the worker listens, or with undefined if it ends before. */
+  readonly ready: Promise<SharedUrls | undefined>;
+  readonly ended: Promise<Ending>;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, (responded: boolean) => void>();
+  #asked = 0;
+  #isTold = false;
+
+  constructor(start: Start, events: ChildEvents) {
+    this.process = start.process;
+    const worker = cluster.fork();
+    this.#worker = worker;
+    let reason: string | undefined;
+    let listens: (urls: SharedUrls | undefined) => void = () => undefined;
+    this.ready = new Promise((resolve) => {
+      listens = resolve;
+    });
+    worker.on('message', (report: Report) => {
+      if (report.kind === 'hello') this.#greet(start);
+      else if (report.kind === 'ready') listens(report.urls);
+      else if (report.kind === 'failed') reason = report.reason;
+      else if (report.kind === 'figures') this.#received(report);
+      else if (report.kind === 'counts') events.onCounts(this, report.counts);
+      else if (report.kind === 'collect metrics')
+        void events
+          .collectMetrics()
+          .then((text) => this.send({ kind: 'metrics', id: report.id, text }))
+          .catch(() => undefined);
+    });
+    // The channel to a worker that was killed may break while something is sent to it. `exit` follows.
+    worker.on('error', () => undefined);
+    this.ended = new Promise((resolve) => {
+      worker.once('exit', (code, signal) => {
+        listens(undefined);
+        for (const id of this.#waiting.keys()) this.#respond(id, false);
+        resolve({ code, signal, reason });
+      });
+    });
+  }
+
+  #greet(start: Start): void {
+    this.send(start);
+    // It was told while it could not hear.
+    if (this.#isTold) this.send({ kind: 'stop', gently: false });
+  }
+
+  send(order: Order): void {
+    if (this.#worker.isConnected()) this.#worker.send(order, () => undefined);
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid;
+  }
+
+  /** Whether the supervisor has told this worker to stop. */
+  get isTold(): boolean {
+    return this.#isTold;
+  }
+
+  /** Stops the worker, and kills it if it has not ended by then. */
+  async stop(gently: boolean, msMax: number): Promise<void> {
+    this.#isTold = true;
+    this.send({ kind: 'stop', gently });
+    const late = setTimeout(() => this.#worker.process.kill('SIGKILL'), msMax);
+    await this.ended;
+    clearTimeout(late);
+  }
+
+  /** Reads the worker's metrics. Returns false if it does not respond in time. */
+  async readFigures(): Promise<boolean> {
+    this.#asked += 1;
+    const id = this.#asked;
+    return new Promise((resolve) => {
+      const late = setTimeout(() => this.#respond(id, false), figuresMsMax);
+      this.#waiting.set(id, (responded) => {
+        clearTimeout(late);
+        resolve(responded);
+      });
+      this.send({ kind: 'read figures', id });
+    });
+  }
+
+  #received({ id, figures }: Extract<Report, { kind: 'figures' }>): void {
+    this.figures = figures;
+    if (id !== undefined) this.#respond(id, true);
+  }
+
+  #respond(id: number, responded: boolean): void {
+    const respond = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    respond?.(responded);
+  }
+}

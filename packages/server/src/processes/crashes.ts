@@ -1,0 +1,21 @@
+/** A process that lived this long has started well. It ends for another reason than the way it was started. */
+const steadyMs = 10_000;
+const firstWaitMs = 100;
+const waitMsMax = 5_000;
+/** So many short lives in a row, and starting again does not help. */
+export const shortLivesMax = 5;
+
+/** What to do about a process that ended without being told to. */
+export type Remedy = { kind: 'start again'; waitMs: number; shortLives: number } | { kind: 'give up' };
+
+/** Decides from how many short lives in a row came before, and how long this one lasted. */
+export function remedyFor(shortLivesBefore: number, livedMs: number): Remedy {
+  if (livedMs >= steadyMs) return { kind: 'start again', waitMs: firstWaitMs, shortLives: 0 };
+  const shortLives = shortLivesBefore + 1;
+  if (shortLives >= shortLivesMax) return { kind: 'give up' };
+  return {
+    kind: 'start again',
+    waitMs: Math.min(firstWaitMs * 4 ** (shortLives - 1), waitMsMax),
+    shortLives,
+  };
+}

@@ -1,0 +1,61 @@
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Figures } from './messages.js';
+
+interface Member {
+  readFigures: () => Promise<boolean>;
+  figures: Figures;
+}
+
+/** The metrics of all processes of this machine as one: an operator watches the machine, whoever served a request. */
+export class MachineMetrics {
+  readonly #registry = new Registry();
+  readonly crashes = new Counter({
+    name: 'posthorn_process_crashes_total',
+    help: 'Processes of this machine that ended unexpectedly and were started again',
+    registers: [this.#registry],
+  });
+  readonly #responding = new Gauge({
+    name: 'posthorn_processes',
+    help: 'Processes of this machine that responded to this scrape',
+    registers: [this.#registry],
+  });
+  /** What ended processes have counted. Without it, a total would fall, and Prometheus would take that for a reset. */
+  #past: Figures = [];
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** Returns the metrics of the supervisor and of the processes that are alive, and the totals of those that ended. */
+  async collect(alive: () => readonly Member[]): Promise<string> {
+    const asked = alive();
+    const responses = await Promise.all(asked.map((member) => member.readFigures()));
+    const responded = new Set(asked.filter((_, index) => responses[index]));
+    this.#responding.set(responded.size);
+    const own = (await this.#registry.getMetricsAsJSON()) as Figures;
+    // Nothing is awaited from here on: a process that ends meanwhile must be counted exactly once.
+    const current = alive().map((member) =>
+      responded.has(member) ? member.figures : totalsOf(member.figures),
+    );
+    return AggregatorRegistry.aggregate([...current, this.#past, own].map(withAggregators)).metrics();
+  }
+
+  /** Keeps the totals of a process that has ended. */
+  keep({ figures }: Pick<Member, 'figures'>): void {
+    const sum = AggregatorRegistry.aggregate([this.#past, totalsOf(figures)]);
+    this.#past = sum.getMetricsAsArray() as unknown as Figures;
+  }
+}
+
+function totalsOf(figures: Figures): Figures {
+  return figures.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
+}
+
+/** The default of the library for the event loop is the average, which would hide one process that is stuck. */
+function withAggregators(figures: Figures): Figures {
+  return figures.map((figure) => {
+    if (figure.name.startsWith('nodejs_eventloop_lag')) return { ...figure, aggregator: 'max' };
+    if (figure.name === 'process_start_time_seconds') return { ...figure, aggregator: 'min' };
+    return figure;
+  });
+}

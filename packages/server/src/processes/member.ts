@@ -1,0 +1,90 @@
+import cluster from 'node:cluster';
+import type { Count, CountExchange } from '../web/minute-windows.js';
+import { Counts } from './counts.js';
+import type { Figures, Order, Report, SharedUrls, Start } from './messages.js';
+
+const metricsMsMax = 5_000;
+const shareCountsMs = 200;
+
+/** The supervisor, seen from a worker. */
+export class Member {
+  readonly start: Promise<Start>;
+  /** Resolves when the supervisor wants this process to end. */
+  readonly stop: Promise<{ gently: boolean }>;
+  readonly counts: CountExchange;
+  #readFigures: () => Promise<Figures> = async () => [];
+  readonly #collecting = new Map<number, (text: string) => void>();
+  #asked = 0;
+
+  constructor() {
+    const counts = new Counts(shareCountsMs, (noted) => void this.#send({ kind: 'counts', counts: noted }));
+    this.counts = counts;
+    let [begin, end]: [(start: Start) => void, (order: { gently: boolean }) => void] = [
+      () => undefined,
+      () => undefined,
+    ];
+    this.start = new Promise((resolve) => {
+      begin = resolve;
+    });
+    this.stop = new Promise((resolve) => {
+      end = resolve;
+    });
+    process.on('message', (order: Order) => {
+      if (order.kind === 'start') begin(order);
+      else if (order.kind === 'stop') end(order);
+      else if (order.kind === 'counts') counts.receive(order.counts as Count[]);
+      else if (order.kind === 'metrics') this.#collecting.get(order.id)?.(order.text);
+      else void this.#report(order.id);
+    });
+    void this.#send({ kind: 'hello' });
+    // A service manager may signal every process of the service. Ctrl-C and a closed terminal do, and the supervisor
+    // acts on them.
+    process.on('SIGTERM', () => end({ gently: false }));
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  }
+
+  /** Reports that this process listens. */
+  ready({ publicUrl, platformUrl }: SharedUrls, readFigures: () => Promise<Figures>): void {
+    this.#readFigures = readFigures;
+    void this.#send({ kind: 'ready', urls: { publicUrl, platformUrl } });
+  }
+
+  failed(reason: string): Promise<void> {
+    return this.#send({ kind: 'failed', reason });
+  }
+
+  /** Reports the last figures of this process, so that its totals are kept. */
+  leave(): Promise<void> {
+    return this.#report(undefined);
+  }
+
+  /** Returns the metrics of all processes of this machine. */
+  collectMetrics(): Promise<string> {
+    this.#asked += 1;
+    const id = this.#asked;
+    return new Promise<string>((resolve, reject) => {
+      const late = setTimeout(() => {
+        this.#collecting.delete(id);
+        reject(new Error('the supervisor did not respond'));
+      }, metricsMsMax);
+      this.#collecting.set(id, (text) => {
+        clearTimeout(late);
+        this.#collecting.delete(id);
+        resolve(text);
+      });
+      void this.#send({ kind: 'collect metrics', id });
+    });
+  }
+
+  async #report(id: number | undefined): Promise<void> {
+    await this.#send({ kind: 'figures', id, figures: await this.#readFigures() });
+  }
+
+  /** Resolves when the message is on its way. If the supervisor has died, Node ends this process. */
+  #send(report: Report): Promise<void> {
+    return new Promise((sent) => {
+      if (cluster.worker?.isConnected()) cluster.worker.send(report, undefined, () => sent());
+      else sent();
+    });
+  }
+}

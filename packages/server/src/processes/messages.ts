@@ -1,0 +1,43 @@
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { DatabaseTarget } from '../storage/database.js';
+import type { Count } from '../web/minute-windows.js';
+
+/** The metrics of one process, as values. */
+export type Figures = MetricObjectWithValues<MetricValue<string>>[];
+
+/** The addresses of the listeners, which all workers share. */
+export interface SharedUrls {
+  publicUrl: string | undefined;
+  platformUrl: string | undefined;
+}
+
+/** What a worker has to know to start. */
+export interface Start {
+  kind: 'start';
+  /** The number of this process, from 1. */
+  process: number;
+  processes: number;
+  /** The embedded database, which the supervisor runs. Undefined with DATABASE_URL. */
+  target: DatabaseTarget | undefined;
+}
+
+/** What the supervisor sends to a worker. */
+export type Order =
+  | Start
+  /** Gently: others have taken over, so that no request has to be refused. */
+  | { kind: 'stop'; gently: boolean }
+  | { kind: 'read figures'; id: number }
+  | { kind: 'metrics'; id: number; text: string }
+  | { kind: 'counts'; counts: readonly Count[] };
+
+/** What a worker sends to the supervisor. */
+export type Report =
+  /** The worker is ready for its orders. What is sent before that is lost. */
+  | { kind: 'hello' }
+  | { kind: 'ready'; urls: SharedUrls }
+  /** Why the worker cannot start, in one line for the operator. */
+  | { kind: 'failed'; reason: string }
+  /** The response to `read figures`. Without an id, the last figures of a worker that stops. */
+  | { kind: 'figures'; id: number | undefined; figures: Figures }
+  | { kind: 'collect metrics'; id: number }
+  | { kind: 'counts'; counts: readonly Count[] };

@@ -1,0 +1,155 @@
+import cluster from 'node:cluster';
+import type { Logger } from 'pino';
+import type { DatabaseTarget } from '../storage/database.js';
+import { Child, type Ending } from './child.js';
+import { remedyFor, shortLivesMax } from './crashes.js';
+import { ProcessesFailed } from './failure.js';
+import { MachineMetrics } from './machine-metrics.js';
+import type { SharedUrls, Start } from './messages.js';
+
+export interface SupervisorOptions {
+  processes: number;
+  target: DatabaseTarget | undefined;
+  logger: Logger;
+  /** The program that workers run, if not the one of this process. */
+  program?: string;
+}
+
+/** A worker drains within this time, so that the supervisor can end within 10 s. */
+const stopMsMax = 9_000;
+/** A worker that is replaced first lets its clients move to another connection. */
+const replaceMsMax = 12_000;
+
+/**
+ * Runs workers that share the listeners. The supervisor accepts connections and hands each to a worker in turn, so a
+ * worker that ends takes no waiting connection with it.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #alive = new Set<Child>();
+  /** The worker of each number. While it is replaced, a second one is alive. */
+  readonly #current = new Map<number, Child>();
+  readonly #metrics = new MachineMetrics();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #state: 'running' | 'stopping' = 'running';
+  #restarting: Promise<void> = Promise.resolve();
+  #giveUp: (failure: ProcessesFailed) => void = () => undefined;
+  /** Resolves if a process ends again and again. */
+  readonly givenUp: Promise<ProcessesFailed>;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.givenUp = new Promise((resolve) => {
+      this.#giveUp = resolve;
+    });
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    // `advanced`: a metric can be NaN, which JSON has not.
+    cluster.setupPrimary({
+      serialization: 'advanced',
+      ...(options.program === undefined ? {} : { exec: options.program, args: [] }),
+    });
+  }
+
+  /** Starts one process, to find out whether the settings work, and then the others. */
+  async start(): Promise<SharedUrls> {
+    const { logger, processes } = this.#options;
+    const first = this.#fork(1);
+    const urls = await first.ready;
+    if (!urls) throw new ProcessesFailed(reasonOf(await first.ended));
+    this.#employ(first, 0);
+    const others = Array.from({ length: processes - 1 }, (_, index) => this.#fork(index + 2));
+    for (const child of others) this.#employ(child, 0);
+    await Promise.all(others.map(({ ready }) => ready));
+    logger.info({ processes }, 'all processes are running');
+    return urls;
+  }
+
+  /** Replaces the processes one by one. Each new one listens before the old one stops, so no request is refused. */
+  restart(): Promise<void> {
+    this.#restarting = this.#restarting.then(() => this.#replaceAll());
+    return this.#restarting;
+  }
+
+  async #replaceAll(): Promise<void> {
+    const { logger, processes } = this.#options;
+    for (let process = 1; process <= processes; process += 1) {
+      if (this.#state === 'stopping') return;
+      const child = this.#fork(process);
+      if (!(await child.ready)) {
+        const reason = reasonOf(await child.ended);
+        if (this.#state === 'running')
+          logger.error({ worker: process, reason }, 'the restart ends here: a new process did not start');
+        return;
+      }
+      const old = this.#current.get(process);
+      this.#employ(child, 0);
+      await old?.stop(true, replaceMsMax);
+    }
+    logger.info({ processes }, 'all processes were restarted');
+  }
+
+  #fork(process: number): Child {
+    const { processes, target } = this.#options;
+    const start: Start = { kind: 'start', process, processes, target };
+    const child = new Child(start, {
+      onCounts: (from, counts) => {
+        for (const other of this.#alive) if (other !== from) other.send({ kind: 'counts', counts });
+      },
+      collectMetrics: () => this.#metrics.collect(() => [...this.#alive]),
+    });
+    this.#alive.add(child);
+    void child.ended.then(() => {
+      this.#alive.delete(child);
+      this.#metrics.keep(child);
+    });
+    return child;
+  }
+
+  /** Makes this the worker of its number, and starts another in its place if it ends without being told to. */
+  #employ(child: Child, shortLives: number): void {
+    this.#current.set(child.process, child);
+    void child.ready.then((urls) => {
+      if (urls) this.#options.logger.info({ worker: child.process, pid: child.pid }, 'a process is running');
+    });
+    void child.ended.then((ending) => {
+      if (this.#current.get(child.process) !== child) return;
+      this.#current.delete(child.process);
+      if (!child.isTold && this.#state === 'running') this.#recover(child, ending, shortLives);
+    });
+  }
+
+  #recover(child: Child, ending: Ending, shortLivesBefore: number): void {
+    const { logger } = this.#options;
+    const { process } = child;
+    const remedy = remedyFor(shortLivesBefore, performance.now() - child.startedMs);
+    const reason = reasonOf(ending);
+    this.#metrics.crashes.inc();
+    if (remedy.kind === 'give up') {
+      this.#giveUp(
+        new ProcessesFailed(
+          `Process ${process} ended ${shortLivesMax} times in a row soon after it started, the last time with ` +
+            `${reason}. All processes were stopped. The log shows what happened before.`,
+        ),
+      );
+      return;
+    }
+    logger.error({ worker: process, reason, wait_ms: remedy.waitMs }, 'a process ended; another one starts');
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      // A restart may have started one meanwhile.
+      if (!this.#current.has(process)) this.#employ(this.#fork(process), remedy.shortLives);
+    }, remedy.waitMs);
+    this.#timers.add(timer);
+  }
+
+  /** Drains and ends all processes, within 10 s. */
+  async stop(): Promise<void> {
+    this.#state = 'stopping';
+    for (const timer of this.#timers) clearTimeout(timer);
+    await Promise.all([...this.#alive].map((child) => child.stop(false, stopMsMax)));
+  }
+}
+
+function reasonOf({ code, signal, reason }: Ending): string {
+  return reason ?? (signal ? `signal ${signal}` : `exit code ${code}`);
+}

@@ -1,0 +1,279 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AuditOrigin } from './domain/audit.js';
+import { activate, type Reseal, stageRows } from './storage/arrivals.js';
+import type { Database } from './storage/database.js';
+import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
+import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
+import { copyCounts, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
+import {
+  changeState,
+  enterState,
+  hasOrganization,
+  type Move,
+  readCell,
+  readClockMs,
+  readProgress,
+  readRelocation,
+  resumeHere,
+  stayHere,
+  takeOver,
+  writeProgress,
+} from './storage/relocations.js';
+
+/** Reports why an organization cannot be moved. It stays where it is. */
+export class RelocationRefused extends Error {
+  override name = 'RelocationRefused';
+}
+
+export type Step = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
+
+export interface RelocationOptions {
+  organizationId: string;
+  from: Database;
+  to: Database;
+  reseal: Reseal;
+  origin: AuditOrigin;
+  onStep: (step: Step) => void;
+  onPage: OnPage;
+  /** How long to wait for the counts of the old cell's nodes: a little longer than they keep them in memory. */
+  countsMs?: number;
+  /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
+  trustMs?: number;
+  /** Stops the copy. The organization then works on in its old cell. After the switch, it has no effect. */
+  signal?: AbortSignal;
+}
+
+export interface Relocated {
+  from: string;
+  to: string;
+  /** How long the organization could not be written to. Undefined if an earlier process had stopped it. */
+  stoppedMs: number | undefined;
+}
+
+/** Rounds end when one is this short: then little is left to copy while the organization is stopped. */
+const shortRoundMs = 2_000;
+const roundsMax = 10;
+/** How long to wait, before the stop, for transactions that began earlier. */
+const patienceMs = 60_000;
+/** How long the organization may be stopped before it works on, and the move fails. */
+const stopMsMax = 30_000;
+const pollMs = 25;
+const tokenTrustMs = 1_000;
+const lateCountsMs = 9_000;
+/** Times of the new cell must not be earlier than those of the old one. */
+const skewMsMax = 2_000;
+
+/**
+ * Moves an organization to another cell, or continues an interrupted move. The order of the steps leaves the organization
+ * in exactly one cell, whatever stops this process: the old cell lets go of it before the new one takes it.
+ */
+export async function moveOrganization(options: RelocationOptions): Promise<Relocated> {
+  const { from, to, organizationId, onStep } = options;
+  const names = await namesOf(from, to);
+  const move: Move = { organizationId, id: randomUUID() };
+  const hasLeft = await begin(options, move, names);
+  const stoppedMs = hasLeft ? undefined : await leave(options, move);
+  onStep('switching');
+  // Another process may have switched already, and been killed before it could clean up.
+  if (await takeOver(to, move, 'arriving')) await arrive(options, move, names);
+  if (await takeOver(from, move, 'left')) await changeState(from, move, 'left', 'moved');
+  onStep('cleaning up');
+  await copyLateCounts(options, move, stoppedMs === undefined ? 0 : options.countsMs);
+  await deleteDeparted(from, move, 'moved');
+  return { ...names, stoppedMs };
+}
+
+/** Ends a move that has not switched yet: the organization works on in its old cell, and its copy is deleted. */
+export async function abortMove(from: Database, to: Database, organizationId: string): Promise<void> {
+  const names = await namesOf(from, to);
+  const move: Move = { organizationId, id: randomUUID() };
+  const stays = await from.transaction(async (client) => {
+    if (!(await stayHere(client, organizationId))) return false;
+    await releaseDeliveries(client, organizationId);
+    return true;
+  }, true);
+  if (!stays) {
+    throw new RelocationRefused(
+      `${organizationId} has already left the cell ${names.from}. Run the command again without --abort to complete the move.`,
+    );
+  }
+  if (!(await takeOver(to, move, 'arriving'))) return;
+  await deleteDeparted(to, move, 'arriving');
+  // It lives in the other cell, and entries of its audit log may stay here.
+  await changeState(to, move, 'arriving', 'moved');
+}
+
+async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
+  const [source, target] = await Promise.all([readCell(from), readCell(to)]);
+  if (source === undefined || target === undefined) {
+    const which = source === undefined ? 'This database' : 'The database of --to';
+    throw new RelocationRefused(`${which} belongs to no cell. Start a node on it with POSTHORN_CELL.`);
+  }
+  if (source === target) {
+    throw new RelocationRefused(
+      `Both databases belong to the cell ${source}. Each cell needs its own POSTHORN_CELL.`,
+    );
+  }
+  return { from: source, to: target };
+}
+
+/** Writes the move to both databases, or takes over one that was interrupted. Returns whether the switch has begun. */
+async function begin(
+  { from, to, organizationId }: RelocationOptions,
+  move: Move,
+  names: { from: string; to: string },
+): Promise<boolean> {
+  const [here, there] = await Promise.all([
+    readRelocation(from, organizationId),
+    readRelocation(to, organizationId),
+  ]);
+  if (here && here.cell !== names.to) {
+    throw new RelocationRefused(
+      here.state === 'moved'
+        ? `${organizationId} lives in the cell ${here.cell}.`
+        : `${organizationId} is already moving, to or from the cell ${here.cell}.`,
+    );
+  }
+  if (here?.state === 'left' || here?.state === 'moved') {
+    await takeOver(from, move, here.state);
+    return true;
+  }
+  if (here?.state === 'arriving' || (there && there.state !== 'arriving' && there.state !== 'moved'))
+    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
+  if (there?.state === 'arriving' && there.cell !== names.from)
+    throw new RelocationRefused(`${organizationId} is arriving in ${names.to} from the cell ${there.cell}.`);
+  if (!(await hasOrganization(from, organizationId)))
+    throw new RelocationRefused(`The cell ${names.from} has nothing of ${organizationId}.`);
+  if (!there && (await hasOrganization(to, organizationId)))
+    throw new RelocationRefused(`The cell ${names.to} already has an organization ${organizationId}.`);
+  await refuseSkew(from, to);
+  await from.transaction(async (client) => {
+    await enterState(client, move, 'copying', names.to);
+    // An earlier process may have stopped it.
+    await releaseDeliveries(client, organizationId);
+  }, true);
+  await enterState(to, move, 'arriving', names.from);
+  if (there?.state === 'arriving') await deleteOpenRows(to, move);
+  else await deleteDeparted(to, move, 'arriving');
+  return false;
+}
+
+/** Copies the organization, stops it, copies the rest and lets go of it. Returns how long it was stopped. */
+async function leave(options: RelocationOptions, move: Move): Promise<number> {
+  const { from, to, onStep, onPage, signal, reseal } = options;
+  const copy = new RelocationCopy(from, to, move, (table, rows) => {
+    signal?.throwIfAborted();
+    onPage(table, rows);
+  });
+  onStep('copying');
+  let progress = await readProgress<Progress>(to, move);
+  for (let round = 1; round <= roundsMax; round += 1) {
+    const beganMs = performance.now();
+    const next = await copy.round(progress);
+    await writeProgress(to, move, next);
+    progress = next;
+    if (performance.now() - beganMs < shortRoundMs) break;
+  }
+  await transactionsEnd(from, patienceMs);
+
+  signal?.throwIfAborted();
+  onStep('stopping');
+  const stoppedAtMs = performance.now();
+  await changeState(from, move, 'copying', 'stopping');
+  try {
+    await drain(from, move.organizationId, stoppedAtMs + stopMsMax);
+    await changeState(from, move, 'stopping', 'stopped');
+    await transactionsEnd(from, stopMsMax);
+    onStep('copying the rest');
+    await copy.lastRound(progress);
+    await stageRows(from, to, move, progress.firstDay ?? '', reseal);
+    signal?.throwIfAborted();
+  } catch (error) {
+    await resume(from, move);
+    throw error;
+  }
+  // From here on, only the new cell may act for the organization.
+  await changeState(from, move, 'stopped', 'left');
+  await delay(options.trustMs ?? tokenTrustMs);
+  return performance.now() - stoppedAtMs;
+}
+
+/** Waits until no transaction can write what began before the stop, and no attempt is in flight. */
+async function drain(from: Database, organizationId: string, deadlineMs: number): Promise<void> {
+  await transactionsEnd(from, deadlineMs - performance.now());
+  while (!(await holdDeliveries(from, organizationId))) {
+    if (performance.now() > deadlineMs) {
+      throw new RelocationRefused(
+        `Deliveries of ${organizationId} are still in flight. It works on in its old cell. Run the command again.`,
+      );
+    }
+    await delay(pollMs);
+  }
+}
+
+async function transactionsEnd(database: Database, patientMs: number): Promise<void> {
+  const deadlineMs = performance.now() + patientMs;
+  let open = await openTransactions(database);
+  while (open.length > 0) {
+    if (performance.now() > deadlineMs) {
+      throw new RelocationRefused(
+        `${open.length} transactions in the old cell do not end. Look for them in pg_stat_activity, or try again later.`,
+      );
+    }
+    await delay(pollMs);
+    const still = new Set(await openTransactions(database));
+    open = open.filter((one) => still.has(one));
+  }
+}
+
+/** Lets the organization work in its old cell again, unless another process has taken over. */
+async function resume(from: Database, move: Move): Promise<void> {
+  await from.transaction(async (client) => {
+    if (await resumeHere(client, move)) await releaseDeliveries(client, move.organizationId);
+  }, true);
+}
+
+/** Copies the counts of the last attempts, which the nodes of the old cell write late. */
+async function copyLateCounts(
+  { from, to }: RelocationOptions,
+  move: Move,
+  waitMs = lateCountsMs,
+): Promise<void> {
+  await delay(waitMs);
+  await copyCounts(from, to, move);
+}
+
+/** Lets the new cell act for the organization. */
+async function arrive(
+  { from, to, origin, organizationId }: RelocationOptions,
+  move: Move,
+  names: { from: string; to: string },
+): Promise<void> {
+  const { firstDay = '' } = await readProgress<Progress>(to, move);
+  await laterThan(from, to);
+  await activate(to, move, firstDay, {
+    ...origin,
+    ...{ organization_id: organizationId, workspace_id: null, action: 'organization.moved' },
+    target: { type: 'organization', id: organizationId },
+    changes: { cell: { from: names.from, to: names.to } },
+  });
+}
+
+/** Waits until the clock of the new cell is ahead of what the old cell's clock shows now. */
+async function laterThan(from: Database, to: Database): Promise<void> {
+  const thereMs = await readClockMs(from);
+  for (;;) {
+    const aheadMs = (await readClockMs(to)) - thereMs;
+    if (aheadMs > 0) return;
+    await delay(1 - aheadMs);
+  }
+}
+
+async function refuseSkew(from: Database, to: Database): Promise<void> {
+  const [there, here] = await Promise.all([readClockMs(from), readClockMs(to)]);
+  if (Math.abs(there - here) <= skewMsMax) return;
+  throw new RelocationRefused(
+    `The clocks of the two databases differ by ${Math.abs(there - here)} ms. At most ${skewMsMax} ms is accepted.`,
+  );
+}

@@ -1,0 +1,195 @@
+import type { NewAuditEntry } from '../domain/audit.js';
+import { writeAudit } from './audit.js';
+import type { Database, Queryable } from './database.js';
+import { releaseDeliveries } from './draining.js';
+import { ensurePartitions } from './partitions.js';
+import { type Move, MoveTakenOver, requireState } from './relocations.js';
+import { writePlainly } from './row-copy.js';
+import type { SealedSecrets } from './webhook-secrets.js';
+
+type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
+/** Encrypts the secrets of a webhook with the key of the other cell. */
+export type Reseal = (webhook: SealedSecrets) => Sealed;
+
+/** The tables whose rows have an effect at once. In this order: a row refers only to earlier ones. */
+const staged = ['webhooks', 'webhook_health', 'tokens', 'replays', 'request_keys', 'event_counts'] as const;
+
+/**
+ * Stores the rows of a stopped organization that would have an effect at once, as text. Replaces what an earlier try
+ * has stored.
+ */
+export async function stageRows(
+  from: Database,
+  to: Database,
+  move: Move,
+  firstDay: string,
+  reseal: Reseal,
+): Promise<void> {
+  const rows = await from.transaction(async (client) => {
+    await client.query({ text: 'set transaction isolation level repeatable read' });
+    await writePlainly(client);
+    return readRows(client, move.organizationId, firstDay, reseal);
+  }, true);
+  await to.transaction(async (client) => {
+    await requireState(client, move, 'arriving');
+    await client.query({
+      text: 'delete from posthorn.arrivals where organization_id = $1',
+      values: [move.organizationId],
+    });
+    await client.query({
+      text: `
+  insert into posthorn.arrivals (organization_id, relation, content)
+  select $1, r.relation, r.content from unnest($2::text[], $3::text[]) as r (relation, content)`,
+      values: [move.organizationId, rows.map(({ relation }) => relation), rows.map(({ content }) => content)],
+    });
+    const days = rows.flatMap(({ day }) => (day === null ? [] : [Number(day)]));
+    await ensurePartitions(client, 'event_counts', days);
+  }, true);
+}
+
+interface StagedRow {
+  relation: string;
+  content: string;
+  /** For counts: when their period starts, in milliseconds. */
+  day: string | null;
+}
+
+async function readRows(
+  client: Queryable,
+  organizationId: string,
+  firstDay: string,
+  reseal: Reseal,
+): Promise<StagedRow[]> {
+  const secrets = await client.query<SealedSecrets>({
+    text: `
+  select organization_id, id, secret, previous_secret, headers from posthorn.webhooks where organization_id = $1`,
+    values: [organizationId],
+  });
+  const resealed = secrets.rows.map((webhook) => hexOf(reseal(webhook)));
+  const { rows } = await client.query<StagedRow>({
+    text: `
+  select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as day
+    from posthorn.webhooks w
+    join unnest($3::text[], $4::jsonb[]) as s (id, sealed) on s.id = w.id
+   where w.organization_id = $1
+   union all
+  select 'webhook_health', t::text, null from posthorn.webhook_health t where organization_id = $1
+   union all
+  select 'tokens', t::text, null from posthorn.tokens t where organization_id = $1
+   union all
+  select 'replays', t::text, null from posthorn.replays t where organization_id = $1
+   union all
+  -- A request that is still running does not end in the other cell.
+  select 'request_keys', t::text, null from posthorn.request_keys t where organization_id = $1 and status is not null
+   union all
+  select 'event_counts', t::text, (extract(epoch from t.at) * 1000)::text
+    from posthorn.event_counts t
+   where organization_id = $1 and t.at >= $2::timestamptz
+   union all
+  select 'counted_until', counted_until::text, null from posthorn.event_count_progress`,
+    values: [organizationId, firstDay, secrets.rows.map(({ id }) => id), resealed],
+  });
+  return rows;
+}
+
+function hexOf(sealed: Sealed): string {
+  const hex = (bytes: Buffer | null) => (bytes === null ? null : `\\x${bytes.toString('hex')}`);
+  const { secret, previous_secret, headers } = sealed;
+  return JSON.stringify({
+    secret: hex(secret),
+    previous_secret: hex(previous_secret),
+    headers: hex(headers),
+  });
+}
+
+/**
+ * Lets an organization that has left its old cell work here: inserts its staged rows, lets its deliveries wait for the
+ * nodes, and writes an entry about the move to its audit log. All in one transaction.
+ */
+export async function activate(
+  database: Database,
+  move: Move,
+  firstDay: string,
+  entry: NewAuditEntry,
+): Promise<void> {
+  const { organizationId } = move;
+  await database.transaction(async (client) => {
+    await writePlainly(client);
+    const { rowCount } = await client.query({
+      text: `
+  delete from posthorn.relocations where organization_id = $1 and move = $2 and state = 'arriving'`,
+      values: [organizationId, move.id],
+    });
+    if (rowCount !== 1) throw new MoveTakenOver();
+    // Left from an earlier stay, so that they could be refused.
+    await client.query({
+      text: 'delete from posthorn.tokens where organization_id = $1',
+      values: [organizationId],
+    });
+    // The nodes here may have counted events that were copied.
+    await client.query({
+      text: 'delete from posthorn.event_counts where organization_id = $1 and at >= $2::timestamptz',
+      values: [organizationId, firstDay],
+    });
+    for (const table of staged) {
+      await client.query({
+        text: `
+  insert into posthorn.${table}
+  select r.*
+    from unnest(array(select a.content::posthorn.${table} from posthorn.arrivals a
+                       where a.organization_id = $1 and a.relation = $2)) r`,
+        values: [organizationId, table],
+      });
+    }
+    await adjustCounts(client, organizationId);
+    await client.query({
+      text: 'delete from posthorn.arrivals where organization_id = $1',
+      values: [organizationId],
+    });
+    await releaseDeliveries(client, organizationId);
+    await writeAudit(client, [entry]);
+  }, true);
+}
+
+/**
+ * Makes the counts of events end where this cell's counting has come to: adds the events that the old cell had not
+ * counted yet, and takes away those that this cell will count.
+ */
+async function adjustCounts(client: Queryable, organizationId: string): Promise<void> {
+  const { rows } = await client.query<{ days: string[] | null }>({
+    text: `
+  select array_agg(distinct (e.created_at at time zone 'UTC')::date::text) as days
+    from posthorn.events e
+   where e.organization_id = $1
+     and e.created_at >= (select a.content::timestamptz from posthorn.arrivals a
+                           where a.organization_id = $1 and a.relation = 'counted_until')`,
+    values: [organizationId],
+  });
+  await ensurePartitions(client, 'event_counts', (rows[0]?.days ?? []).map(Date.parse));
+  await client.query({
+    text: `
+  with here as (
+    select counted_until from posthorn.event_count_progress for update
+  ), there as (
+    select a.content::timestamptz as counted_until from posthorn.arrivals a
+     where a.organization_id = $1 and a.relation = 'counted_until'
+  )
+  insert into posthorn.event_counts as c (organization_id, scope, step, at, type, events)
+  select e.organization_id, s.scope, t.step, t.at, e.type, sum(e.events)
+    from (select r.organization_id, r.workspace_id, r.type, date_trunc('minute', r.created_at, 'UTC') as minute,
+                 count(*) * case when here.counted_until > there.counted_until then 1 else -1 end as events
+            from here
+           cross join there
+            join posthorn.events r
+              on r.organization_id = $1
+             and r.created_at >= least(here.counted_until, there.counted_until)
+             and r.created_at < greatest(here.counted_until, there.counted_until)
+           group by 1, 2, 3, 4, here.counted_until, there.counted_until) e
+   cross join lateral (select '' union all select e.workspace_id where e.workspace_id is not null) as s (scope)
+   cross join lateral (values (1, e.minute), (60, date_trunc('hour', e.minute, 'UTC')),
+                              (1440, date_trunc('day', e.minute, 'UTC'))) as t (step, at)
+   group by 1, 2, 3, 4, 5
+  on conflict (organization_id, scope, step, at, type) do update set events = c.events + excluded.events`,
+    values: [organizationId],
+  });
+}

@@ -1,0 +1,74 @@
+import type { Database, Queryable } from './database.js';
+import { releaseLeases } from './nodes.js';
+
+const releaseMax = 10_000;
+
+/**
+ * Returns the transactions that are open now. Whatever begins after this call sees what was committed before it, so once
+ * these have ended, nothing can be written on the basis of an older state.
+ */
+export async function openTransactions(database: Queryable): Promise<readonly string[]> {
+  const { rows } = await database.query<{ name: string }>({
+    text: `
+  select l.virtualxid as name
+    from pg_locks l
+    join pg_stat_activity a on a.pid = l.pid
+   where l.locktype = 'virtualxid' and l.granted and a.datname = current_database()
+     -- Autovacuum has no user.
+     and a.usesysid is not null and a.pid <> pg_backend_pid()
+   union all
+  select gid from pg_prepared_xacts where database = current_database()`,
+  });
+  return rows.map(({ name }) => name);
+}
+
+/** Keeps the waiting deliveries of an organization from being claimed. Returns whether all of them are kept. */
+export async function holdDeliveries(database: Database, organizationId: string): Promise<boolean> {
+  // If the node that had the deliveries has died, nobody else may be there to release them.
+  await releaseLeases(database, releaseMax);
+  return database.transaction(async (client) => {
+    await client.query({ text: 'set local enable_seqscan = off' });
+    for (const [table, pending] of [
+      ['deliveries', "and status = 'pending'"],
+      ['backlog', ''],
+    ]) {
+      await client.query({
+        text: `
+  update posthorn.${table} set leased_by = -1
+   where organization_id = $1 ${pending} and (leased_by is null or leased_by = 0)`,
+        values: [organizationId],
+      });
+    }
+    const { rows } = await client.query<{ open: boolean }>({
+      text: `
+  select exists (select from posthorn.deliveries
+                  where organization_id = $1 and status = 'pending' and leased_by is null)
+      or exists (select from posthorn.deliveries
+                  where organization_id = $1 and status = 'pending' and leased_by is not null and leased_by <> -1)
+      or exists (select from posthorn.backlog where organization_id = $1 and leased_by is distinct from -1)
+      or exists (select from posthorn.handoffs where organization_ids @> array[$1]) as open`,
+      values: [organizationId],
+    });
+    return rows[0]?.open === false;
+  }, true);
+}
+
+/** Lets the deliveries that were kept back wait again, or holds them if their webhook is unverified. */
+export async function releaseDeliveries(client: Queryable, organizationId: string): Promise<void> {
+  await client.query({ text: 'set local enable_seqscan = off' });
+  for (const [table, pending] of [
+    ['deliveries', "and t.status = 'pending'"],
+    ['backlog', ''],
+  ]) {
+    await client.query({
+      text: `
+  update posthorn.${table} t
+     set leased_by = case when exists (select from posthorn.webhooks w
+                                        where w.organization_id = t.organization_id and w.id = t.webhook_id
+                                          and w.status = 'unverified') then 0 end
+   where t.organization_id = $1 ${pending} and t.leased_by = -1`,
+      values: [organizationId],
+    });
+  }
+  await client.query({ text: 'select posthorn.announce_waiting()' });
+}

@@ -1,0 +1,255 @@
+import type { Database, Queryable } from './database.js';
+import type { Move } from './relocations.js';
+import { type Condition, type CopiedTable, copyRows, writePlainly } from './row-copy.js';
+
+/**
+ * How far the copy of an organization has come. A round copies what has changed since the round before. A row can only
+ * have changed if it was open then, or is newer than everything that was committed then.
+ */
+export interface Progress {
+  /** The start of the last complete round. Whatever was committed later has a later time, unless it was open. */
+  floor: string;
+  /** For each webhook with open deliveries at that time: the time of the oldest. */
+  floors: Readonly<Record<string, string>>;
+  /** Events are counted by day. The counts of earlier days do not change any more. */
+  firstDay: string;
+}
+
+const events: CopiedTable = {
+  name: 'events',
+  key: [
+    ['created_at', 'timestamptz'],
+    ['id', 'text'],
+  ],
+  partitionedBy: 'created_at',
+};
+const auditLog: CopiedTable = { ...events, name: 'audit_log' };
+const deliveries: CopiedTable = {
+  name: 'deliveries',
+  key: [
+    ['webhook_id', 'text'],
+    ['created_at', 'timestamptz'],
+    ['id', 'text'],
+  ],
+  partitionedBy: 'created_at',
+};
+const backlog: CopiedTable = {
+  name: 'backlog',
+  key: [
+    ['webhook_id', 'text'],
+    ['created_at', 'timestamptz'],
+    ['head', 'text'],
+    ['first', 'int'],
+  ],
+};
+const eventKeys: CopiedTable = { name: 'event_keys', key: [['key', 'text']], replaces: true };
+const resources: CopiedTable = { name: 'resources', key: [['id', 'text']], replaces: true };
+const deliveryCounts: CopiedTable = {
+  name: 'delivery_counts',
+  key: [
+    ['scope', 'text'],
+    ['step', 'smallint'],
+    ['at', 'timestamptz'],
+    ['part', 'int'],
+  ],
+  partitionedBy: 'at',
+  replaces: true,
+};
+const eventCounts: CopiedTable = {
+  name: 'event_counts',
+  key: [
+    ['scope', 'text'],
+    ['step', 'smallint'],
+    ['at', 'timestamptz'],
+    ['type', 'text'],
+  ],
+  partitionedBy: 'at',
+};
+
+const all: Condition = { text: 'true', values: [] };
+
+export type OnPage = (table: string, rows: number) => void;
+
+/** Copies the rows of an organization from one database to another. Rows that would have an effect are staged instead. */
+export class RelocationCopy {
+  readonly #from: Database;
+  readonly #to: Database;
+  readonly #move: Move;
+  readonly #onPage: OnPage;
+
+  constructor(from: Database, to: Database, move: Move, onPage: OnPage) {
+    this.#from = from;
+    this.#to = to;
+    this.#move = move;
+    this.#onPage = onPage;
+  }
+
+  /** Copies what has changed since `progress`, or everything, while the organization works. Returns the new progress. */
+  async round(progress: Partial<Progress>): Promise<Progress> {
+    const [source, target] = [await this.#starting(this.#from), await this.#starting(this.#to)];
+    const next: Progress = {
+      floor: source.floor,
+      floors: await this.#openDeliveries(),
+      firstDay: progress.firstDay ?? [source.counted_day, target.counted_day].sort()[0]!,
+    };
+    await this.#copyEvents({ text: 't.created_at < $2::timestamptz', values: [source.horizon] });
+    await this.#copyAuditLog();
+    await this.#copyChanges(progress, "t.status <> 'pending'");
+    if (progress.floor === undefined)
+      await this.#copy(eventCounts, { text: 't.at < $2::timestamptz', values: [next.firstDay] });
+    return next;
+  }
+
+  /** Copies the rest, after the organization has stopped. */
+  async lastRound(progress: Partial<Progress>): Promise<void> {
+    await this.#copyEvents(all);
+    await this.#copyAuditLog();
+    await this.#copyChanges(progress, 'true');
+    await this.#copy(backlog, all);
+  }
+
+  async #copyChanges(progress: Partial<Progress>, settled: string): Promise<void> {
+    const { floor, floors = {} } = progress;
+    const since = (column: string): Condition =>
+      floor === undefined ? all : { text: `t.${column} >= $2::timestamptz`, values: [floor] };
+    await this.#copy(eventKeys, since('created_at'));
+    await this.#copy(resources, since('updated_at'));
+    await this.#copy(deliveryCounts, floor === undefined ? all : countedSince({ floor }));
+    if (floor === undefined) await this.#copy(deliveries, { text: settled, values: [] });
+    else {
+      await this.#copy(deliveries, {
+        text: `${settled} and t.created_at >= $3::timestamptz
+           and t.created_at >= coalesce(($4::jsonb ->> t.webhook_id)::timestamptz, $2::timestamptz)`,
+        values: [floor, [floor, ...Object.values(floors)].sort()[0], JSON.stringify(floors)],
+      });
+    }
+  }
+
+  async #copyEvents(condition: Condition): Promise<void> {
+    const { rows } = await this.#to.query<{ at: string; id: string }>({
+      text: `
+  select (created_at at time zone 'UTC')::text || 'Z' as at, id
+    from posthorn.events
+   where organization_id = $1
+   order by created_at desc, id desc
+   limit 1`,
+      values: [this.#move.organizationId],
+    });
+    const [last] = rows;
+    if (!last) return this.#copy(events, condition);
+    const place = condition.values.length + 2;
+    await this.#copy(events, {
+      text: `${condition.text} and (t.created_at, t.id) > ($${place}::timestamptz, $${place + 1}::text)`,
+      values: [...condition.values, last.at, last.id],
+    });
+  }
+
+  /** Copies the new entries. The end of the chain moves along with every page, so the chain can always be verified. */
+  async #copyAuditLog(): Promise<void> {
+    const organization = [this.#move.organizationId];
+    const { rows } = await this.#to.query<{ length: number }>({
+      text: 'select length from posthorn.audit_chains where organization_id = $1',
+      values: organization,
+    });
+    const chain = await this.#from.query<{ dropped: number; dropped_hash: Buffer }>({
+      text: 'select dropped, dropped_hash from posthorn.audit_chains where organization_id = $1',
+      values: organization,
+    });
+    if (!chain.rows[0]) return;
+    const { dropped, dropped_hash } = chain.rows[0];
+    const extend = (client: Queryable) =>
+      extendChain(client, this.#move.organizationId, dropped, dropped_hash);
+    const added: Condition = { text: 't.position > $2::bigint', values: [rows[0]?.length ?? 0] };
+    await this.#copy(auditLog, added, extend);
+  }
+
+  #copy(
+    table: CopiedTable,
+    condition: Condition,
+    then?: (client: Queryable) => Promise<unknown>,
+  ): Promise<void> {
+    const onPage = (rows: number) => this.#onPage(table.name, rows);
+    return copyRows(this.#from, this.#to, this.#move, table, condition, { onPage, then });
+  }
+
+  /** Returns the time before which everything is committed, and the day up to which events are counted. */
+  async #starting(database: Database): Promise<{ horizon: string; floor: string; counted_day: string }> {
+    return database.transaction(async (client) => {
+      await writePlainly(client);
+      const { rows } = await client.query<{ horizon: string; floor: string; counted_day: string }>({
+        text: `
+  select h.horizon::text, date_trunc('day', p.counted_until, 'UTC')::text as counted_day,
+         -- Redeliveries and replays do not announce themselves, but their deliveries are as old as their transaction.
+         least(h.horizon, (select min(a.xact_start) from pg_stat_activity a
+                            where a.datname = current_database() and a.pid <> pg_backend_pid()))::text as floor
+    from posthorn.event_horizon($1) as h (horizon), posthorn.event_count_progress p`,
+        values: [this.#move.organizationId],
+      });
+      return rows[0]!;
+    }, true);
+  }
+
+  /** Returns the time of the oldest open delivery of each webhook that has any. */
+  async #openDeliveries(): Promise<Record<string, string>> {
+    return this.#from.transaction(async (client) => {
+      await writePlainly(client);
+      const { rows } = await client.query<{ floors: Record<string, string> | null }>({
+        text: `
+  select jsonb_object_agg(webhook_id, since::text) as floors
+    from (select webhook_id, min(created_at) as since
+            from (select webhook_id, created_at from posthorn.deliveries
+                   where organization_id = $1 and status = 'pending' and leased_by is null
+                   union all
+                  select webhook_id, created_at from posthorn.deliveries
+                   where organization_id = $1 and status = 'pending' and leased_by is not null
+                   union all
+                  select webhook_id, created_at from posthorn.backlog where organization_id = $1
+                   union all
+                  select s.webhook_id, h.created_at
+                    from posthorn.handoffs h
+                   cross join posthorn.shares(h) s
+                   where h.organization_ids @> array[$1] and s.organization_id = $1) open
+           group by webhook_id) oldest`,
+        values: [this.#move.organizationId],
+      });
+      return rows[0]?.floors ?? {};
+    }, true);
+  }
+}
+
+/**
+ * Copies the latest counts of an organization that lives in the new cell already. A row holds the counts of one process,
+ * so none of them has been written there.
+ */
+export async function copyCounts(from: Database, to: Database, move: Move): Promise<void> {
+  const latest: Condition = { text: "t.at >= now() - interval '2 hours'", values: [] };
+  await copyRows(from, to, move, deliveryCounts, latest, { state: 'here' });
+}
+
+/** Nodes write the complete counts of a period again while they grow, for at most an hour and a little more. */
+function countedSince({ floor }: Pick<Progress, 'floor'>): Condition {
+  return { text: "t.at >= $2::timestamptz - interval '2 hours'", values: [floor] };
+}
+
+async function extendChain(
+  client: Queryable,
+  organizationId: string,
+  dropped: number,
+  droppedHash: Buffer,
+): Promise<void> {
+  await client.query({
+    text: `
+  insert into posthorn.audit_chains as c (organization_id, length, hash, last_at, dropped, dropped_hash)
+  select l.organization_id, l.position, l.hash, l.created_at, $2, $3
+    from posthorn.audit_log l
+   where l.organization_id = $1
+   order by l.created_at desc, l.id desc
+   limit 1
+  on conflict (organization_id) do update
+     set length = excluded.length, hash = excluded.hash, last_at = excluded.last_at,
+         -- The entries that were here before may have been dropped since.
+         dropped = case when c.length < excluded.dropped then excluded.dropped else c.dropped end,
+         dropped_hash = case when c.length < excluded.dropped then excluded.dropped_hash else c.dropped_hash end`,
+    values: [organizationId, dropped, droppedHash],
+  });
+}

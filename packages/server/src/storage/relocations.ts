@@ -1,0 +1,168 @@
+import type { Relocation } from '../domain/relocation.js';
+import type { Database, Queryable } from './database.js';
+
+/** Returns the condition that a row belongs to an organization for which this cell acts. */
+export function actsHere(alias: string): string {
+  return `not exists (select from posthorn.relocations l
+                       where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;
+}
+
+/** Stores the name of this cell, so that a move from another cell knows where it leads. */
+export async function nameCell(database: Database, name: string): Promise<void> {
+  await database.transaction(async (client) => {
+    const { rowCount } = await client.query({ text: 'update posthorn.cell set name = $1', values: [name] });
+    if (rowCount === 0)
+      await client.query({ text: 'insert into posthorn.cell (name) values ($1)', values: [name] });
+  });
+}
+
+export async function readCell(database: Queryable): Promise<string | undefined> {
+  const { rows } = await database.query<{ name: string }>({ text: 'select name from posthorn.cell' });
+  return rows[0]?.name;
+}
+
+/** Returns the relocation of an organization. Returns undefined if it lives here and is not moving. */
+export async function readRelocation(
+  client: Queryable,
+  organizationId: string,
+): Promise<Relocation | undefined> {
+  const { rows } = await client.query<Relocation>({
+    text: 'select state, cell from posthorn.relocations where organization_id = $1',
+    values: [organizationId],
+  });
+  return rows[0];
+}
+
+/** A move of an organization, as the process that makes it knows it. A process that takes over has another `id`. */
+export interface Move {
+  organizationId: string;
+  id: string;
+}
+
+/** Reports that the move cannot go on: another process has taken it over or ended it. */
+export class MoveTakenOver extends Error {
+  override name = 'MoveTakenOver';
+
+  constructor() {
+    super('Another process has taken over this move, or has aborted it.');
+  }
+}
+
+/** The states from which a move can start, or start again. From any other, the organization would be in two cells. */
+const beginnings: Record<'copying' | 'arriving', readonly Relocation['state'][]> = {
+  copying: ['copying', 'stopping', 'stopped'],
+  arriving: ['arriving', 'moved'],
+};
+
+/** Writes the state of a new move, or takes over an interrupted one. */
+export async function enterState(
+  client: Queryable,
+  move: Move,
+  state: 'copying' | 'arriving',
+  cell: string,
+): Promise<void> {
+  const { rowCount } = await client.query({
+    text: `
+  insert into posthorn.relocations as r (organization_id, state, cell, move) values ($1, $2, $3, $4)
+  on conflict (organization_id) do update
+     set state = excluded.state, cell = excluded.cell, move = excluded.move, stopped_at = null,
+         progress = case when r.state = 'arriving' then r.progress else '{}' end
+   where r.state = any ($5)`,
+    values: [move.organizationId, state, cell, move.id, beginnings[state]],
+  });
+  if (rowCount !== 1) throw new MoveTakenOver();
+}
+
+/** Takes over a move in this state. Returns false if it is in another one. */
+export async function takeOver(client: Queryable, move: Move, state: Relocation['state']): Promise<boolean> {
+  const { rowCount } = await client.query({
+    text: 'update posthorn.relocations set move = $2 where organization_id = $1 and state = $3',
+    values: [move.organizationId, move.id, state],
+  });
+  return rowCount === 1;
+}
+
+/** Changes the state of a move from `from` to `to`. */
+export async function changeState(
+  client: Queryable,
+  move: Move,
+  from: Relocation['state'],
+  to: Relocation['state'],
+): Promise<void> {
+  const { rowCount } = await client.query({
+    text: `
+  update posthorn.relocations
+     set state = $4, stopped_at = case when $4 = 'stopping' then clock_timestamp() else stopped_at end
+   where organization_id = $1 and move = $2 and state = $3`,
+    values: [move.organizationId, move.id, from, to],
+  });
+  if (rowCount !== 1) throw new MoveTakenOver();
+}
+
+/** Lets the organization work here again, unless another process has taken over. Returns whether it does. */
+export async function resumeHere(client: Queryable, move: Move): Promise<boolean> {
+  const { rowCount } = await client.query({
+    text: `
+  update posthorn.relocations set state = 'copying', stopped_at = null
+   where organization_id = $1 and move = $2 and state in ('stopping', 'stopped')`,
+    values: [move.organizationId, move.id],
+  });
+  return rowCount === 1;
+}
+
+/** Locks the state of a move until the transaction ends, so that nobody can take it over meanwhile. */
+export async function requireState(client: Queryable, move: Move, state: Relocation['state']): Promise<void> {
+  const { rowCount } = await client.query({
+    text: `
+  select from posthorn.relocations where organization_id = $1 and move = $2 and state = $3 for share`,
+    values: [move.organizationId, move.id, state],
+  });
+  if (rowCount !== 1) throw new MoveTakenOver();
+}
+
+/** Ends a move that has not switched yet: the organization works here as before. Returns false if it has left. */
+export async function stayHere(client: Queryable, organizationId: string): Promise<boolean> {
+  const { rows } = await client.query<Relocation>({
+    text: 'select state, cell from posthorn.relocations where organization_id = $1 for update',
+    values: [organizationId],
+  });
+  if (rows[0] && !beginnings.copying.includes(rows[0].state)) return false;
+  await client.query({
+    text: 'delete from posthorn.relocations where organization_id = $1',
+    values: [organizationId],
+  });
+  return true;
+}
+
+/** Returns the time of the database, in milliseconds. */
+export async function readClockMs(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ at: Date }>({ text: 'select clock_timestamp() as at' });
+  return rows[0]!.at.getTime();
+}
+
+/** Returns whether the database has any rows of an organization. */
+export async function hasOrganization(client: Queryable, organizationId: string): Promise<boolean> {
+  const tables = ['audit_chains', 'tokens', 'webhooks', 'resources', 'events'];
+  const { rows } = await client.query<{ found: boolean }>({
+    text: `select ${tables
+      .map((table) => `exists (select from posthorn.${table} where organization_id = $1)`)
+      .join(' or ')} as found`,
+    values: [organizationId],
+  });
+  return rows[0]?.found === true;
+}
+
+export async function readProgress<T>(client: Queryable, move: Move): Promise<Partial<T>> {
+  const { rows } = await client.query<{ progress: T }>({
+    text: 'select progress from posthorn.relocations where organization_id = $1 and move = $2',
+    values: [move.organizationId, move.id],
+  });
+  return rows[0]?.progress ?? {};
+}
+
+export async function writeProgress(client: Queryable, move: Move, progress: object): Promise<void> {
+  await client.query({
+    text: 'update posthorn.relocations set progress = $3 where organization_id = $1 and move = $2',
+    values: [move.organizationId, move.id, JSON.stringify(progress)],
+  });
+}

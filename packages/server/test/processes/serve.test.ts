@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { beforeAll, expect, test } from 'vitest';
+import { event } from '../support/client.js';
+import { preparedDirectory } from '../support/data-directory.js';
+import { Posthorn } from '../support/process.js';
+import { eventually } from '../support/tenant.js';
+
+const readsMax = 40;
+let service: Posthorn;
+let directory: string;
+let publicUrl: string;
+let platformUrl: string;
+let platformToken: string;
+let recorded = 0;
+
+beforeAll(async () => {
+  directory = await preparedDirectory();
+  service = new Posthorn(['serve', '--processes', '2'], {
+    POSTHORN_DATA_DIR: directory,
+    POSTHORN_PORT: '0',
+    POSTHORN_PLATFORM_PORT: '0',
+    POSTHORN_RATE_LIMIT_READS: String(readsMax),
+  });
+  publicUrl = (await service.until(/public API listening on (http:[^"\s]+)/))[1] ?? '';
+  platformUrl = (await service.until(/platform listener listening on (http:[^"\s]+)/))[1] ?? '';
+  await service.until(/Posthorn is ready/);
+  platformToken = (await readFile(join(directory, 'platform-token'), 'utf8')).trim();
+});
+
+/** Sends one request, on a new connection unless there is an agent. Returns its status and text. */
+async function send(url: string, token: string, body?: unknown, agent?: Agent) {
+  const dispatcher = agent ?? new Agent();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const response = await request(url, {
+    ...{ dispatcher, headers },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  });
+  const text = await response.body.text();
+  if (!agent) await dispatcher.close();
+  return { status: response.statusCode, text };
+}
+
+async function record(agent?: Agent): Promise<number> {
+  const { status } = await send(`${platformUrl}/platform/events`, platformToken, event(), agent);
+  if (status === 201) recorded += 1;
+  return status;
+}
+
+async function metric(name: string): Promise<number> {
+  const { text } = await send(`${platformUrl}/metrics`, platformToken);
+  return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
+}
+
+test('several processes take turns at the same ports, and name themselves in the log', async () => {
+  expect(await Promise.all([record(), record(), record(), record()])).toEqual([201, 201, 201, 201]);
+  for (const process of [1, 2]) await service.until(new RegExp(`"process":${process},.*"/platform/events"`));
+});
+
+test('they show their metrics as one', async () => {
+  expect(await metric('posthorn_processes')).toBe(2);
+  expect(await metric('posthorn_nodes')).toBe(2);
+  expect(await metric('posthorn_database_up')).toBe(1);
+  expect(await metric('posthorn_events_recorded_total')).toBe(recorded);
+});
+
+test('a rate limit holds for all processes together', async () => {
+  const token = (await readFile(join(directory, 'demo-token'), 'utf8')).trim();
+  const url = `${publicUrl}/v1/token`;
+  const agent = new Agent({ connections: 1 });
+  let status = 200;
+  for (let reads = 0; reads < readsMax; reads += 1) ({ status } = await send(url, token, undefined, agent));
+  expect(status).toBe(200);
+  await agent.close();
+  // New connections alternate between the processes. Were the counts not shared, one would accept all of these.
+  let accepted = 0;
+  await eventually(
+    async () => {
+      const statuses = [(await send(url, token)).status, (await send(url, token)).status];
+      accepted += statuses.filter((each) => each === 200).length;
+      return statuses;
+    },
+    (statuses) => statuses.every((each) => each === 429),
+  );
+  expect(accepted).toBeLessThan(readsMax);
+});
+
+test('SIGHUP restarts them one by one without refusing a request, and no total falls', async () => {
+  let isOver = false;
+  const statuses = new Map<number, number>();
+  const client = async () => {
+    const agent = new Agent({ connections: 1 });
+    while (!isOver) {
+      const status = await record(agent);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      // Leaves the machine to the processes that start.
+      await delay(20);
+    }
+    await agent.close();
+  };
+  const clients = [client(), client(), client()];
+  service.kill('SIGHUP');
+  await service.until(/all processes were restarted/);
+  isOver = true;
+  await Promise.all(clients);
+  expect([...statuses.keys()]).toEqual([201]);
+  expect(await metric('posthorn_events_recorded_total')).toBe(recorded);
+}, 60_000);
+
+test('if one is killed, the others continue and another one starts', async () => {
+  const started = /"worker":2,"pid":(\d+)(?![\s\S]*"worker":2,"pid")/;
+  const pid = Number((await service.until(started))[1]);
+  process.kill(pid, 'SIGKILL');
+  await service.until(/"worker":2,"reason":"signal SIGKILL"/);
+  expect(await record()).toBe(201);
+  await eventually(
+    () => metric('posthorn_processes'),
+    (processes) => processes === 2,
+  );
+  expect(await metric('posthorn_process_crashes_total')).toBe(1);
+});
+
+test('SIGTERM drains and ends all of them', async () => {
+  service.kill('SIGTERM');
+  const { code, stdout } = await service.ended;
+  expect(code).toBe(0);
+  for (const process of [0, 1, 2]) expect(stdout).toMatch(new RegExp(`"process":${process},"msg":"stopped"`));
+});
