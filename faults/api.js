@@ -100,6 +100,12 @@ export class Api {
     return data.length > 0 && data.every(({ final }) => final);
   }
 
+  /** Returns the attempts of a delivery. */
+  async attempts(webhookId, deliveryId) {
+    const { data } = await this.request('GET', `/v1/webhooks/${webhookId}/deliveries/${deliveryId}`);
+    return data.attempt_log;
+  }
+
   async *#pages(path) {
     let cursor;
     for (;;) {

@@ -32,7 +32,7 @@ export function balance({ acknowledged, events, doors, faults }) {
   if (forged > 0) note(`${forged} requests had a wrong signature`);
   const duplicates = explain(doors, faults);
   if (duplicates.unexplained > 0)
-    note(`${duplicates.unexplained} duplicates without a fault that explains them`);
+    note(`${duplicates.unexplained} duplicates without a fault that explains them: ${duplicates.first}`);
   return {
     acknowledged: acknowledgedCount,
     delivered,
@@ -74,21 +74,31 @@ function describe(number, given, stored, doors, deliveries) {
 }
 
 /**
- * Counts the requests that came after a receiver had responded with success. Each needs a fault between the two:
+ * Counts the requests that came after a receiver had responded with success. Each needs a fault between the two, or a
+ * response that came after the time limit of the attempt:
  * - `unsettled`: the same attempt again, because its outcome was never written
  * - `retried`: a later attempt, because the response did not reach the node
  */
 function explain(doors, faults) {
   const duplicates = { total: 0, unsettled: 0, retried: 0, unexplained: 0, by: {} };
   for (const { again } of doors) {
-    for (const { atMs, firstAtMs, attempt, firstAttempt } of again) {
+    for (const { atMs, firstAtMs, attempt, firstAttempt, isLate } of again) {
       duplicates.total += 1;
       duplicates[attempt === firstAttempt ? 'unsettled' : 'retried'] += 1;
       const fault = faults.find(({ fromMs, toMs }) => firstAtMs <= toMs && atMs >= fromMs);
-      if (fault === undefined) duplicates.unexplained += 1;
-      const kind = fault?.kind ?? 'nothing';
+      if (fault === undefined && !isLate) {
+        duplicates.unexplained += 1;
+        duplicates.first ??= describeDuplicate(faults, firstAtMs, atMs);
+      }
+      const kind = fault?.kind ?? (isLate ? 'the response came after the time limit' : 'nothing');
       duplicates.by[kind] = (duplicates.by[kind] ?? 0) + 1;
     }
   }
   return duplicates;
+}
+
+function describeDuplicate(faults, firstAtMs, atMs) {
+  const last = faults.findLast(({ fromMs }) => fromMs <= firstAtMs);
+  const after = last ? `${firstAtMs - last.toMs} ms after the end of '${last.kind}'` : 'before any fault';
+  return `the first was accepted ${after}, and came again ${atMs - firstAtMs} ms later`;
 }

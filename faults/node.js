@@ -15,7 +15,7 @@ export const leaseMs = attemptMs + 2_500;
 /** Many short waits: a delivery survives half a minute of failures, and a run does not wait long for its last retry. */
 const retryWaits = ['200ms', '300ms', '500ms', '1s', '1s', '1s', ...Array(13).fill('2s')];
 
-const startMs = 30_000;
+const startMs = 60_000;
 const stopMs = 15_000;
 
 /** A `posthorn serve` process. It keeps its ports when it is started again. */

@@ -10,6 +10,7 @@ const columns = [
   ['lost', 4],
   ['in doubt', 8],
   ['duplicates', 10],
+  ['MB', 11],
   ['s', 4],
   ['verdict', 7],
 ];
@@ -23,12 +24,16 @@ export function printHead() {
   console.log(columns.map(([name, width]) => cell(name, name, width)).join('  '));
 }
 
+/** Memory of the largest node: before the load, at its highest, and at the end. */
+const memoryText = (memory) => (memory ? `${memory.start}/${memory.peak}/${memory.end}` : '');
+
 /** Prints one line of the ledger, and what is wrong or missing. */
 export function printTrial(trial) {
   const figures = {
     ...trial,
     'in doubt': trial.inDoubt ?? '',
     duplicates: trial.duplicates?.total ?? '',
+    MB: memoryText(trial.memoryMb),
     s: trial.tookMs === undefined ? '' : (trial.tookMs / 1_000).toFixed(0),
   };
   console.log(columns.map(([name, width]) => cell(figures[name] ?? '', name, width)).join('  '));
@@ -55,6 +60,8 @@ export function sum(trials) {
     inDoubt: total(({ inDoubt }) => inDoubt),
     duplicates: total(({ duplicates }) => duplicates?.total),
     unexplained: total(({ duplicates }) => duplicates?.unexplained),
+    memoryMbMax: Math.max(0, ...trials.map(({ memoryMb }) => memoryMb?.peak ?? 0)),
+    tookMs: total(({ tookMs }) => tookMs),
   };
 }
 
@@ -66,6 +73,7 @@ export function printSum(sums) {
     `in doubt ${inDoubt} (recorded, but the producer got no response); ` +
       `duplicates ${sums.duplicates}, of which ${sums.unexplained} without a fault that explains them`,
   );
+  console.log(`memory of a node at most ${sums.memoryMbMax} MB; ${Math.ceil(sums.tookMs / 60_000)} minutes`);
 }
 
 /** Keeps a run as JSON. */

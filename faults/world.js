@@ -13,6 +13,8 @@ import { until } from './waiting.js';
 const secret = 'faults-signing-secret';
 /** The last retries, the end of the longest lease, and a busy machine. */
 const settleMs = 90_000;
+/** How many duplicates of a webhook are looked up. */
+const lateMax = 1_000;
 
 /**
  * Everything that one run needs: PostgreSQL, a proxy in front of it, nodes, receivers and a producer. It notes each
@@ -25,6 +27,7 @@ export class World {
   #closing = [];
   #checks = [];
   #broken = [];
+  #startMb;
   faults = [];
   nodes = [];
   cluster;
@@ -65,6 +68,7 @@ export class World {
     if (https) await this.receivers.certify(https.key, https.cert);
     for (let number = 1; number <= doors; number += 1)
       await this.openDoor(`/hook-${number}`, base?.(this, number));
+    this.#startMb = Math.max(...this.nodes.map((node) => node.memoryMb.now));
     this.producer = new Producer(this.nodes, random, load);
   }
 
@@ -151,8 +155,15 @@ export class World {
       ...{ offered, ...books, recoveryMs: Math.round(recoveryMs), slowestMs: Math.round(slowestMs) },
       statuses: Object.fromEntries(statuses),
       faults: this.faults.map(({ kind }) => kind),
-      memoryMb: Math.max(...this.nodes.filter((node) => node.isRunning).map((node) => node.memoryMb.peak)),
+      memoryMb: this.#memoryMb(),
     };
+  }
+
+  /** Returns the memory of the largest node: before the load, at its highest, and now. */
+  #memoryMb() {
+    const nodes = this.nodes.filter((node) => node.isRunning).map((node) => node.memoryMb);
+    const largest = (read) => Math.max(...nodes.map(read));
+    return { start: this.#startMb, peak: largest(({ peak }) => peak), end: largest(({ now }) => now) };
   }
 
   async #books(acknowledged) {
@@ -163,11 +174,27 @@ export class World {
       ...this.#doors.map((door) => collect(this.#api.deliveries(door.id), summaryOf)),
     ]);
     const reports = await this.receivers.report();
-    const doors = this.#doors.map(({ path }, index) => ({
-      ...reports.find((report) => report.path === path),
+    const doors = this.#doors.map(({ path, id }, index) => ({
+      ...{ id, ...reports.find((report) => report.path === path) },
       deliveries: deliveries[index],
     }));
+    for (const door of doors) await this.#markLate(door, events);
     return balance({ acknowledged, events, doors, faults: this.faults });
+  }
+
+  /**
+   * Marks the duplicates whose first attempt timed out, as the API shows it: on a busy machine, a response can come after
+   * the time limit without any fault.
+   */
+  async #markLate({ id, again, deliveries }, events) {
+    const retried = again.filter(({ attempt, firstAttempt }) => attempt !== firstAttempt).slice(0, lateMax);
+    for (const duplicate of retried) {
+      const event = events.find(({ subject }) => subject.id === `RUN-${duplicate.seq}`);
+      const delivery = deliveries.find(({ event_id }) => event_id === event?.id);
+      if (!delivery) continue;
+      const attempts = await this.#api.attempts(id, delivery.id);
+      duplicate.isLate = attempts[duplicate.firstAttempt - 1]?.error === 'timeout';
+    }
   }
 
   async close() {
@@ -181,7 +208,7 @@ export class World {
   }
 }
 
-const summaryOf = ({ event_id, status, final }) => ({ event_id, status, final });
+const summaryOf = ({ id, event_id, status, final }) => ({ id, event_id, status, final });
 
 async function collect(pages, read) {
   const all = [];

@@ -34,9 +34,7 @@ export const names = {
       await wait(random.between(300, 800));
       await world.fault(`DNS: ${state}`, async () => {
         world.names.set(name, states[state]);
-        // The next request needs a new connection, and so the name.
-        await world.receivers.hangUp();
-        await wait(200);
+        await until('the end of requests to the address before', () => isQuiet(world), 20_000);
         const before = await world.receivers.progress();
         await wait(random.between(1_000, 2_000));
         const after = await world.receivers.progress();
@@ -53,3 +51,12 @@ export const names = {
     });
   },
 };
+
+/** Closes all connections, so that the next request needs the name. Returns whether nothing arrives any more. */
+async function isQuiet(world) {
+  await world.receivers.hangUp();
+  const before = await world.receivers.progress();
+  await wait(300);
+  const after = await world.receivers.progress();
+  return world.doors.every((path) => after[path] === before[path]);
+}

@@ -4,7 +4,10 @@ const searchedBytesMax = 4_096;
 const tab = 9;
 const likely = [tab, 10, 13, ...Array.from({ length: 95 }, (_, index) => 32 + index)];
 
-/** Returns how the ends of the body or of its lines were changed, in a sentence. `fits` says whether a body was signed. */
+/**
+ * Returns how the ends of the body or of its lines were changed, in a sentence. `fits` returns whether a body matches
+ * the signature.
+ */
 export function changeOfLines(body: Buffer, fits: (other: Buffer) => boolean): string | undefined {
   return variants(body).find(([other]) => fits(other))?.[1];
 }

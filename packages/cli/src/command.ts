@@ -65,7 +65,7 @@ export class CommandFailure extends Error {
 }
 
 /**
- * Returns the exit code of an expected failure. It looks at the field and not at the class, because the server may bring
+ * Returns the exit code of an expected failure. It looks at the field and not at the class, because the server may have
  * its own copy of this package.
  */
 export function exitCodeOf(error: unknown): number | undefined {
@@ -73,7 +73,7 @@ export function exitCodeOf(error: unknown): number | undefined {
   return error instanceof Error && typeof exitCode === 'number' ? exitCode : undefined;
 }
 
-/** Returns the command line in one line, with what it cannot do without. */
+/** Returns the usage in one line: the command with its required options. */
 export function usageLine({ name, argument, options }: Command): string {
   const required = Object.entries(options)
     .filter(([, option]) => option.required)

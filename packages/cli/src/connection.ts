@@ -18,7 +18,7 @@ export const connectionOptions = {
 
 export const defaultUrl = 'http://127.0.0.1:7400';
 
-/** Whether the command line says where to connect to. */
+/** Returns whether the command line specifies where to connect. */
 export function namesConnection({ options }: Context): boolean {
   return ['profile', 'url', 'token'].some((name) => options[name] !== undefined);
 }
@@ -33,7 +33,9 @@ export interface Connection {
   organization: () => Promise<string>;
 }
 
-/** Connects as the command line, the environment or the current profile says, in this order. */
+/**
+ * Connects with the options of the command line, the environment or the current profile, in this order of precedence.
+ */
 export async function connect(context: Context): Promise<Connection> {
   const { url, token, profile } = await credentials(context);
   const texts = new JsonTexts();

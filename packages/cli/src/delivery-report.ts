@@ -33,7 +33,7 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
   }
 }
 
-/** Returns the status in words: given up, or when the next attempt is. */
+/** Returns the status in words: given up, or when the next attempt is due. */
 export function statusText({ status, final, attempts, next_attempt_at: next }: DeliveryDetail): string {
   const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (status !== 'failed') return `${status}, ${count}`;

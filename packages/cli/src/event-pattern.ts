@@ -20,7 +20,7 @@ export class EventPatterns {
     return second === undefined && first !== undefined && !first.endsWith('*') ? first : undefined;
   }
 
-  /** Fails if a pattern matches no event type: most likely a typo. */
+  /** Fails if a pattern matches no event type, which is most likely a typo. */
   async check(posthorn: Posthorn): Promise<void> {
     if (this.patterns.length === 0) return;
     const types = await posthorn.eventTypes.list().all();

@@ -13,7 +13,7 @@ export interface ForwardResult {
   error: string | null;
 }
 
-// Like the service, it uses a connection again.
+// Like the service, reuse connections.
 const agent = new Agent({ keepAlive: true });
 const secureAgent = new SecureAgent({ keepAlive: true });
 const timeoutMs = 10_000;
@@ -29,12 +29,12 @@ export function targetUrl(option: string, text: string): URL {
   );
 }
 
-/** Whether a receiver accepted the request. */
+/** Returns whether a receiver accepted the request. */
 export function isAccepted({ status }: ForwardResult): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-/** Sends a request as the service does: one POST, no redirects, 10 seconds. What happens is a value. */
+/** Sends a request as the service does: one POST, no redirects, 10 seconds. Returns failures as values. */
 export function forward(url: URL, { headers, body }: WebhookRequest): Promise<ForwardResult> {
   const startedMs = performance.now();
   return new Promise((resolve) => {

@@ -40,8 +40,8 @@ export class ListenPosition {
   }
 
   /**
-   * Stores the position. It is written after every event, so it is one write in place: ids have the same length, and
-   * so has the file.
+   * Stores the position. This happens after every event, so it is a single write in place: all ids, and therefore the
+   * file, have the same length.
    */
   write(lastEventId: string): void {
     if (this.#file === undefined) return;

@@ -74,12 +74,12 @@ async function commandsFor(
   const wanted = commandIn(integratorCommands, argv) ? undefined : commandIn(missingOperators, argv);
   if (!wanted) return [...integratorCommands, ...missingOperators];
   const operators = await loadOperators();
-  // Whatever its options are: without the server, nothing knows them.
+  // Do not check the options, which are unknown without the server.
   if (!operators) throw notInstalled(wanted.name);
   return allCommands(operators);
 }
 
-/** All commands: the integrator's, and those of the operator that are not among them. */
+/** Returns all commands: the integrator's, and the operator's that are not among them. */
 export function allCommands(operators: readonly Command[]): readonly Command[] {
   return [...integratorCommands, ...operators.filter(({ name }) => name in operatorSummaries)];
 }

@@ -32,7 +32,7 @@ export const installedOperators: LoadOperators = async () => {
   }
 };
 
-/** The operator's commands as they are if @posthorn/server is not installed: they say how to install it. */
+/** Stand-ins for the operator's commands if @posthorn/server is not installed. They explain how to install it. */
 export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
   ([name, summary]) => ({
     ...{ name, summary, options: {} },

@@ -44,7 +44,7 @@ function quiet(commander: Commander): Commander {
     .allowExcessArguments(false);
 }
 
-/** Returns the parent of the commands `<name> …`. On its own it is a usage error that names them. */
+/** Returns the parent of the commands `<name> …`. Using it on its own is a usage error that lists them. */
 function groupOf(
   groups: Map<string, Commander>,
   root: Commander,
@@ -96,7 +96,7 @@ function helpIn(commands: readonly Command[], argv: readonly string[], width: nu
   return command ? commandHelp(command, width) : groupHelp(commands, argv[0] ?? '', width);
 }
 
-/** Words an error of the parser as the other usage errors are. */
+/** Rewords an error of the parser to match the other usage errors. */
 function messageOf(error: CommanderError, commands: readonly Command[], argv: readonly string[]): string {
   const command = commandIn(commands, argv);
   const [, quoted = ''] = /'([^']*)'/.exec(error.message) ?? [];

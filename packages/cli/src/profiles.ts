@@ -21,7 +21,7 @@ export function configDirectory(env: Env): string | undefined {
   return env.HOME ? join(env.HOME, '.config', 'posthorn') : undefined;
 }
 
-/** Where to connect to, by name: `profiles.json` in the configuration directory, readable only by its owner. */
+/** Stores profiles by name in `profiles.json` in the configuration directory, readable only by its owner. */
 export class Profiles {
   readonly #directory: string | undefined;
 
@@ -35,7 +35,7 @@ export class Profiles {
     return join(this.#directory, 'profiles.json');
   }
 
-  /** Returns the profile of this name, or the current one. */
+  /** Returns the profile with this name, or the current one. */
   async find(name?: string): Promise<{ name: string; profile: Profile } | undefined> {
     const { current, profiles } = await this.#read();
     const profile = profiles[name ?? current];
@@ -52,7 +52,7 @@ export class Profiles {
     await this.#write({ current: name, profiles: { ...profiles, [name]: profile } });
   }
 
-  /** Removes a profile. Returns false if there is none of this name. */
+  /** Removes a profile. Returns false if there is none with this name. */
   async remove(name: string): Promise<boolean> {
     const { current, profiles } = await this.#read();
     if (!profiles[name]) return false;
@@ -82,7 +82,10 @@ export class Profiles {
   }
 }
 
-/** Replaces a file that only its owner may read. A reader sees the old content or the new one, nothing between. */
+/**
+ * Replaces a file that only its owner may read. A reader sees either the old or the new content, and nothing in
+ * between.
+ */
 export async function writePrivate(file: string, text: string): Promise<void> {
   await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}`;

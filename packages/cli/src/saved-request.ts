@@ -21,7 +21,7 @@ export function requestText(url: URL | undefined, { headers, body }: WebhookRequ
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Writes a request to a file of the directory, and returns the path. */
+/** Writes a request to a file in the directory, and returns its path. */
 export async function saveRequest(directory: string, name: string, text: string): Promise<string> {
   const file = join(directory, `${name}.http`);
   try {

@@ -23,10 +23,10 @@ export async function eventId(connection: Connection, text: string): Promise<str
   return (await only<Event>('event', text, events)).id;
 }
 
-/** Returns a delivery by its id, or by an ending that no other of the newest deliveries has. */
+/** Returns a delivery by its id, or by an ending that is unique among the newest deliveries. */
 export async function findDelivery({ posthorn }: Connection, text: string): Promise<Delivery> {
   const whole = isWhole('WDLV', text) ? text.toUpperCase() : undefined;
-  // The id of a delivery contains its time, so a short list has it.
+  // The id of a delivery contains its time, so list only that millisecond.
   const at = whole === undefined ? undefined : new Date(timeOf(whole)).toISOString();
   const { data } = await posthorn.deliveries
     .list({ limit: 100, from: at, to: at })

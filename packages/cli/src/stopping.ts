@@ -1,6 +1,6 @@
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs work that only a signal ends, and ends it in order. */
+/** Runs work until it ends or a process signal aborts it. */
 export async function untilStopped(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
   const abort = () => stop.abort();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { indentedJson } from '../src/indented-json.js';
 
-test('any JSON is indented like JSON.stringify does, however it was written', () => {
+test('any JSON is indented as by JSON.stringify, however it was written', () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(0, 1, '\t'), (json, space) => {
       const value = JSON.parse(json);

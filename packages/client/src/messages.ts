@@ -18,7 +18,7 @@ export async function* messagesOf(
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      // A message that was cut off is not complete, so it does not count.
+      // Drop a message that was cut off.
       if (done) return;
       text += decoder.decode(value, { stream: true });
       const blocks = text.split('\n\n');

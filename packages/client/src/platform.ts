@@ -68,7 +68,7 @@ export class Platform {
     /** Lists the tokens of an organization. */
     list: (query: ListTokensQuery, options?: CallOptions) =>
       listAt<ListedToken>(this.#transport, '/platform/tokens', query, options?.signal),
-    /** Revokes a token. Fails with `not_found` if it is revoked already. */
+    /** Revokes a token. Fails with `not_found` if it is already revoked. */
     revoke: async (tokenId: string, options?: CallOptions): Promise<void> => {
       const once = { signal: options?.signal, repeatable: false };
       await this.#transport.json('DELETE', at`/platform/tokens/${tokenId}`, once);
@@ -97,7 +97,7 @@ export class Platform {
       this.#change(at`/platform/${resources}/${id}/${move}`, body, options),
   };
 
-  /** Returns the metrics of the node, in the text format of Prometheus. */
+  /** Returns the metrics of the node, in the Prometheus text format. */
   async metrics(options?: CallOptions): Promise<string> {
     const response = await this.#transport.open('GET', '/metrics', { signal: options?.signal });
     return response.text();

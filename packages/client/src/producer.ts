@@ -56,7 +56,7 @@ export class Producer {
   #isClosed = false;
 
   constructor(options: ProducerOptions) {
-    // The producer repeats batches itself, so that a batch can change in between.
+    // The producer repeats batches itself, so that a batch can change between attempts.
     this.#transport = new Transport({ ...options, retry: { attempts: 1 } });
     const { batch = {}, queue = {} } = options;
     this.#batch = {
@@ -212,7 +212,7 @@ export class Producer {
     return this.#queue.splice(0, count);
   }
 
-  /** Records a batch. The service takes all of it or nothing, so what it refuses is taken out and the rest sent again. */
+  /** Records a batch. The service records all or nothing, so refused events are removed and the rest is sent again. */
   async #record(batch: readonly Waiting[], hops = 0): Promise<void> {
     if (batch.length === 0) return;
     const cells = groupsOf(batch, ({ organizationId }) => this.#homes.get(organizationId));
@@ -295,7 +295,7 @@ function groupsOf<Key>(
   return groups;
 }
 
-/** Returns the error of each event that the service names, by its place in the batch. */
+/** Returns the error of each event that the service reports, by its index in the batch. */
 function faultyEvents(error: PosthornError, count: number): Map<number, PosthornError> {
   const faults = new Map<number, PosthornError['errors'][number][]>();
   for (const fault of error.errors) {

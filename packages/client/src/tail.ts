@@ -61,7 +61,7 @@ export class Tail implements AsyncIterable<Event> {
       } catch (error) {
         signal?.throwIfAborted();
         if (!(error instanceof PosthornError)) throw error;
-        if (!canReturn(error) || (!wasConnected && failures >= 4)) throw error;
+        if (!canReconnect(error) || (!wasConnected && failures >= 4)) throw error;
         failure = error;
       }
       const waitMs = this.#waitMs(failure, wasConnected ? failures : failures + 1);
@@ -71,7 +71,7 @@ export class Tail implements AsyncIterable<Event> {
     }
   }
 
-  /** A connection that was lost is opened again almost at once; after that, the waits grow. */
+  /** Returns how long to wait. A lost connection is reopened almost immediately; after that, the waits grow. */
   #waitMs(failure: unknown, failures: number): number {
     const asked = failure instanceof PosthornError ? failure.retryAfterMs : undefined;
     if (asked !== undefined) return asked;
@@ -121,7 +121,7 @@ export class Tail implements AsyncIterable<Event> {
   }
 }
 
-/** Returns whether the tail can connect again after this. */
-function canReturn(error: PosthornError): boolean {
+/** Returns whether the tail can reconnect after this error. */
+function canReconnect(error: PosthornError): boolean {
   return isTransient(error) || error.status === 429 || error.status >= 500;
 }

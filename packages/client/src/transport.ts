@@ -45,7 +45,7 @@ export interface RequestOptions {
   follows?: boolean;
   /** The name of the cell to send the request to. Default: the cell at `url`. */
   cell?: string | undefined;
-  /** Whether the request may be sent again although the service may have handled it already. */
+  /** Whether the request may be sent again even though the service may already have handled it. */
   repeatable?: boolean;
 }
 

@@ -74,7 +74,7 @@ describe('a list', () => {
     expect(rest.data.map(({ id }) => id)).toEqual([hidden.id]);
   });
 
-  it('works for what has only one page', async () => {
+  it('works for a list that has only one page', async () => {
     const types = await posthorn.eventTypes.list().all();
     expect(types.map(({ type }) => type)).toContain('invoice.paid');
   });
@@ -131,7 +131,7 @@ describe('a problem', () => {
     expect(error.message).toBe(error.detail);
   });
 
-  it('of a proxy is told from one of the service', async () => {
+  it('of a proxy is distinguished from one of the service', async () => {
     const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }));
     expect(await failureOf(events.get('EVT-1'))).toMatchObject({ status: 502, code: 'unexpected_response' });
   });
@@ -177,12 +177,12 @@ describe('a request that the service cannot handle now', () => {
     expect(sent).toBe(3);
   });
 
-  it('fails at once if the wait would be too long', async () => {
+  it('fails immediately if the wait would be too long', async () => {
     const client = intercepted(async () => busy(429, 3_600));
     expect(await failureOf(client.token())).toMatchObject({ code: 'rate_limited', retryAfterMs: 3_600_000 });
   });
 
-  it('creates nothing twice if the first response got lost', async () => {
+  it('creates nothing twice if the first response was lost', async () => {
     const other = await newTenant(service);
     let sent = 0;
     const client = new Posthorn({
@@ -202,7 +202,7 @@ describe('a request that the service cannot handle now', () => {
     ).toHaveLength(1);
   });
 
-  it('is not repeated if a repetition could do harm', async () => {
+  it('is not repeated if repeating it could do harm', async () => {
     let sent = 0;
     const client = intercepted(async (count) => {
       sent = count;

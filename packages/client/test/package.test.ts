@@ -32,7 +32,7 @@ describe('the package, installed from its tarball into an empty directory', asyn
     expect(installed.code, installed.stderr).toBe(0);
   });
 
-  it('has its readme and licence, nothing but code and types, and brings no other package', async () => {
+  it('has its readme and license, nothing but code and types, and brings no other package', async () => {
     const place = join(directory, 'node_modules/@posthorn/client');
     expect((await readdir(place)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     for (const name of await readdir(join(place, 'dist'))) expect(name).toMatch(/\.(js|d\.ts)$/);

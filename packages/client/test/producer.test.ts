@@ -36,7 +36,7 @@ async function producing(
 const many = (count: number, make: () => NewEvent) => Array.from({ length: count }, make);
 
 describe('a producer', () => {
-  it('sends many events in few requests, and tells the id of each in order', async () => {
+  it('sends many events in few requests, and returns the id of each in order', async () => {
     const { producer, make, sizes, events } = await producing();
     const recorded = await Promise.all(many(1_200, make).map((one) => producer.send(one)));
     expect(sizes).toEqual([500, 500, 200]);
@@ -61,7 +61,7 @@ describe('a producer', () => {
     await producer.close();
   });
 
-  it('records an event once if the response to its batch got lost', async () => {
+  it('records an event once if the response to its batch was lost', async () => {
     const { producer, make, sizes, events } = await producing({}, async (count, send) => {
       const response = await send();
       if (count === 1) throw new TypeError('fetch failed');
@@ -124,7 +124,7 @@ describe('a producer', () => {
     await producer.close();
   });
 
-  it('sends what waits when it is closed, and takes nothing after that', async () => {
+  it('sends what is queued when it is closed, and accepts nothing after that', async () => {
     const { producer, make, events } = await producing({ batch: { delayMs: 60_000 } });
     void producer.send(make());
     void producer.send(make());

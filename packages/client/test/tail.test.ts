@@ -111,7 +111,7 @@ describe('the tail', () => {
     ).toBe(reason);
   });
 
-  it('ends with the reason of its signal also after the garbage collector has run', async () => {
+  it('ends with the reason of its signal even after the garbage collector has run', async () => {
     const { posthorn, organization_id, send } = await cuttable();
     const stop = new AbortController();
     const reason = new Error('enough');

@@ -101,7 +101,10 @@ const steps: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'Search' }).click();
     await page.getByRole('combobox', { name: 'Go to' }).fill('orders');
   },
-  shortcuts: (page) => page.keyboard.press('?'),
+  shortcuts: async (page) => {
+    await page.keyboard.press('?');
+    await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
+  },
 };
 
 test.each(devices.flatMap((device) => (['light', 'dark'] as const).map((scheme) => ({ device, scheme }))))(

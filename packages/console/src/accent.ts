@@ -9,7 +9,7 @@ function rgbOf(hex: string): Rgb {
   return { r: value >> 16, g: (value >> 8) & 255, b: value & 255 };
 }
 
-/** Relative luminance, as WCAG defines it. */
+/** Returns the relative luminance, as WCAG defines it. */
 function luminance({ r, g, b }: Rgb): number {
   const [lr = 0, lg = 0, lb = 0] = [r, g, b].map((channel) => {
     const share = channel / 255;

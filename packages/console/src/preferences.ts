@@ -13,7 +13,7 @@ function themeOf(text: string | null): Theme {
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
 
-/** The colors in use, whatever decided them. */
+/** The theme in use: the user's choice, or the system's. */
 export const shownTheme = createStore<'light' | 'dark'>('light');
 
 function showTheme(): void {

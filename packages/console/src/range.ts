@@ -44,7 +44,9 @@ export function rangeOf(search: RangeSearch, fallback: string, nowMs: number): T
   return { fromMs: nowMs - ms, toMs: undefined, interval: intervalFor(ms) };
 }
 
-/** The finest interval that the API has for a length and that leaves bars wide enough to see. */
+/**
+ * Returns the finest interval that the API offers for a range of this length and that leaves bars wide enough to see.
+ */
 export function intervalFor(ms: number): Interval {
   if (ms <= 6 * hourMs) return 'minute';
   return ms <= 7 * 24 * hourMs ? 'hour' : 'day';

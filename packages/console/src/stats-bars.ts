@@ -14,7 +14,7 @@ export interface StatsBars {
   p95: number[];
 }
 
-/** Joins neighbouring buckets until there are few enough bars to see. */
+/** Merges neighboring buckets until there are few enough bars to tell apart. */
 export function barsOf(stats: Stats): StatsBars {
   const size = Math.ceil(stats.buckets.length / barsMax);
   const groups = Array.from({ length: Math.ceil(stats.buckets.length / size) }, (_, group) =>

@@ -1,4 +1,4 @@
-/** Whether a subscription, such as `invoice.*`, includes an event type. */
+/** Returns whether a subscription, such as `invoice.*`, includes an event type. */
 export function matches(patterns: readonly string[], type: string): boolean {
   return patterns.some(
     (pattern) =>

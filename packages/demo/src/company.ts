@@ -1,7 +1,7 @@
 import type { Move, NewResource } from '@posthorn/client';
 import { pick, type Random } from './random.js';
 import { movesFrom, type ResourcesName, type Routine, routineOf, routines } from './routines.js';
-import { attributes, details, type Surroundings } from './vocabulary.js';
+import { type ActionContext, attributes, details } from './vocabulary.js';
 
 /** One action of the company: create a resource, or move an existing one. */
 export type Step =
@@ -17,7 +17,7 @@ interface Held {
 
 const names = Object.keys(routines) as ResourcesName[];
 
-/** How likely the company creates a resource while it has fewer than it wants. */
+/** The probability that the company creates a resource while it has fewer than it wants. */
 const beginning = 0.5;
 
 const people = ['USR-ada', 'USR-grace', 'USR-linus', 'USR-mary'] as const;
@@ -78,7 +78,7 @@ export class Company {
       organization_id: this.#organizationId,
       ...(workspace !== null && { workspace_id: workspace }),
       actor: this.#actor(createdBy),
-      ...attributes[resources](this.#surroundings()),
+      ...attributes[resources](this.#context()),
     };
     return { resources, move: undefined, body };
   }
@@ -88,7 +88,7 @@ export class Company {
     const name = this.#chooseMove(resources, held.status);
     const body = {
       actor: this.#actor(routineOf(resources).moves[name]?.by ?? []),
-      ...details[`${resources}/${name}`]?.(this.#surroundings()),
+      ...details[`${resources}/${name}`]?.(this.#context()),
     };
     return { resources, move: { id: held.id, name }, body };
   }
@@ -104,7 +104,7 @@ export class Company {
     return type === 'system' ? { type, id: 'platform' } : { type, id: pick(this.#random, people) };
   }
 
-  #surroundings(): Surroundings {
+  #context(): ActionContext {
     return {
       random: this.#random,
       serviceLineId: this.#any('service-lines') ?? '',

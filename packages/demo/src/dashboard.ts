@@ -74,7 +74,10 @@ function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, 
   return spread(left, [['bold', '+/-: rate']], columns);
 }
 
-/** A link that is cut off leads nowhere, so a narrow terminal gets the address without the token. */
+/**
+ * Returns the link to the console. A link that is cut off leads nowhere, so a narrow terminal gets the address without
+ * the token.
+ */
 function consoleLine({ console: { url, link, tokenFile } }: Situation, columns: number): Line {
   const title = 'Console: ';
   if (title.length + link.length <= columns) return [title, ['cyan', link]];
@@ -93,7 +96,7 @@ const figureColumns = [
 const nameWidth = 11;
 const manners = { title: 'behavior', widthMin: 24, widthMax: 40 };
 
-/** The heading says what p50 and p99 measure: the first arrival, not the response. */
+/** Returns the table of receivers. Its heading says what p50 and p99 measure: the first arrival, not the response. */
 function receiverLines(figures: Figures, columns: number): Line[] {
   const figuresWidth = figureColumns.reduce((sum, { width }) => sum + width, 0);
   const left = columns - nameWidth - figuresWidth;

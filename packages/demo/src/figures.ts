@@ -39,7 +39,7 @@ interface Trouble {
 
 const eventsKept = 200;
 
-/** Everything that the demo counts. It is told everything and makes no requests. */
+/** Everything that the demo counts. It makes no requests: others report to it. */
 export class Figures {
   startedMs = 0;
   recording = new RateMeter(0);

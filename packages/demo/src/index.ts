@@ -1,4 +1,4 @@
-/** What the service says if it refuses a request of the demo. */
+/** The error if the service refuses a request of the demo. */
 export { PosthornError as Refused } from '@posthorn/client';
 export { type DemoOptions, type DemoService, type RunningDemo, runDemo } from './demo.js';
 export { parseRate, rateAccepts } from './rate.js';

@@ -1,6 +1,6 @@
 const growth = Math.log(1.05);
 
-/** Counts any number of durations in a few hundred buckets, each 5 % wider than the one before. */
+/** Counts any number of durations in a few hundred buckets, each 5% wider than the one before. */
 export class Latencies {
   readonly #buckets: number[] = [];
   #count = 0;
@@ -16,7 +16,7 @@ export class Latencies {
     this.#count += 1;
   }
 
-  /** Returns the duration that `share` of all measurements did not exceed, to within 3 %, or null if there are none. */
+  /** Returns the duration that `share` of all measurements did not exceed, to within 3%, or null if there are none. */
   percentile(share: number): number | null {
     let left = Math.max(1, Math.ceil(this.#count * share));
     for (const [bucket, count = 0] of this.#buckets.entries()) {

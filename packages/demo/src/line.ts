@@ -24,7 +24,7 @@ export function spread(left: readonly Line[], right: Line, columns: number): Lin
   return [...parts, ' '.repeat(Math.max(2, columns - widthOf(parts) - widthOf(right))), ...right];
 }
 
-/** Pads a piece to exactly `width`, or to the right if it is negative. Truncates a longer text with `…`. */
+/** Pads a piece to exactly `width`, right-aligned if `width` is negative. Truncates longer text with `…`. */
 export function fitted(piece: Piece, width: number): Piece {
   const room = Math.abs(width);
   const text = textOf(piece);

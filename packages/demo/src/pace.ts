@@ -1,4 +1,4 @@
-/** Work that could not start for lack of room is made up for, up to this limit. */
+/** Work that could not start because there was no room is made up for later, up to this limit. */
 const owedMsMax = 1_000;
 const waitMsMin = 5;
 const waitMsMax = 250;

@@ -6,20 +6,20 @@ import { type Envelope, verify } from '@posthorn/receiver';
 import type { Figures } from './figures.js';
 import { between, pick, type Random } from './random.js';
 
-/** The response: a status, at once or after a while, or a closed connection. */
-type Answer = { status: number; afterMs: number } | 'hang up';
+/** The response: a status, immediate or delayed, or a closed connection. */
+type Reaction = { status: number; afterMs: number } | 'hang up';
 
 /** The behavior of one receiver. */
 export interface Manner {
   name: string;
-  /** Describes it in a few words. */
+  /** Describes the behavior in a few words. */
   manner: string;
   eventTypes: readonly string[];
   checksSignatures: boolean;
-  answer: (random: Random) => Answer;
+  react: (random: Random) => Reaction;
 }
 
-const atOnce: Answer = { status: 200, afterMs: 0 };
+const immediate: Reaction = { status: 200, afterMs: 0 };
 
 /** Typical receivers. */
 export const manners: readonly Manner[] = [
@@ -28,23 +28,23 @@ export const manners: readonly Manner[] = [
     manner: 'responds at once',
     eventTypes: ['*'],
     checksSignatures: false,
-    answer: () => atOnce,
+    react: () => immediate,
   },
   {
     name: 'slow',
     manner: 'responds in 0.2 to 0.8 s',
     eventTypes: ['incident.*', 'invoice.*'],
     checksSignatures: false,
-    answer: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
+    react: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
   },
   {
     name: 'flaky',
     manner: 'fails 1 in 3 requests',
     eventTypes: ['agent.*', 'execution.*', 'integration.*'],
     checksSignatures: false,
-    answer: (random) => {
-      if (random() >= 1 / 3) return atOnce;
-      return pick<Answer>(random, [{ status: 500, afterMs: 0 }, { status: 503, afterMs: 0 }, 'hang up']);
+    react: (random) => {
+      if (random() >= 1 / 3) return immediate;
+      return pick<Reaction>(random, [{ status: 500, afterMs: 0 }, { status: 503, afterMs: 0 }, 'hang up']);
     },
   },
   {
@@ -52,14 +52,14 @@ export const manners: readonly Manner[] = [
     manner: 'closes every connection',
     eventTypes: ['service_line.*', 'capacity.*'],
     checksSignatures: false,
-    answer: () => 'hang up',
+    react: () => 'hang up',
   },
   {
     name: 'verifying',
     manner: 'checks signatures',
     eventTypes: ['*'],
     checksSignatures: true,
-    answer: () => atOnce,
+    react: () => immediate,
   },
 ];
 
@@ -139,15 +139,15 @@ export class Receiver {
     // A receiver that fails verification gets no events, so even the dead one responds to this.
     if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
     if (manner.checksSignatures) figures.signatureChecked(manner.name, true);
-    const answer = manner.answer(random);
-    if (answer === 'hang up') return void response.socket?.resetAndDestroy();
+    const reaction = manner.react(random);
+    if (reaction === 'hang up') return void response.socket?.resetAndDestroy();
     const attempt = Number(headers['x-service-attempt'] ?? 1);
     figures.deliveryArrived(manner.name, attempt, arrivedMs - Date.parse(envelope.created_at));
-    if (answer.afterMs > 0) {
-      await delay(answer.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+    if (reaction.afterMs > 0) {
+      await delay(reaction.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     }
-    response.writeHead(answer.status).end();
-    if (answer.status < 300) figures.deliveryAccepted(manner.name);
+    response.writeHead(reaction.status).end();
+    if (reaction.status < 300) figures.deliveryAccepted(manner.name);
   }
 }
 

@@ -11,7 +11,7 @@ export interface Summary {
     recorded: number;
     /** How many of them the stream has shown. */
     in_stream: number;
-    /** Events that others recorded in the organization meanwhile. */
+    /** Events that others recorded in the organization during the demo. */
     by_others: number;
     /** Events of the service itself, `webhook.*`. */
     own: number;

@@ -58,7 +58,7 @@ export class LineView implements View {
   constructor(running: RunningDemo, print: (line: string) => void) {
     const { publicUrl, organizationId, console: address } = running.situation();
     print(`Demo running: ${organizationId} on ${publicUrl}`);
-    // Without the token: what is printed here may be kept.
+    // Without the token, because this output may end up in a log.
     print(`Console: ${address.url} (token: ${address.tokenFile})`);
     this.#timer = setInterval(() => print(progressLine(running.figures, running.situation().nowMs)), lineMs);
   }

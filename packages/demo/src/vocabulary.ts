@@ -2,7 +2,7 @@ import { between, pick, type Random } from './random.js';
 import type { ResourcesName } from './routines.js';
 
 /** What an action can refer to. */
-export interface Surroundings {
+export interface ActionContext {
   random: Random;
   /** A service line of the company. */
   serviceLineId: string;
@@ -10,7 +10,7 @@ export interface Surroundings {
   userId: string;
 }
 
-type Fields = (around: Surroundings) => Record<string, unknown>;
+type Fields = (context: ActionContext) => Record<string, unknown>;
 
 const providers = ['zendesk', 'salesforce', 'datev', 'slack'] as const;
 const firstNames = ['mira', 'jonas', 'aylin', 'tomas', 'ines', 'noor', 'felix', 'yuki'] as const;

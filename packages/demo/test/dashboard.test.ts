@@ -176,7 +176,7 @@ describe('the dashboard', () => {
     );
   });
 
-  test('has the same layout with and without colours', () => {
+  test('has the same layout with and without colors', () => {
     const painted = frame(100, 30, busy(), coloured);
     expect(painted.join('')).toMatch(escapes);
     expect(painted.map((line) => line.replaceAll(escapes, ''))).toEqual(frame(100, 30));

@@ -140,7 +140,7 @@ describe('posthorn demo', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('reports a misspelt setting in one line', async () => {
+  test('reports a misspelled setting in one line', async () => {
     const { stderr } = await posthorn(['demo'], { POSTHORN_RATE_LIMT_READS: '5', POSTHORN_ROLES: 'api' });
     expect(stderr.split('\n')[0]).toBe(
       'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',

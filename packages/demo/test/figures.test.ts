@@ -23,7 +23,7 @@ const two = [
 ];
 
 describe('latencies', () => {
-  test('have percentiles within 3 % of the exact ones, or half a millisecond', () => {
+  test('have percentiles within 3% of the exact ones, or half a millisecond', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 600_000 }), { minLength: 1, maxLength: 300 }),

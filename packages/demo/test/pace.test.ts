@@ -58,7 +58,7 @@ describe('a pace', () => {
 });
 
 describe('a pacer', () => {
-  test('limits the tasks under way, and stops when they have ended', async () => {
+  test('limits the tasks in progress, and stops when they have ended', async () => {
     let [underWay, most, done] = [0, 0, 0];
     const pacer = new Pacer({
       perSecond: 500,

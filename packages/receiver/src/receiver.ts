@@ -75,7 +75,7 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
   }
   const log = guarded(options.log ?? printRefusal);
   const onError = guarded(options.onError ?? printError);
-  const underWay = new Set<Promise<unknown>>();
+  const inProgress = new Set<Promise<unknown>>();
 
   const handlerOf = (type: string) =>
     (handlers.get(type) ?? handlers.get(`${type.split('.', 1)[0]}.*`) ?? handlers.get('*')) as
@@ -133,13 +133,13 @@ export function createReceiver<Context = undefined>(options: ReceiverOptions<Con
   return {
     async receive(body, headers) {
       const received = receive(body, headers);
-      track(underWay, received);
+      track(inProgress, received);
       const reply = await received;
-      if (reply.work) track(underWay, reply.work);
+      if (reply.work) track(inProgress, reply.work);
       return reply;
     },
     async idle() {
-      while (underWay.size > 0) await Promise.allSettled(underWay);
+      while (inProgress.size > 0) await Promise.allSettled(inProgress);
     },
   };
 }
@@ -156,12 +156,12 @@ function parsed(body: Body | ArrayBuffer): Envelope | undefined {
   }
 }
 
-function track(underWay: Set<Promise<unknown>>, work: Promise<unknown>): void {
-  const tracked = work.finally(() => underWay.delete(tracked));
-  underWay.add(tracked);
+function track(inProgress: Set<Promise<unknown>>, work: Promise<unknown>): void {
+  const tracked = work.finally(() => inProgress.delete(tracked));
+  inProgress.add(tracked);
 }
 
-/** A hook that throws must not change the response or end the process. */
+/** Wraps a hook, so that one that throws does not change the response or end the process. */
 function guarded<Args extends unknown[]>(hook: (...args: Args) => unknown): (...args: Args) => Promise<void> {
   return async (...args) => {
     try {

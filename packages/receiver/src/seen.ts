@@ -17,20 +17,20 @@ export interface Seen<Context = undefined> {
  */
 export function memorySeen(max = 10_000): Seen {
   const handled = new Set<string>();
-  const underWay = new Map<string, Promise<void>>();
+  const inProgress = new Map<string, Promise<void>>();
   return {
     async once(id, work) {
       // A duplicate that arrives in the meantime shares the outcome, so that it does not report success for work that
       // fails.
-      const first = underWay.get(id);
+      const first = inProgress.get(id);
       if (first) await first;
       if (handled.has(id)) return false;
       const current = work(undefined);
-      underWay.set(id, current);
+      inProgress.set(id, current);
       try {
         await current;
       } finally {
-        underWay.delete(id);
+        inProgress.delete(id);
       }
       handled.add(id);
       if (handled.size > max) handled.delete(handled.values().next().value ?? '');

@@ -130,7 +130,7 @@ function isUsable(secret: Secret): secret is SigningKey | string {
   return typeof secret === 'string' ? secret !== '' : Boolean(secret?.service && secret.standard);
 }
 
-/** Returns the values of this header, joined by commas. The name is in lower case. */
+/** Returns the values of this header, joined by commas. The name must be in lowercase. */
 export function header(headers: ReceivedHeaders, name: string): string | undefined {
   if (typeof headers?.get === 'function') return headers.get(name) || undefined;
   const values = Object.entries(headers ?? {})

@@ -168,7 +168,7 @@ describe('a Web Request', () => {
     expect(handled).toHaveLength(2);
   });
 
-  test('that was read before, is too large or no POST is refused', async () => {
+  test('that was already read, is too large or is not a POST is refused', async () => {
     const handle = webHandler(newReceiver().receiver, { maxBytes });
     const read = signedWebRequest(url, 'invoice.paid', { secret });
     await read.json();
@@ -195,7 +195,7 @@ describe('a Web Request', () => {
   });
 });
 
-test('node:http survives a request that breaks off, and responds 405 to a GET', async () => {
+test('node:http survives a request that is cut off, and responds with 405 to a GET', async () => {
   const { receiver, handled } = newReceiver();
   const { promise: broken, resolve } = gate();
   const url = await listening((request, response) => {

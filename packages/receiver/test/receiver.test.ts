@@ -130,7 +130,7 @@ describe('responses', () => {
     expect(log).toMatchObject([{ outcome: 'verification', delivery: undefined }]);
   });
 
-  test('are 200 to an event that no handler is for', async () => {
+  test('are 200 to an event that has no handler', async () => {
     const { send, log } = started({ on: { 'invoice.paid': () => {} } });
     expect(await send('task.created')).toMatchObject({ status: 200, text: 'ignored' });
     expect(log).toMatchObject([{ outcome: 'ignored', delivery: expect.stringMatching(/^WDLV-/) }]);
@@ -167,7 +167,7 @@ describe('responses', () => {
     expect(log.map(({ outcome }) => outcome)).toEqual(['accepted', 'failed']);
   });
 
-  test('are 400 to a signed body that is no event', async () => {
+  test('are 400 to a signed body that is not an event', async () => {
     const { sign } = await import('../src/index.js');
     const { receiver } = started();
     for (const body of ['null', '[]', '{"id":1,"type":"a.b"}', 'not JSON']) {
@@ -276,7 +276,7 @@ describe('an event that comes again', () => {
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test('is forgotten by the memory once as many others came as it may hold', async () => {
+  test('is forgotten once memory is full of newer events', async () => {
     const handler = vi.fn();
     const { send } = started({ seen: memorySeen(2), on: { '*': handler } });
     for (const id of ['EVT-1', 'EVT-2', 'EVT-2', 'EVT-3', 'EVT-3', 'EVT-1']) {

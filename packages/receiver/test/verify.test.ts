@@ -454,7 +454,7 @@ describe('refusals', () => {
     expect(result).toHaveProperty('detail', expect.not.stringContaining(key));
   });
 
-  test('signature_mismatch: everything else, such as a re-serialised body of the same length or a compressed one', () => {
+  test('signature_mismatch: everything else, such as a re-serialized body of the same length or a compressed one', () => {
     const sent = '{"b":1,"2":1}';
     const headers = { ...signed({ body: sent }), 'content-length': '13' };
     expect(reasonOf(headers, { raw: JSON.stringify(JSON.parse(sent)) })).toBe('signature_mismatch');

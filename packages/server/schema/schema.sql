@@ -169,7 +169,7 @@ create table posthorn.relocations (
   stopped_at timestamp with time zone,
   progress jsonb not null default '{}'::jsonb,
   constraint relocations_pkey PRIMARY KEY (organization_id),
-  constraint relocations_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'stopping'::text, 'stopped'::text, 'moved'::text, 'arriving'::text])))
+  constraint relocations_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'stopping'::text, 'stopped'::text, 'left'::text, 'moved'::text, 'arriving'::text])))
 );
 
 create table posthorn.replays (

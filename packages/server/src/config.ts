@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { distance } from 'fastest-levenshtein';
 import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
-import { cidrs, durationWithin, hexColor, host, origin, origins, wholeNumber } from './setting-values.js';
+import {
+  cidrs,
+  durationWithin,
+  hexColor,
+  host,
+  origin,
+  origins,
+  postgresUrl,
+  wholeNumber,
+} from './setting-values.js';
 
 const roles = ['api', 'platform', 'delivery', 'maintenance'] as const;
 export type Role = (typeof roles)[number];
@@ -41,7 +49,27 @@ export const settings = {
     description:
       'URL of a PostgreSQL database, version 15 or newer. If not set, Posthorn runs an embedded PostgreSQL in the data directory.',
     secret: true,
-    parse: (text) => (/^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined),
+    parse: postgresUrl,
+  }),
+  directDatabaseUrl: setting({
+    env: 'POSTHORN_DIRECT_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'the same as `DATABASE_URL`',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` leads to a pooler. One connection per process listens on it.',
+    secret: true,
+    parse: postgresUrl,
+  }),
+  readDatabaseUrl: setting({
+    env: 'POSTHORN_READ_DATABASE_URL',
+    fallback: undefined,
+    fallbackNote: 'none',
+    accepts: 'a URL such as postgres://user:password@host:5432/database',
+    description:
+      'URL of a streaming replica. Events are read from it whenever it is up to date, and otherwise from `DATABASE_URL`.',
+    secret: true,
+    parse: postgresUrl,
   }),
   dataDir: setting({
     env: 'POSTHORN_DATA_DIR',
@@ -266,6 +294,8 @@ export type SettingName = keyof Settings;
 type Value<S> = S extends Setting<infer T> ? T : never;
 type Optional =
   | 'databaseUrl'
+  | 'directDatabaseUrl'
+  | 'readDatabaseUrl'
   | 'platformToken'
   | 'secretKeys'
   | 'catalogueFile'
@@ -309,25 +339,6 @@ export function readConfig(
   }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return config as Config;
-}
-
-/** Variables of clients and of single commands. They are not settings, but must not be reported as typos. */
-const otherVariables: readonly string[] = ['POSTHORN_URL', 'POSTHORN_TOKEN', 'POSTHORN_TARGET_SECRET_KEY'];
-
-/** Returns one line for each variable that looks like a setting but is not one: most likely a typo. */
-export function unknownSettings(env: Record<string, string | undefined>): string[] {
-  const known = Object.values(settings).map((setting): string => setting.env);
-  return Object.keys(env)
-    .filter((name) => /^POSTHORN_/i.test(name) && ![...known, ...otherVariables].includes(name))
-    .sort()
-    .map((name) => `Ignoring ${name}: there is no such setting. Did you mean ${nearestOf(known, name)}?`);
-}
-
-function nearestOf(known: readonly string[], name: string): string {
-  const core = (text: string) => text.slice(0, 200).toUpperCase().replace('POSTHORN_', '');
-  return known.reduce((nearest, candidate) =>
-    distance(core(candidate), core(name)) < distance(core(nearest), core(name)) ? candidate : nearest,
-  );
 }
 
 function faultLine(definition: Setting<unknown>, text: string): string {

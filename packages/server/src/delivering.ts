@@ -55,7 +55,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     options;
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections, reachability);
-  const { deliveryTimeoutMs: timeoutMs, retryScheduleMs } = config;
+  const { deliveryTimeoutMs: timeoutMs, directDatabaseUrl: direct, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
@@ -72,7 +72,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
   });
   const engine = new DeliveryEngine({
-    ...{ database: own, target, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    ...{ database: own, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    target: direct === undefined ? target : { connectionString: direct },
     random: Math.random,
     onRecorded: (batch) => recorded.notify(batch.organizations),
     onDisabled: (webhook) => {

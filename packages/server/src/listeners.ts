@@ -19,6 +19,7 @@ import { Recorder } from './platform/recorder.js';
 import type { Notifier } from './signals/notifier.js';
 import { Repeating } from './signals/repeating.js';
 import type { Database } from './storage/database.js';
+import type { ReadEvents } from './storage/event-page.js';
 import type { RecordedBatch } from './storage/recording.js';
 import type { Tracing } from './tracing.js';
 import { GuessLimit } from './web/guess-limit.js';
@@ -31,6 +32,7 @@ export interface ListenerParts {
   logger: Logger;
   now: () => number;
   database: Database;
+  readEvents: ReadEvents;
   catalogue: Catalogue;
   logo: PortalLogo | undefined;
   policy: AddressPolicy;
@@ -82,7 +84,8 @@ export class Listeners {
     const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
     const app = await createPublicApi({
       ...{ guesses: this.#guesses, counts: this.#parts.counts, trustedProxies, tokens: this.#openTokens() },
-      ...{ catalogue, database, logger, metrics, now, policy, version, recorded: this.#parts.recorded },
+      ...{ catalogue, database, logger, metrics, now, policy, version },
+      ...{ recorded: this.#parts.recorded, readEvents: this.#parts.readEvents },
       rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
       deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
       ...{ retentionMs, webhooksMax: config.webhooksMax },

@@ -16,14 +16,20 @@ export interface Readiness {
 
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
- * database is back, as orchestrators expect. Any other failure stops the start.
+ * database is back, as orchestrators expect. Any other failure stops the start, and so does one of `check`, which runs
+ * when the database has been reached.
  */
-export async function migrateWhenReachable(database: Database, logger: Logger): Promise<Readiness> {
+export async function migrateWhenReachable(
+  database: Database,
+  logger: Logger,
+  check: () => void,
+): Promise<Readiness> {
   let migrated = false;
   let whenMigrated: (() => Promise<void>)[] = [];
   const attempt = async () => {
     if (migrated) return;
     const applied = await migrate(database);
+    check();
     if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
     migrated = true;
     for (const then of whenMigrated) await then();

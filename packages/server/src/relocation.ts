@@ -76,6 +76,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
   if (await takeOver(to, move, 'arriving')) await arrive(options, move, names);
+  if (await takeOver(from, move, 'left')) await changeState(from, move, 'left', 'moved');
   onStep('cleaning up');
   await copyLateCounts(options, move, stoppedMs === undefined ? 0 : options.countsMs);
   await deleteDeparted(from, move, 'moved');
@@ -133,8 +134,8 @@ async function begin(
         : `${organizationId} is already moving, to or from the cell ${here.cell}.`,
     );
   }
-  if (here?.state === 'moved') {
-    await takeOver(from, move, 'moved');
+  if (here?.state === 'left' || here?.state === 'moved') {
+    await takeOver(from, move, here.state);
     return true;
   }
   if (here?.state === 'arriving' || (there && there.state !== 'arriving' && there.state !== 'moved'))
@@ -194,7 +195,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
     throw error;
   }
   // From here on, only the new cell may act for the organization.
-  await changeState(from, move, 'stopped', 'moved');
+  await changeState(from, move, 'stopped', 'left');
   await delay(trustMs);
   return performance.now() - stoppedAtMs;
 }

@@ -14,7 +14,9 @@ import { migrateWhenReachable } from './readiness.js';
 import { Notifier } from './signals/notifier.js';
 import { Database, type DatabaseTarget } from './storage/database.js';
 import { openEmbedded } from './storage/embedded/embedded.js';
+import type { ReadEvents } from './storage/event-page.js';
 import { Reachability } from './storage/reachability.js';
+import { ReadReplica } from './storage/read-replica.js';
 import { nameCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
@@ -59,12 +61,18 @@ export async function startService(
     const tracer = await openTracing(env, logger);
     if (tracer) closers.push(() => tracer.stop());
     const { database, target } = await openDatabase(config, member, reachability, closers);
-    const readiness = await migrateWhenReachable(database, logger);
+    const readiness = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
     closers.push(() => readiness.stop());
     const { cell } = config;
     if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
+    const readEvents = openEventReads(config, database, {
+      logger,
+      metrics,
+      closers,
+      processes: member?.processes,
+    });
     const recorded = new Notifier();
     const stopping = new AbortController();
     const policy = createAddressPolicy(config.egressAllow);
@@ -91,7 +99,7 @@ export async function startService(
 
     const listeners = new Listeners({
       ...{ config, database, catalogue, logo, tracer, policy, logger, metrics, delivery, recorded, now },
-      ...{ isReady: readiness.isReady, stopping: stopping.signal, counts: member?.counts },
+      ...{ isReady: readiness.isReady, stopping: stopping.signal, counts: member?.counts, readEvents },
     });
     closers.push(() => listeners.close());
     const urls = await listeners.open();
@@ -137,6 +145,42 @@ async function openDatabase(
   const database = new Database(target, requestConnections(member?.processes ?? 1), reachability);
   closers.push(() => database.close());
   return { database, target };
+}
+
+/** LISTEN does not work through a pooler that serves each transaction on any of its connections. */
+function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
+  if (!database.isPooled || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
+  throw new ConfigError(
+    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL leads to a connection pooler, which loses ' +
+      'notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
+  );
+}
+
+/** Returns how events are read: from the database, or from a replica if there is one and it is up to date. */
+function openEventReads(config: Config, primary: Database, parts: ReplicaParts): ReadEvents {
+  const { logger, metrics, closers, processes } = parts;
+  const { readDatabaseUrl: connectionString } = config;
+  if (connectionString === undefined) return (work) => work(primary);
+  const reader = new ReadReplica({
+    ...{ primary, logger, onRead: (from) => metrics.eventReads.inc({ from }) },
+    replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
+  });
+  closers.push(() => reader.stop());
+  metrics.watch(
+    'posthorn_read_replica_used',
+    'Whether this process reads events from the replica',
+    () => Number(reader.isUsed),
+    undefined,
+    'min',
+  );
+  return (work) => reader.read(work);
+}
+
+interface ReplicaParts {
+  logger: Logger;
+  metrics: Metrics;
+  closers: Closers;
+  processes: number | undefined;
 }
 
 function watchAudit(metrics: Metrics, audit: AuditWatch): void {

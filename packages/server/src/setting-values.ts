@@ -38,3 +38,7 @@ export function hexColor(text: string): string | undefined {
   const digits = text.slice(1).toLowerCase();
   return `#${digits.length === 3 ? digits.replace(/./g, '$&$&') : digits}`;
 }
+
+export function postgresUrl(text: string): string | undefined {
+  return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined;
+}

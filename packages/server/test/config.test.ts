@@ -1,5 +1,7 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { type Config, ConfigError, readConfig, settings, unknownSettings } from '../src/config.js';
+import { type Config, ConfigError, readConfig, settings } from '../src/config.js';
+import { unknownSettings } from '../src/unknown-settings.js';
 
 type Key = keyof typeof settings;
 
@@ -16,6 +18,28 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
       ['postgresql:///posthorn?host=/run/sock', 'postgresql:///posthorn?host=/run/sock'],
     ],
     bad: ['mysql://u:hunter2@db/x', 'db:5432', 'postgres://', 'postgres://u:p w@db/x'],
+  },
+  directDatabaseUrl: {
+    env: 'POSTHORN_DIRECT_DATABASE_URL',
+    fallback: undefined,
+    good: [['postgres://u:p@db:5432/posthorn', 'postgres://u:p@db:5432/posthorn']],
+    bad: ['mysql://u:hunter2@db/x'],
+  },
+  readDatabaseUrl: {
+    env: 'POSTHORN_READ_DATABASE_URL',
+    fallback: undefined,
+    good: [['postgres://u:p@replica:5432/posthorn', 'postgres://u:p@replica:5432/posthorn']],
+    bad: ['replica:5432', 'mysql://u:hunter2@db/x'],
+  },
+  processes: {
+    env: 'POSTHORN_PROCESSES',
+    fallback: undefined,
+    good: [
+      ['1', 1],
+      ['64', 64],
+      ['auto', Math.min(availableParallelism(), 8)],
+    ],
+    bad: ['0', '65', 'all', '1.5', '-1'],
   },
   dataDir: {
     env: 'POSTHORN_DATA_DIR',
@@ -232,7 +256,7 @@ const table: Record<Key, { env: string; fallback: unknown; good: [string, unknow
   },
 };
 const rows = Object.entries(table).map(([name, row]) => ({ name: name as Key, ...row }));
-const secrets: Key[] = ['databaseUrl', 'platformToken', 'secretKeys'];
+const secrets: Key[] = ['databaseUrl', 'directDatabaseUrl', 'readDatabaseUrl', 'platformToken', 'secretKeys'];
 
 function faultsOf(env: Record<string, string>): string[] {
   try {

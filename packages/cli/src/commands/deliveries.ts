@@ -110,7 +110,7 @@ export const deliveriesRedeliver: Command = {
     const connection = await connect(context);
     const given = await findDelivery(connection, argument);
     const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
-    // A delivery that was attempted again keeps its id, and counts one attempt more.
+    // A delivery that is attempted again keeps its id and gets one more attempt.
     const attemptsBefore = id === given.id ? given.attempts : 0;
     if (!options.json) terminal.line(`Redelivering ${given.event_type} ${given.event_id} as ${id}.`);
     if (options['no-wait']) {
@@ -133,7 +133,7 @@ export const deliveriesRedeliver: Command = {
 
 const pollMs = 250;
 
-/** Waits until an attempt was made. */
+/** Waits until the next attempt has been made, and returns the delivery. */
 async function attempted(
   { terminal }: Context,
   { posthorn }: Connection,

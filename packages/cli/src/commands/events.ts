@@ -22,7 +22,7 @@ const filters = {
   actor: { value: 'id', description: 'Only events caused by this actor.' },
 } as const;
 
-/** An organization without a connection is what an operator asks for. */
+/** Only an operator specifies an organization without a connection. */
 const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
   context.options.organization !== undefined && !namesConnection(context);
 

@@ -71,7 +71,7 @@ export const listen: Command = {
         signal,
         lastEventId: start,
         onConnect: () => {
-          // Where it begins counts, too: a run that is stopped before the first event continues from here.
+          // Store the start as well: after a run that stops before its first event, the next run continues from here.
           if (tail.lastEventId !== undefined) position.write(tail.lastEventId);
           if (!options.json) terminal.line(terminal.paint('dim', listeningLine(follows)));
         },
@@ -84,7 +84,7 @@ export const listen: Command = {
       for await (const event of tail) {
         if (events.matches(event.type)) await sender.handle(event);
         position.write(event.id);
-        // What has arrived already waits for the next run.
+        // Leave events that have already arrived to the next run.
         if (signal.aborted) break;
       }
     });
@@ -106,7 +106,7 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
   );
 }
 
-/** Forwards events, and prints what came of each. */
+/** Forwards events, and prints the result of each. */
 class Sender {
   readonly #context: Context;
   readonly #texts: Connection['texts'];

@@ -48,14 +48,14 @@ export const mcp: Command = {
 async function call(tool: Tool, connection: Connection, args: Record<string, unknown>) {
   try {
     const result = await tool.run(connection, args);
-    return said(typeof result === 'string' ? result : JSON.stringify(result, null, 2));
+    return textResult(typeof result === 'string' ? result : JSON.stringify(result, null, 2));
   } catch (error) {
-    if (error instanceof PosthornError) return { ...said(failureText(error, 'mcp')), isError: true };
+    if (error instanceof PosthornError) return { ...textResult(failureText(error, 'mcp')), isError: true };
     if (exitCodeOf(error) === undefined) throw error;
-    return { ...said((error as Error).message), isError: true };
+    return { ...textResult((error as Error).message), isError: true };
   }
 }
 
-function said(text: string) {
+function textResult(text: string) {
   return { content: [{ type: 'text' as const, text }] };
 }

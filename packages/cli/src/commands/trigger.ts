@@ -74,7 +74,7 @@ async function requestOf(
   return { event, request: webhookRequest(event, JSON.stringify(event.payload), secret, now) };
 }
 
-/** Returns an event with the sample of its type, of this package or else of the service. */
+/** Returns an event with the sample of its type, from this package or else from the service. */
 async function sampleOf(context: Context, now: Date): Promise<Event> {
   const { argument: type } = context;
   const known = signedRequest(type as 'invoice.paid', { secret: 'unused-secret-0000' }).event.data as object;

@@ -61,7 +61,7 @@ function secondsOf(text: string): number {
   throw new UsageError(`--tolerance: '${text}' is not valid. Expected a whole number of seconds.`);
 }
 
-/** Looks closer at a signature that does not match: is it the secret, or was the body changed? */
+/** Explains why a signature does not match: a wrong secret, or a changed body. */
 function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
   if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
   const { 'content-length': declared, ...others } = headers;

@@ -67,7 +67,7 @@ export const webhooksGet: Command = {
   },
 };
 
-/** Prints a webhook, why it does not work if it does not, and what to do then. */
+/** Prints a webhook. If it does not work, also prints why and what to do about it. */
 export function showWebhook(
   terminal: Terminal,
   webhook: Pick<
@@ -123,7 +123,7 @@ function nextStep(
   return last === 'failed' ? `posthorn deliveries list --webhook ${id} --status failed` : undefined;
 }
 
-/** Runs `work` on the webhook of the argument, and prints what became of it. */
+/** Runs `work` on the webhook of the argument, and prints the resulting webhook. */
 export function onWebhook(
   work: (connection: Connection, id: string, context: Parameters<Command['run']>[0]) => Promise<Webhook>,
 ): Command['run'] {

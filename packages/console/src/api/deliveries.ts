@@ -31,7 +31,7 @@ function queryOf({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery {
 }
 
 /**
- * How many pages of the API one search loads at most. A page of deliveries can be short or empty although there is
+ * How many pages of the API one search loads at most. A page of deliveries can be short or empty even if there is
  * more: it reads at most 50,000 deliveries, in about 0.1 s.
  */
 export const searchedPagesMax = 5;

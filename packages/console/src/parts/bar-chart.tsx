@@ -172,7 +172,8 @@ function drawn(
           ...axis,
           size: 44,
           gap: 4,
-          space: 34,
+          // A low chart has room for labels that are closer together.
+          space: element.clientHeight < 120 ? 18 : 34,
           grid: { stroke: colorOf('--line'), width: 1 },
           incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
           values: (_plot, splits) => splits.map((value) => short(value)),

@@ -26,7 +26,7 @@ export function DeliveryChart({
       search: {
         ...rangeOf(fromMs, toMs),
         ...(webhookId && { webhook_id: webhookId }),
-        // A retry of that time may have been delivered since, so only the other outcomes can be filtered for.
+        // A delivery that was retried then may have succeeded since, so filter only by the other outcomes.
         ...(state && state !== 'retrying' && { state }),
       },
     });

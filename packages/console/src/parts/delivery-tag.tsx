@@ -22,7 +22,7 @@ const errorNames: Record<string, string> = {
   disabled: 'Webhook disabled',
 };
 
-/** What the receiver returned to the latest attempt: a status, or why there was none. */
+/** Returns the result of the latest attempt: a status, or why there was none. */
 export function outcomeOf({ http_status, error }: Pick<Delivery, 'http_status' | 'error'>): string {
   if (http_status !== null) return String(http_status);
   return error === null ? '–' : (errorNames[error] ?? error.replaceAll('_', ' '));

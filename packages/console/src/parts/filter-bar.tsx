@@ -20,7 +20,7 @@ export function FilterBar<Name extends string>({
   label: string;
   placeholder: string;
   suggestions?: string[] | undefined;
-  /** A text was entered. */
+  /** Called when text is entered. */
   onText: (text: string) => void;
   onSet: (part: Record<string, string | undefined>) => void;
 }) {

@@ -4,7 +4,7 @@ import { formatCount, formatShare } from '../format';
 const width = 96;
 const height = 20;
 
-/** The last day of a webhook: a bar per two hours, colored by how many attempts failed. */
+/** The last day of a webhook: one bar for every two hours, colored by how many attempts failed. */
 export function Sparkline({ stats }: { stats: Stats }) {
   const pairs = Array.from({ length: Math.ceil(stats.buckets.length / 2) }, (_, pair) => {
     const two = stats.buckets.slice(pair * 2, pair * 2 + 2);
@@ -48,7 +48,7 @@ export function Sparkline({ stats }: { stats: Stats }) {
   );
 }
 
-/** The share of attempts that succeeded. */
+/** Returns the share of attempts that succeeded, as text. */
 export function successRate({ totals }: Stats): string {
   return formatShare(totals.delivered, totals.delivered + totals.failed_attempts);
 }

@@ -5,7 +5,7 @@ import { formatMs } from '../format';
 import { Sparkline, successRate } from './sparkline';
 
 /**
- * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Asks for them only
+ * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
  * once the row is on screen, because an organization can have a hundred webhooks.
  */
 export function WebhookDay({ webhookId, withP95 = false }: { webhookId: string; withP95?: boolean }) {

@@ -2,7 +2,7 @@ import type { Webhook } from '@posthorn/client';
 
 export type WebhookCondition = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
 
-/** The API's status, extended by what people ask first: is the webhook failing, and did someone pause it? */
+/** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone pause it? */
 export function conditionOf(webhook: Webhook): WebhookCondition {
   if (webhook.status === 'unverified') return 'unverified';
   if (webhook.status === 'disabled') return webhook.disabled_reason === 'manual' ? 'paused' : 'disabled';
@@ -29,7 +29,9 @@ export function WebhookTag({ webhook }: { webhook: Webhook }) {
 const nameMax = 44;
 const pathMin = 16;
 
-/** What people call a webhook: its description, or else the host and the end of the path, which tell webhooks apart. */
+/**
+ * Returns a name for a webhook: its description, or else the host and the end of the path, which tell webhooks apart.
+ */
 export function webhookName(webhook: Pick<Webhook, 'description' | 'url'>): string {
   const description = webhook.description?.trim();
   if (description) return description;

@@ -13,6 +13,8 @@ import { viewsOf } from './views';
 
 interface Target {
   name: string;
+  /** More about it, which can also be searched for. */
+  detail?: string;
   what: string;
   go: () => void;
 }
@@ -86,7 +88,9 @@ export function Palette({ token }: { token: Token }) {
                 onMouseMove={() => setAt(index)}
                 onClick={() => open(target)}
               >
-                <span className="cut">{target.name}</span>
+                <span className="cut">
+                  {target.name} {target.detail && <span className="soft small">{target.detail}</span>}
+                </span>
                 <span className="what">{target.what}</span>
               </div>
             ))}
@@ -115,14 +119,15 @@ function targetsFor(
     ...(may.send
       ? [{ name: 'New webhook', what: 'Action', go: () => void navigate({ to: '/webhooks/new' }) }]
       : []),
-    { name: 'Token: who am I', what: 'View', go: () => void navigate({ to: '/token' }) },
+    { name: 'About this token', what: 'View', go: () => void navigate({ to: '/token' }) },
     ...(['system', 'light', 'dark'] as const).map((choice) => ({
       name: `Colors: ${choice}`,
       what: 'Action',
       go: () => theme.set(choice),
     })),
     ...webhooks.map((webhook) => ({
-      name: webhook.description ? `${webhook.description}  ${webhook.url}` : webhookName(webhook),
+      name: webhookName(webhook),
+      ...(webhook.description && { detail: webhook.url }),
       what: `Webhook ${webhook.id.slice(-5)}`,
       go: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: webhook.id } }),
     })),
@@ -133,7 +138,9 @@ function targetsFor(
     })),
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const matching = all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+  const matching = all.filter(({ name, detail = '' }) =>
+    words.every((word) => `${name} ${detail}`.toLowerCase().includes(word)),
+  );
   return [...identified, ...matching].slice(0, shownMax);
 }
 

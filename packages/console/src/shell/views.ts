@@ -39,7 +39,7 @@ export function viewsOf(token: Token | undefined): View[] {
   return views.filter(({ may }) => may(permission));
 }
 
-/** Whether a path belongs to a view of the navigation. */
+/** Returns whether a path belongs to a view of the navigation. */
 export function isWithin(path: string, view: View): boolean {
   if (view.to === '/') return path === '/';
   if (view.to === '/deliveries') return path.startsWith('/deliveries') || path.includes('/deliveries/');

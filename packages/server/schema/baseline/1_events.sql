@@ -9,7 +9,7 @@ create table posthorn.events (
   actor_id        text collate "C" not null,
   subject_type    text collate "C" not null,
   subject_id      text collate "C" not null,
-  -- json, not jsonb: the order of keys and the digits of numbers stay as recorded.
+  -- json, not jsonb, which would reorder keys and change how numbers are written.
   payload         json not null,
   -- The size of the payload, so that a claim can limit what it returns without reading payloads.
   bytes           int not null,
@@ -38,5 +38,5 @@ create table posthorn.event_keys (
 create index event_keys_by_age on posthorn.event_keys (created_at);
 
 -- The time in milliseconds of the last notification about waiting deliveries. It is a sequence because all sessions see
--- its value at once, without waiting for a transaction (see announce_waiting).
+-- a new value immediately, not only after a commit (see announce_waiting).
 create sequence posthorn.last_announcement;

@@ -11,7 +11,7 @@ create table posthorn.webhooks (
   description           text check (length(description) <= 256),
   -- Deliveries per second on each node.
   rate_limit            int check (rate_limit between 1 and 1000),
-  -- Custom headers to send with every request: their names, and names and values encrypted as one JSON object.
+  -- Custom headers of every request: the names, and an encrypted JSON object of names and values.
   header_names          text[] not null default '{}' check (cardinality(header_names) <= 10),
   headers               bytea,
   -- When the URL or the header names last changed. Earlier attempts may have sent other requests.
@@ -24,10 +24,10 @@ create table posthorn.webhooks (
   revision              int not null default 1,
   -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response}.
   verification_failure  jsonb,
-  -- Automatic verification: the number so far, and when the next one is due.
+  -- How many automatic verifications there have been, and when the next one is due.
   verifications         int not null default 0,
   verify_at             timestamptz(3),
-  -- Test events in the current minute.
+  -- The rate limit for test events: when the current minute began, and how many were sent in it.
   tests_since           timestamptz(3),
   tests                 int not null default 0,
   primary key (organization_id, id),

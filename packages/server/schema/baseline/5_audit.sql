@@ -1,6 +1,6 @@
 -- The audit log: one entry for every change by an actor, in the same transaction, kept for 12 months. The entries of an
--- organization form a chain: each has a hash of itself and the one before, which reveals a changed or missing entry.
--- Each partition holds one month: with weekly partitions, a page would need too many locks.
+-- organization form a chain: each contains a hash of itself and the previous entry, which reveals changed or missing
+-- entries. Each partition holds one month: with weekly partitions, a page would need too many locks.
 create table posthorn.audit_log (
   organization_id text collate "C" not null,
   created_at      timestamptz(3) not null,
@@ -24,7 +24,7 @@ create index audit_log_by_workspace on posthorn.audit_log (organization_id, work
 create index audit_log_by_actor     on posthorn.audit_log (organization_id, actor_id, created_at, id);
 create index audit_log_by_action    on posthorn.audit_log (organization_id, action, created_at, id);
 create index audit_log_by_target    on posthorn.audit_log (organization_id, target_id, created_at, id);
--- Finds out whether a month has entries after a given time.
+-- Shows whether a month has entries after a given time.
 create index audit_log_by_time      on posthorn.audit_log using brin (created_at);
 
 -- The end of each organization's chain, and how many of its first entries retention has dropped.

@@ -1,14 +1,14 @@
--- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds them.
--- Active: lets held ones wait again. Disabled: ends them as failed. Deleted: cancels them and deletes the backlog. Skips
--- rows that a claim is taking. Returns how many deliveries and parts of the backlog it changed.
+-- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds
+-- them. Active: lets held ones wait again. Disabled: ends them as failed. Deleted: cancels them and deletes the
+-- backlog. Skips rows that a claim is taking. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
--- The planner's cost estimates ignore that partitions are skipped at run time. It would read large tables as a whole.
+-- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
-  -- The lease of held deliveries: see the table.
+  -- `leased_by` of held deliveries: see posthorn.deliveries.
   nobody  constant int := 0;
   state   text := (select w.status from posthorn.webhooks w where w.organization_id = organization and w.id = webhook);
   holds   boolean := state is not distinct from 'unverified';
@@ -93,7 +93,7 @@ begin
            e.id, e.type, e.created_at, e.created_at, 'failed', 'disabled'
       from unnest(ended) p
      cross join unnest(p.ordinals) as o (ordinal)
-     -- By key, one by one: without statistics the planner would read all events of the organization.
+     -- Looks up each event by its key. Without statistics, the planner would read all events of the organization.
      cross join lateral (
            select e.id, e.type, e.created_at
              from posthorn.events e

@@ -9,7 +9,7 @@ create or replace function posthorn.announce_recording(organizations text[]) ret
 language plpgsql
 as $$
 declare
-  -- `posthorn.announced` is local, so a rollback to a savepoint undoes it together with the locks.
+  -- `posthorn.announced` is local to the transaction, so a rollback to a savepoint undoes it together with the locks.
   announced text := coalesce(nullif(current_setting('posthorn.announced', true), ''), ' ');
   xid       text := pg_current_xact_id()::text;
   buckets   int[];

@@ -1,5 +1,5 @@
--- Notifies the nodes on commit that deliveries are waiting. Commits with a notification wait for each other, so at most
--- one in 50 ms has one: a notified node looks again after that time, and a node that cannot listen polls.
+-- Notifies the nodes on commit that deliveries are waiting. Commits that notify wait for each other, so at most one
+-- commit per 50 ms notifies. A notified node checks again after that time, and a node that cannot listen polls.
 create or replace function posthorn.announce_waiting() returns void
 language plpgsql
 as $$

@@ -1,4 +1,4 @@
--- Returns the hash of an entry and the hash before it.
+-- Returns an entry's hash, which covers the entry and the previous entry's hash.
 create or replace function posthorn.audit_hash(previous bytea, entry posthorn.audit_log) returns bytea
 language sql stable
 as $$

@@ -1,4 +1,4 @@
--- Refuses a status that no move in the table leads to.
+-- Refuses a change of status that no move in the table makes, and any change of organization, id or kind.
 create or replace function posthorn.check_resource() returns trigger
 language plpgsql as $$
 declare

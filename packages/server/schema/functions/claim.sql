@@ -1,7 +1,7 @@
--- Leases waiting deliveries to a node. The node states its room: `rooms` for the `known` webhooks, `room_each` for every
--- other one, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
--- Organizations take turns, and so do the webhooks of each, the longest wait first. Retries get at most half of a
--- webhook's room, so that they and new deliveries do not block each other.
+-- Leases waiting deliveries to a node. The node states its room: `rooms` for the `known` webhooks, `room_each` for
+-- every other one, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
+-- Organizations take turns, and so do the webhooks of each; those that have waited longest go first. Retries get at
+-- most half of a webhook's room, so that they and new deliveries do not block each other.
 --
 -- Returns the leased deliveries, with `head` and `first` for those from the backlog. The last row has the webhooks that
 -- still have `more` waiting, except those without room, and the milliseconds until the next retry is due.
@@ -21,7 +21,7 @@ as $$
 #variable_conflict use_column
 declare
   now_at        timestamptz := clock_timestamp();
-  -- Each webhook gets room for at least one.
+  -- Each webhook gets room for at least one delivery.
   turns_max     int := least(webhooks_max, room_total);
   organizations text[];
   webhooks      text[];
@@ -31,7 +31,7 @@ declare
   leased_rows   posthorn.deliveries[];
   leased_parts  posthorn.backlog[];
 begin
-  -- Usually nothing waits, and then the cost must not depend on the number of webhooks.
+  -- Usually nothing is waiting. In that case, the cost must not depend on the number of webhooks.
   if exists (select from posthorn.deliveries d
               where d.status = 'pending' and d.leased_by is null and d.due_at <= now_at)
      or exists (select from posthorn.backlog b where b.leased_by is null) then
@@ -49,7 +49,7 @@ begin
         from found f
        where f.status = 'active' and f.room > 0
     ), ordered as materialized (
-      -- At random, not by time: an organization with many webhooks must not have a better chance.
+      -- Ties are broken at random, not by time, so that an organization with many webhooks has no advantage.
       select t.*, row_number() over (order by t.turn, random()) as n, count(*) over () as webhooks from turns t
     )
     select array_agg(o.organization_id order by o.n) filter (where o.n <= turns_max),
@@ -63,7 +63,7 @@ begin
       from ordered o;
   end if;
 
-  -- Nothing is sent to these webhooks: their deliveries are held or end, and later claims do not see them.
+  -- Holds or ends the deliveries of webhooks that are not active, so that later claims do not see them.
   perform posthorn.align_waiting(i.value, i.key, 500) from jsonb_each_text(idle) i;
 
   if webhooks is not null then
@@ -96,7 +96,7 @@ begin
         from candidates c
        where c.before < c.room
     ), counted as materialized (
-      -- The first of each webhook, then the second of each, and so on, up to the limit of bytes.
+      -- The first of each webhook, then the second of each, and so on, up to `bytes_max`.
       select i.*, sum(i.bytes) over (order by i.place, i.n rows between unbounded preceding and 1 preceding) as before
         from (select d.n, d.place, d.bytes, d.id, null::tid as ctid_of, null::int as part from due d
                union all
@@ -111,7 +111,7 @@ begin
          and d.created_at = p.created_at and d.id = p.id
       returning d as delivery
     ), locked as materialized (
-      -- In the same statement: a row it sees keeps its ctid, unless another node has just taken it.
+      -- Within one statement, the ctid of a row stays valid unless another node has just taken the row.
       select b.ctid as ctid_of, b.*
         from posthorn.backlog b
        where b.ctid = any (array(select c.ctid_of from chosen c where c.ctid_of is not null)) and b.leased_by is null

@@ -5,7 +5,7 @@ create or replace function posthorn.move_resource(
   resource_kind text, resource_id text, made text, changes jsonb, counter text
 ) returns json
 language plpgsql
--- A plan made while the table was small would scan all of it from then on.
+-- A plan that was made while the table was small would keep scanning all of it.
 set enable_seqscan = off
 as $$
 declare

@@ -21,8 +21,8 @@ returns table (
   webhook_id text, revision int, ordinals int[], is_left boolean
 )
 language plpgsql
--- Keep one plan: planning costs as much as recording ten events. A plan made for an empty table would be a sequential
--- scan forever.
+-- Keeps one plan, because planning costs as much as recording ten events. A plan made for an empty table would keep
+-- using sequential scans.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

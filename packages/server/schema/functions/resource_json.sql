@@ -1,4 +1,4 @@
--- Returns a resource as JSON, with times as numbers, which every driver parses alike.
+-- Returns a resource as JSON, with times as numbers, which every driver parses the same way.
 create or replace function posthorn.resource_json(resource posthorn.resources) returns json
 language sql stable
 as $$

@@ -1,12 +1,12 @@
--- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a
--- row gets one; any other row is updated if the node still holds its lease. If a status is 'pending', another
--- attempt follows after `waits_ms`, measured with the database's clock, which claims also use. If the number
--- in `tries` has not grown, no attempt was made. The `done_*` parameters list the hand-offs and parts of the
--- backlog that are finished. The remaining parameters are the health of the webhooks (see HealthReport).
+-- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
+-- one; any other row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
+-- after `waits_ms`, measured with the database's clock, which claims also use. If the number in `tries` has not grown,
+-- no attempt was made. The `done_*` parameters list the hand-offs and backlog rows that are finished. The remaining
+-- parameters are the health of the webhooks (see HealthReport).
 --
--- Writes nothing if the node counts as dead: its deliveries then belong to others. An outcome that was
--- already written, although the response was lost, does not count twice. Returns the written ids if `listed`,
--- and the webhooks that have had only failures since the time `failing_since_ms` or longer.
+-- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was
+-- already written is not counted twice if the response was lost and the call is repeated. Returns the written ids if
+-- `listed`, and the webhooks that have had only failures since the time `failing_since_ms` or longer.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
@@ -45,7 +45,7 @@ begin
         for share;
   end if;
 
-  -- Retention may have dropped the week in the meantime; such an outcome must not block the others.
+  -- Retention may have dropped the partition in the meantime. Such an outcome must not block the others.
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 
@@ -149,7 +149,7 @@ begin
      where r.failing_since <= to_timestamp(failing_since_ms / 1000);
   end if;
 
-  -- Deliveries to retry end or are held at once if their webhook no longer accepts any.
+  -- Ends or holds the deliveries of webhooks that are no longer active.
   if 'pending' = any (statuses) then
     perform posthorn.align_waiting(i.organization_id, i.webhook_id, 1000)
        from (select distinct o.organization_id, o.webhook_id

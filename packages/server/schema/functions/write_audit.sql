@@ -3,7 +3,7 @@
 -- this last. Entries become visible in the order of their chain.
 create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
--- Plans are kept, and a plan made for a few chains would scan all of them from then on.
+-- Plans are cached, and a plan made for a few chains would keep scanning all of them.
 set enable_seqscan = off
 -- A long transaction on the same chain must not block this connection for long.
 set lock_timeout = '2s'

@@ -7,16 +7,17 @@ create table posthorn.cell (
 
 -- Organizations that are moving between cells, or have moved to another one. An organization without a row lives here,
 -- and nothing in this cell acts for an organization in a state other than 'copying'.
---   in the cell that it leaves:   copying → stopping → stopped → moved
+--   in the cell that it leaves:   copying → stopping → stopped → left → moved
 --   in the cell that it moves to: arriving → no row
 -- copying:  works as usual
 -- stopping: refuses writes and starts no attempts; attempts in flight still end
 -- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have the lease -1
+-- left:     refuses everything until the other cell has taken it over; from here on, nothing acts for it here
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (
   organization_id text collate "C" not null primary key,
-  state           text not null check (state in ('copying', 'stopping', 'stopped', 'moved', 'arriving')),
+  state           text not null check (state in ('copying', 'stopping', 'stopped', 'left', 'moved', 'arriving')),
   -- The name of the other cell.
   cell            text collate "C" not null,
   -- The same in both cells, so that an interrupted move continues only with its own rows.

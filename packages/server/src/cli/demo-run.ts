@@ -14,12 +14,13 @@ import {
 } from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
 import { CommandFailure, UsageError } from 'posthorn';
-import { type Config, settings, unknownSettings } from '../config.js';
+import { type Config, settings } from '../config.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { parseDurationMs } from '../domain/duration.js';
 import { platformToken } from '../keys.js';
 import { startService } from '../service.js';
+import { unknownSettings } from '../unknown-settings.js';
 import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
 import { shellWord } from './shell-word.js';

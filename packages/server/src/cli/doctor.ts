@@ -1,5 +1,5 @@
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
-import { type Config, unknownSettings } from '../config.js';
+import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { SecretBox } from '../domain/secret-box.js';
 import { secretKey } from '../keys.js';
@@ -7,6 +7,7 @@ import { Database, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
+import { unknownSettings } from '../unknown-settings.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 

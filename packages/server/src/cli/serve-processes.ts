@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type Config, unknownSettings } from '../config.js';
+import type { Config } from '../config.js';
 import { consoleLinks } from '../console-link.js';
 import { connectionsOf } from '../membership.js';
 import type { ProcessesFailed } from '../processes/failure.js';
@@ -10,6 +10,7 @@ import { readDatabaseFacts } from '../storage/database-checks.js';
 import { type EmbeddedDatabase, openEmbedded } from '../storage/embedded/embedded.js';
 import { migrate } from '../storage/migrate.js';
 import { retireNodes } from '../storage/nodes.js';
+import { unknownSettings } from '../unknown-settings.js';
 import { createLogger } from './log.js';
 import type { OperatorContext } from './operator.js';
 import { welcome } from './welcome.js';

@@ -25,8 +25,8 @@ export class Claimer {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The fraction of the room to claim. It is halved before each claim and restored if the claim succeeds, so
-   * that a claim that failed because it was too large is repeated with a smaller one.
+   * The fraction of the room to claim. It is halved before a claim and restored if the claim succeeds, so a claim that
+   * was too large is followed by a smaller one.
    */
   #part = 1;
   #stopped = false;
@@ -83,9 +83,9 @@ export class Claimer {
     // released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
-    const isMore = lanes.claimed(claimed, room, beganMs);
+    const hasMore = lanes.claimed(claimed, room, beganMs);
     // If it claimed nothing, another node is taking the deliveries.
-    if (isMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
+    if (hasMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
     if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);
   }

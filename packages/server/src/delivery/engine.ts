@@ -107,8 +107,7 @@ export class DeliveryEngine {
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be
-    // released with it.
+    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be released with it.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 
@@ -218,14 +217,11 @@ export class DeliveryEngine {
     if (performance.now() - this.#outOfResourcesAtMs <= limits.outOfResourcesWaitMs) return;
     this.#outOfResourcesAtMs = performance.now();
     this.#options.logger.error(
-      'cannot open another connection: raise the limit of open files (ulimit -n); deliveries wait',
+      'cannot open another connection, so deliveries are waiting: raise the limit on open files (ulimit -n)',
     );
   }
 
-  /**
-   * Handles an unexpected error, which is a bug, while a delivery is attempted: the delivery is attempted
-   * again, and all others continue.
-   */
+  /** Handles an unexpected error, which is a bug: the delivery is attempted again, and the others continue. */
   #failed(delivery: LeasedDelivery, error: Error): Ended {
     this.#options.logger.error(
       { delivery_id: delivery.delivery_id, err: error },
@@ -287,10 +283,7 @@ export class DeliveryEngine {
     return this.#drainUntilMs !== undefined;
   }
 
-  /**
-   * Starts no further attempts. This is the first step of a shutdown, while HTTP requests are still being
-   * served.
-   */
+  /** Stops starting attempts: the first step of a shutdown, while HTTP requests are still served. */
   pause(): void {
     this.#drainUntilMs ??= performance.now() + limits.drainMs;
   }
@@ -314,7 +307,7 @@ export class DeliveryEngine {
   }
 }
 
-/** Why a delivery cannot be attempted now. An active webhook means that the lease ends too soon. */
+/** Why a delivery cannot be attempted now. `active` means that only the lease ends too soon. */
 type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 const notAttempted: Ended = { kind: 'not attempted' };

@@ -21,7 +21,7 @@ export class Lane {
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so that retries make progress no matter how many deliveries are fresh. */
   readonly #retries = new Denque<LeasedDelivery>();
-  #isRetrysTurn = true;
+  #isRetryTurn = true;
   #bytes = 0;
   #waiting: Waiting = 'none';
   #notedAtMs = Number.NEGATIVE_INFINITY;
@@ -53,15 +53,15 @@ export class Lane {
   }
 
   shift(): LeasedDelivery | undefined {
-    const [first, second] = this.#isRetrysTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];
+    const [first, second] = this.#isRetryTurn ? [this.#retries, this.#fresh] : [this.#fresh, this.#retries];
     const delivery = first.shift() ?? second.shift();
     if (delivery === undefined) return undefined;
-    this.#isRetrysTurn = !this.#isRetrysTurn;
+    this.#isRetryTurn = !this.#isRetryTurn;
     this.#bytes -= bytesOf(delivery);
     return delivery;
   }
 
-  /** Removes and returns all but `kept` deliveries, the newest first. */
+  /** Removes and returns all but `kept` deliveries. Keeps retries first, and the oldest of each. */
   takeAllBut(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);
     const taken = this.#fresh.splice(freshKept, this.#fresh.length) ?? [];
@@ -71,13 +71,13 @@ export class Lane {
   }
 
   /** Notes that deliveries wait in the database. */
-  expect(waiting: 'some' | 'many', nowMs: number): void {
+  noteWaiting(waiting: 'some' | 'many', nowMs: number): void {
     if (this.#waiting !== 'many') this.#waiting = waiting;
     this.#notedAtMs = nowMs;
   }
 
   /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then still wait. */
-  expectNone(claimedAtMs: number): void {
+  noteNoneWaiting(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }
 }

@@ -29,7 +29,7 @@ export class Lanes {
   readonly #later: (ms: number, work: () => void) => void;
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that may have a delivery to start, by organization, in the order of their turns. */
+  /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
   /** Lanes that start nothing for now, because they used up their rate limit or their webhook is being read. */
   readonly #held = new Set<Lane>();
@@ -47,10 +47,7 @@ export class Lanes {
     return this.#load.inFlight;
   }
 
-  /**
-   * Returns the number of requests in flight for each webhook condition. Looks at every lane, so use it only
-   * for monitoring.
-   */
+  /** Returns the number of requests in flight by webhook condition. Scans every lane: use it only for monitoring. */
   inFlightByCondition(): Record<Condition, number> {
     const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
     const nowMs = this.#now();
@@ -78,10 +75,7 @@ export class Lanes {
     );
   }
 
-  /**
-   * Returns the room for deliveries that a claim can lease to this node. `part` is the fraction of the room
-   * to use.
-   */
+  /** Returns the room for deliveries that a claim can lease to this node. `part` is the fraction of the room to use. */
   roomToClaim(node: number, part: number): Room {
     const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
     const total = Math.min(limits.claimDeliveries, free) * part;
@@ -113,7 +107,7 @@ export class Lanes {
     for (const { webhook_id: id, is_left } of matched) {
       if (!is_left) continue;
       const lane = this.#lanes.get(id);
-      lane?.expect('many', this.#now());
+      lane?.noteWaiting('many', this.#now());
       hasRoom ||= !lane || this.#wantsMore(lane);
     }
     return hasRoom;
@@ -125,12 +119,12 @@ export class Lanes {
     let again = false;
     for (const id of more) {
       const lane = this.#lanes.get(id);
-      lane?.expect('many', nowMs);
+      lane?.noteWaiting('many', nowMs);
       again ||= !lane || this.#allow(lane, nowMs).ask > 0;
     }
     for (const lane of this.#lanes.values()) {
       const wasAsked = (asked.webhooks.get(lane.webhookId) ?? asked.each) > 0;
-      if (wasAsked && !more.has(lane.webhookId)) lane.expectNone(beganMs);
+      if (wasAsked && !more.has(lane.webhookId)) lane.noteNoneWaiting(beganMs);
     }
     return again;
   }
@@ -165,11 +159,11 @@ export class Lanes {
     if (lane.queued <= inMemory && this.#load.unprovenBytes <= limits.unprovenBytes) return [];
     const kept = this.#load.unprovenBytes > limits.unprovenBytes ? limits.windowAtStart : inMemory;
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
-    if (excess.length > 0) lane.expect('many', this.#now());
+    if (excess.length > 0) lane.noteWaiting('many', this.#now());
     return excess;
   }
 
-  /** Takes the next delivery to attempt, from the next organization's next webhook that may start one. */
+  /** Takes the next delivery to attempt, from the next organization's next webhook that may get a request. */
   next(): Turn | undefined {
     const nowMs = this.#now();
     this.#load.stalled = this.#stalled(nowMs);
@@ -217,7 +211,7 @@ export class Lanes {
     lane.pace.set(perSecond, this.#now());
   }
 
-  /** Starts nothing in a lane until it is released. */
+  /** Keeps a lane from starting attempts until it is released. */
   hold(lane: Lane): void {
     this.#ready.get(lane.organizationId)?.delete(lane);
     this.#held.add(lane);
@@ -267,7 +261,7 @@ export class Lanes {
     return allow(condition, lane.track, lane, this.#load, lane.pace.limit);
   }
 
-  /** Counts the requests of stalled webhooks, but only when all slots are taken: it scans every lane. */
+  /** Counts the requests of stalled webhooks. Scans every lane, so it does this only when all slots are taken. */
   #stalled(nowMs: number): number {
     if (this.#load.inFlight < limits.slots) return 0;
     let stalled = 0;

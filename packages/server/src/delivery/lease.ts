@@ -8,7 +8,7 @@ import { limits } from './limits.js';
  * A change of the lease:
  * - `renewed`: attempts may start again
  * - `released`: deliveries of dead nodes wait in the database again
- * - `lost`: this node counts as dead or abandoned its id; its deliveries belong to other nodes
+ * - `lost`: this node was declared dead or gave up its id; its deliveries belong to other nodes
  */
 export type LeaseChange = 'renewed' | 'released' | 'lost';
 
@@ -32,7 +32,7 @@ export class NodeLease {
     this.#onChange = onChange;
   }
 
-  /** `alone` means that no other node can run on this database, so every registered node is dead. */
+  /** Registers this node. `alone`: no other node can run on this database, so every registered node is dead. */
   async start(alone: boolean): Promise<void> {
     if (alone) await retireNodes(this.#options.database, 'all');
     await this.#renew();
@@ -43,7 +43,7 @@ export class NodeLease {
     return this.#id;
   }
 
-  /** Returns whether a whole attempt still fits into the lease. */
+  /** Returns whether the lease lasts longer than an attempt can take. */
   get coversAttempt(): boolean {
     return this.#id !== undefined && performance.now() + this.#options.attemptMs < this.#goodUntilMs;
   }
@@ -86,7 +86,7 @@ export class NodeLease {
     if (released > 0) this.#onChange('released');
   }
 
-  /** Releases all leases at once. */
+  /** Releases all leases immediately. */
   async stop(): Promise<void> {
     await this.#repeating?.stop();
     if (this.#id === undefined) return;

@@ -83,14 +83,14 @@ export function started(track: Track, nowMs: number): Track {
   return { successes, failuresInARow, responseUs, bestUs, window, inFlight: inFlight + 1, silentSinceMs };
 }
 
-/** The result of an attempt, as far as the policy needs it. */
+/** The parts of an attempt's result that the policy needs. */
 export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
 
 /** Returns the track after an attempt ended. `isWaiting` means that more deliveries of the webhook are queued. */
 export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
   let { successes, failuresInARow, responseUs, bestUs, window } = track;
   if (attempt.kind !== 'not attempted') {
-    // An average that started at 0 would count the first responses as the best ones ever, and all others as slowed down.
+    // An average that started at 0 would make the first responses look best, and all later ones slowed down.
     const tookUs = attempt.tookMs * 1_000;
     responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);
@@ -133,10 +133,7 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
   return isWaiting ? Math.min(window * 2, limits.windowMax) : window;
 }
 
-/**
- * Returns what a webhook is allowed, based on its condition, its deliveries in memory, the load of the node and its
- * rate limit.
- */
+/** Returns what a webhook is allowed, given its condition, deliveries in memory and rate limit, and the node's load. */
 export function allow(
   condition: Condition,
   track: Track,

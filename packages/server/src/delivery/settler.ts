@@ -77,7 +77,7 @@ export class Settler {
       const leftMs = deadlineMs - performance.now();
       if (leftMs < 0) return;
       waitMs = isWritten ? limits.gatherMs : Math.min(waitMs * 2, limits.settleAgainMs, leftMs);
-      // The database may refuse an outcome for good.
+      // The database may keep refusing an outcome, so pause before the next try.
       if (!isWritten) await new Promise((waited) => setTimeout(waited, waitMs));
     }
   }
@@ -132,10 +132,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /**
-   * Takes the next batch, of one node. An entry that disables a webhook, or was refused twice in a batch, is written
-   * alone.
-   */
+  /** Takes the next batch, of one node. An entry that disables a webhook or was refused twice is written alone. */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];
@@ -145,8 +142,8 @@ export class Settler {
   }
 
   /**
-   * Puts a batch back at the front. An entry that is refused even alone goes to the back, so that others can be
-   * written. A batch that failed because of the database, such as a full disk, stays together.
+   * Puts a batch back at the front, or at the back if it is an entry that is refused even on its own. A batch that
+   * failed because of the database, such as a full disk, stays together.
    */
   #putBack(batch: readonly Entry[], isRefused: boolean): void {
     if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;

@@ -69,7 +69,7 @@ function readAddress(text: string): Address | undefined {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
 }
 
-/** Returns an address in its usual form, an IPv4 address inside IPv6 as IPv4; undefined if it is none. */
+/** Returns an address in canonical form, with an IPv4-mapped one as IPv4, or undefined if it is not an address. */
 export function plainAddress(text: string): string | undefined {
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()

@@ -794,7 +794,7 @@ export class CatalogueError extends Error {
 
 const typeName = /^[a-z][a-z0-9_]{0,63}(\.[a-z][a-z0-9_]{0,63}){1,2}$/;
 
-/** Throws a `CatalogueError` if an added type has an invalid name or a name that is already taken. */
+/** Creates the catalogue. Throws a `CatalogueError` if the name of an added type is invalid or already taken. */
 export function createCatalogue(addedTypes: readonly AddedEventType[] = []): Catalogue {
   const types = new Map<string, EventType>(
     Object.entries(table).map(([type, fields]) => [type, { type, ...fields }]),

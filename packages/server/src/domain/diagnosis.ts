@@ -44,7 +44,7 @@ const lastTimeMs = Date.UTC(9999, 11, 31);
  */
 export function diagnose(attempt: FailedAttempt): Diagnosis {
   const { error_detail, remedy } =
-    attempt.httpStatus === null ? ofError(attempt) : ofStatus(attempt, attempt.httpStatus);
+    attempt.httpStatus === null ? explainError(attempt) : explainStatus(attempt, attempt.httpStatus);
   return {
     error_detail: cut(printable(error_detail), textLengthMax),
     remedy: cut(printable(remedy), textLengthMax),
@@ -56,7 +56,7 @@ const say = (error_detail: string, remedy: string): Diagnosis => ({ error_detail
 /** Returns what the receiver has to respond with. A verification requires exactly 200. */
 const successOf = ({ purpose }: FailedAttempt) => (purpose === 'verification' ? '200' : '2xx');
 
-function ofError(attempt: FailedAttempt): Diagnosis {
+function explainError(attempt: FailedAttempt): Diagnosis {
   const { evidence } = attempt;
   const { host, place } = placeOf(attempt);
   switch (attempt.error) {
@@ -66,7 +66,7 @@ function ofError(attempt: FailedAttempt): Diagnosis {
         'Check the host name. A new DNS record can take a few minutes to propagate.',
       );
     case 'connect':
-      return ofConnection(evidence?.code, place);
+      return explainConnection(evidence?.code, place);
     case 'tls':
       return say(...explainTls(evidence, host, place));
     case 'timeout': {
@@ -89,13 +89,13 @@ function ofError(attempt: FailedAttempt): Diagnosis {
         'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
       );
     case 'blocked_address':
-      return ofBlocked(evidence, host);
+      return explainBlocked(evidence, host);
     default:
       return say('The attempt got no response.', 'Check that the receiver is running.');
   }
 }
 
-function ofConnection(code: string | undefined, place: string): Diagnosis {
+function explainConnection(code: string | undefined, place: string): Diagnosis {
   if (code === 'ECONNREFUSED') {
     return say(`Nothing is listening on ${place}.`, 'Start the receiver, or correct the port in the URL.');
   }
@@ -111,7 +111,7 @@ function ofConnection(code: string | undefined, place: string): Diagnosis {
   );
 }
 
-function ofBlocked(evidence: Evidence | null, host: string): Diagnosis {
+function explainBlocked(evidence: Evidence | null, host: string): Diagnosis {
   if (evidence?.code === 'plain_http') {
     return say(`The URL uses http, which the operator does not allow for ${host}.`, 'Use an https URL.');
   }
@@ -123,26 +123,26 @@ function ofBlocked(evidence: Evidence | null, host: string): Diagnosis {
     : say(`${host} resolves to ${address}, which is not a public address.`, remedy);
 }
 
-function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
+function explainStatus(attempt: FailedAttempt, status: number): Diagnosis {
   if (status >= 200 && status <= 299) {
     return say(
       `Verification needs exactly 200, but the receiver responded with ${status}.`,
       'Respond with 200 to webhook.verification.',
     );
   }
-  if (status >= 300 && status <= 399) return ofRedirect(attempt, status);
-  const named = ofNamedStatus(attempt, status);
+  if (status >= 300 && status <= 399) return explainRedirect(attempt, status);
+  const named = explainKnownStatus(attempt, status);
   if (named) return named;
   if (status >= 400 && status <= 499) {
     return say(
-      `The receiver rejected the request with ${status}${itsResponse(attempt, 'says')}.`,
+      `The receiver rejected the request with ${status}${responseClause(attempt, 'says')}.`,
       `Check what the receiver expects in a request. ${successOf(attempt) === '200' ? 'Only 200' : 'Any 2xx'} counts as success.`,
     );
   }
   if (status >= 500 && status <= 599) {
     return say(
-      `The receiver failed with ${status}${itsResponse(attempt, 'begins')}.`,
-      `Look at its logs around ${timeText(attempt.attemptedAt)}${knownAs(attempt)}.`,
+      `The receiver failed with ${status}${responseClause(attempt, 'begins')}.`,
+      `Look at its logs around ${timeText(attempt.attemptedAt)}${deliveryClause(attempt)}.`,
     );
   }
   return say(
@@ -151,12 +151,12 @@ function ofStatus(attempt: FailedAttempt, status: number): Diagnosis {
   );
 }
 
-function ofNamedStatus(attempt: FailedAttempt, status: number): Diagnosis | undefined {
+function explainKnownStatus(attempt: FailedAttempt, status: number): Diagnosis | undefined {
   switch (status) {
     case 401:
     case 403:
       return say(
-        `The receiver refused the request with ${status}${itsResponse(attempt, 'says')}.`,
+        `The receiver refused the request with ${status}${responseClause(attempt, 'says')}.`,
         'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.',
       );
     case 404:
@@ -194,13 +194,13 @@ function ofNamedStatus(attempt: FailedAttempt, status: number): Diagnosis | unde
       );
     case 429:
     case 503:
-      return ofWait(attempt, status);
+      return explainWait(attempt, status);
     default:
       return undefined;
   }
 }
 
-function ofRedirect(attempt: FailedAttempt, status: number): Diagnosis {
+function explainRedirect(attempt: FailedAttempt, status: number): Diagnosis {
   const location = attempt.evidence?.headers?.location;
   const target = location === undefined ? undefined : targetOf(location, attempt);
   if (target === undefined) {
@@ -224,7 +224,7 @@ function targetOf(location: string, attempt: FailedAttempt): string | undefined 
   }
 }
 
-function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
+function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
   const atMs = attempt.attemptedAt.getTime();
   const waitMs = parseRetryAfterMs(attempt.evidence?.headers?.['retry-after'], atMs) ?? 0;
   const untilMs = waitMs > 0 ? atMs + waitMs : undefined;
@@ -234,7 +234,7 @@ function ofWait(attempt: FailedAttempt, status: number): Diagnosis {
       : `The receiver asked us to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
   return say(
     `${what} (status ${status})${actualWait(attempt, untilMs)}.`,
-    ofWaitRemedy(attempt, untilMs === undefined ? 'later' : 'then'),
+    waitRemedy(attempt, untilMs === undefined ? 'later' : 'then'),
   );
 }
 
@@ -246,7 +246,7 @@ function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string
   return `; the next attempt ${kind === 'due' ? 'is due' : 'was made'} at ${timeText(at)}`;
 }
 
-function ofWaitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
+function waitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
   switch (attempt.purpose) {
     case 'verification':
       return `Verify the webhook again ${when}, or increase the capacity of the receiver.`;
@@ -276,14 +276,14 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
 }
 
 /** Quotes the text of the response. Adds no quotation marks if the text already contains some. */
-function itsResponse({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
+function responseClause({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
   const { text, isPart } = wordsOf(response);
   if (text === '') return '';
   const words = cut(text, quoteLengthMax);
   return `; its response ${isPart ? 'says' : verb} ${words.includes('"') ? words : `"${words}"`}`;
 }
 
-function knownAs({ deliveryId }: FailedAttempt): string {
+function deliveryClause({ deliveryId }: FailedAttempt): string {
   return deliveryId === undefined ? '' : `; the request had X-Service-Delivery ${deliveryId}`;
 }
 

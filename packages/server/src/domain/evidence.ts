@@ -64,7 +64,7 @@ function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidenc
 
 const short = (text: string) => cut(printable(text), detailLengthMax);
 
-/** Returns a text as one line: control characters and other non-text characters become spaces. */
+/** Returns text as one line: control characters and other non-text characters become spaces. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]+/gu, ' ').trim();
 }

@@ -1,7 +1,7 @@
 import type { DefinedError } from 'ajv';
 import { patternInWords } from './pattern.js';
 
-/** One error in a value: where it is, a code for programs, and a text for people. */
+/** One error in a value: where it is, a code for programs, and a message for people. */
 export interface Fault {
   /** JSON pointer (RFC 6901) inside the value. */
   readonly pointer: string;

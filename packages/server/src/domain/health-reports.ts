@@ -6,7 +6,7 @@ export interface HealthReportsLimits {
   healthOutcomes: number;
   /** In a larger batch, an unchanged webhook is reported this often. */
   healthEveryMs: number;
-  /** The most webhooks to remember. */
+  /** The maximum number of webhooks to remember. */
   lanes: number;
 }
 

@@ -27,7 +27,7 @@ export function parseInstantMs(text: string, edge: 'start' | 'end'): number | un
   return edge === 'start' && isFiner ? ms + 1 : ms;
 }
 
-/** Date.parse turns 30 February into 2 March, so compare the result with the text. */
+/** Returns when a date starts, or undefined if there is no such day: Date.parse turns 30 February into 2 March. */
 function dayStartMs(date: string): number | undefined {
   const ms = Date.parse(`${date}T00:00:00.000Z`);
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== date) return undefined;

@@ -13,7 +13,7 @@ export interface Message {
 /** A message as the API shows it. Subject and actor are absent if the token cannot read the event. */
 export type ShownMessage = Omit<Message, 'subject' | 'actor'> & Partial<Pick<Message, 'subject' | 'actor'>>;
 
-/** Asks for an uncompressed response, which can be stored as text. */
+/** The headers of every request. `identity` asks for an uncompressed response, which can be stored as text. */
 export const fixedHeaders = ['Content-Type', 'application/json', 'Accept-Encoding', 'identity'] as const;
 
 /** Adds the headers for the subject, the actor and the delivery, as alternating names and values. */
@@ -33,7 +33,7 @@ function referenceText({ type, id }: Reference): string {
   return visible.test(text) ? text : encodeURI(text);
 }
 
-/** A request as the API shows it: without signatures, and with null for the values of the webhook's own headers. */
+/** A request as the API shows it: without signatures, and with null for the values of custom headers. */
 export interface ShownRequest {
   /** Null if the webhook has changed since then and the URL of the request was not stored. */
   url: string | null;
@@ -44,12 +44,12 @@ export interface ShownRequest {
 /** Returns the headers of a request as the API shows them. */
 export function shownHeaders(
   message: ShownMessage,
-  sent: { userAgent: string; at: Date | null; ownNames: readonly string[] },
+  sent: { userAgent: string; at: Date | null; customNames: readonly string[] },
 ): Record<string, string | null> {
-  const { userAgent, at, ownNames } = sent;
+  const { userAgent, at, customNames } = sent;
   const named = ['User-Agent', userAgent, 'webhook-id', message.id];
   if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
-  const own = new Set(ownNames.map((name) => name.toLowerCase()));
+  const own = new Set(customNames.map((name) => name.toLowerCase()));
   const headers: Record<string, string | null> = {};
   const flat = [...fixedHeaders, ...named];
   addEventHeaders(flat, message);
@@ -57,6 +57,6 @@ export function shownHeaders(
     const name = flat[index]!;
     if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;
   }
-  for (const name of ownNames) headers[name] = null;
+  for (const name of customNames) headers[name] = null;
   return headers;
 }

@@ -1,6 +1,6 @@
 /**
- * Limits how fast this node sends to a webhook that has a rate limit. The limit is known before the second
- * request starts.
+ * Limits how fast this node sends to a webhook that has a rate limit. The first request may start before the limit is
+ * known, but never the second.
  */
 export class Pace {
   /** How late a request can start and still not delay the requests after it. */

@@ -1,6 +1,6 @@
 import { identifierPattern, kindPattern } from './identifier.js';
 
-/** Patterns for texts that must not contain certain characters. */
+/** Patterns for text that must not contain certain characters. */
 export const textPattern = {
   /** Text that PostgreSQL can store. */
   storable: '^[^\\u0000\\ud800-\\udfff]*$',

@@ -8,8 +8,8 @@ const closeBrace = 0x7d;
 const space = 0x20;
 
 /**
- * Returns the text of each event's payload, exactly as sent. `text` is valid JSON: one event or an array of events.
- * If a key appears twice, the last one counts, as it does for JSON.parse.
+ * Returns the text of each event's payload, exactly as sent. `text` is valid JSON: one event or an array of events. If
+ * a key appears twice, the last one wins, as with JSON.parse.
  */
 export function payloadTexts(text: string): string[] {
   const payloads: string[] = [];

@@ -4,7 +4,7 @@ import { Problem } from './problem.js';
  * The states of an organization that is moving to another cell, has moved there, or is arriving from there. Schema and
  * docs/scale.md describe them.
  */
-export const relocationStates = ['copying', 'stopping', 'stopped', 'moved', 'arriving'] as const;
+export const relocationStates = ['copying', 'stopping', 'stopped', 'left', 'moved', 'arriving'] as const;
 
 export interface Relocation {
   state: (typeof relocationStates)[number];
@@ -15,7 +15,7 @@ export interface Relocation {
 /** Returns the problem for a request that needs an organization, or undefined if this cell can handle it. */
 export function relocationProblem({ state, cell }: Relocation, isWrite: boolean): Problem | undefined {
   if (state === 'moved' || state === 'arriving') return organizationElsewhere(cell);
-  return isWrite && state !== 'copying' ? organizationMoving() : undefined;
+  return state === 'left' || (isWrite && state !== 'copying') ? organizationMoving() : undefined;
 }
 
 export function organizationElsewhere(cell: string): Problem {

@@ -9,7 +9,7 @@ const instant = (description: string) => Type.String({ format: 'date-time', desc
 
 type Fields = Readonly<Record<string, TSchema>>;
 
-/** The routes need the fields of a type once for each attribute and move: hundreds of times at every start. */
+/** Caches the fields of each type. The routes need them for every attribute and move: hundreds of times at startup. */
 const fieldsOfTypes = new Map<EventTypeName, Fields>();
 
 /** Returns the fields of an event type's payload in their recorded order, each with its sample. */

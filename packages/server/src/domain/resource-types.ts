@@ -36,7 +36,7 @@ type StatusOf<Name extends ResourceName> =
         : never;
     }[keyof Moves<Name>];
 
-/** A resource as responses contain it. */
+/** A resource as it appears in responses. */
 export type Resource<Name extends ResourceName> = Flat<
   {
     readonly id: string;

@@ -30,7 +30,7 @@ export class SecretBox {
     }));
   }
 
-  /** Returns the first bytes of everything that is encrypted now: the version and the ID of the first key. */
+  /** Returns the first bytes of everything that `seal` encrypts: the version and the ID of the first key. */
   get prefix(): Buffer {
     return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
   }

@@ -15,14 +15,14 @@ export function sourceAddress(
   for (const entry of forwardedFor.split(',').reverse()) {
     if (!isListed(trusted, address)) return address;
     const reported = plainAddress(withoutPort(entry.trim()));
-    // Not an address. The last one that is known is better than an arbitrary text.
+    // This is not an address, so use the last address that is known.
     if (reported === undefined) return address;
     address = reported;
   }
   return address;
 }
 
-/** Some proxies add the port: `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/** Removes the port that some proxies add: `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
 function withoutPort(text: string): string {
   return /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
 }

@@ -10,12 +10,12 @@ const intervalMs: Record<Interval, number> = { minute: 60_000, hour: hourMs, day
 
 export const statsMsMax = 90 * dayMs;
 export const minutesMsMax = 6 * hourMs;
-const hoursMsUsual = 7 * dayMs;
+const hoursMsDefault = 7 * dayMs;
 
 /** Returns the default interval for a range. */
-export function usualInterval(rangeMs: number): Interval {
+export function defaultInterval(rangeMs: number): Interval {
   if (rangeMs <= minutesMsMax) return 'minute';
-  return rangeMs <= hoursMsUsual ? 'hour' : 'day';
+  return rangeMs <= hoursMsDefault ? 'hour' : 'day';
 }
 
 /** Returns the start of the interval that contains a time, in UTC. */

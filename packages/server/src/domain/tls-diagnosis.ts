@@ -82,7 +82,7 @@ function onDay(validTo: string | undefined): string {
 }
 
 /**
- * Returns the first two hosts in a text such as `DNS:a.test, DNS:b.test`, which are enough to identify the certificate.
+ * Returns the first two hosts in a list such as `DNS:a.test, DNS:b.test`, which are enough to identify the certificate.
  */
 function namesIn(altNames: string | undefined): string {
   const names = (altNames ?? '')

@@ -1,4 +1,4 @@
-/** A span of a trace, as far as the code that it measures needs it. */
+/** The parts of a trace span that the measured code uses. */
 export interface TraceSpan<Result> {
   /** The span as the value of the W3C header `traceparent`. */
   readonly traceparent: string;
@@ -12,7 +12,7 @@ export interface TraceParent {
   traceFlags: number;
 }
 
-/** Parses a W3C `traceparent`. Returns undefined for anything else, as the standard asks: the trace then starts here. */
+/** Parses a W3C `traceparent`. Returns undefined for anything else, as the standard requires: a new trace starts. */
 export function parseTraceparent(text: string | undefined): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = '', rest = ''] =
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.{0,200})?$/.exec(text ?? '') ?? [];

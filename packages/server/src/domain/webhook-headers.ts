@@ -4,9 +4,9 @@ import type { SecretBox } from './secret-box.js';
 
 /** A webhook's custom headers as given in a request. Null keeps the stored value. */
 export type GivenHeaders = Readonly<Record<string, string | null>>;
-export type OwnHeaders = Readonly<Record<string, string>>;
+export type CustomHeaders = Readonly<Record<string, string>>;
 
-/** A webhook's custom headers as they are stored: encrypted. Their names are stored in plain text, to show them. */
+/** A webhook's custom headers as they are stored: encrypted. The names are also in plain text, so they can be shown. */
 export interface SealedHeaders {
   header_names: readonly string[];
   headers: Buffer | null;
@@ -74,7 +74,7 @@ function valueFault(given: unknown, canKeep: boolean): Omit<Fault, 'pointer'> | 
 }
 
 /** Returns a fault for each name that is meant to keep a stored value but has none. */
-export function keptHeaderFaults(given: GivenHeaders, stored: OwnHeaders): readonly Fault[] {
+export function keptHeaderFaults(given: GivenHeaders, stored: CustomHeaders): readonly Fault[] {
   const names = new Set(Object.keys(stored).map((name) => name.toLowerCase()));
   return Object.entries(given)
     .filter(([name, one]) => one === null && !names.has(name.toLowerCase()))
@@ -86,7 +86,7 @@ export function keptHeaderFaults(given: GivenHeaders, stored: OwnHeaders): reado
 }
 
 /** Returns the headers that replace the stored ones. */
-export function replacedHeaders(given: GivenHeaders | null, stored: OwnHeaders): OwnHeaders {
+export function replacedHeaders(given: GivenHeaders | null, stored: CustomHeaders): CustomHeaders {
   const byName = new Map(Object.entries(stored).map(([name, one]) => [name.toLowerCase(), one]));
   return Object.fromEntries(
     Object.entries(given ?? {}).flatMap(([name, one]) => {
@@ -96,15 +96,15 @@ export function replacedHeaders(given: GivenHeaders | null, stored: OwnHeaders):
   );
 }
 
-export function sealHeaders(headers: OwnHeaders, webhookId: string, secrets: SecretBox): SealedHeaders {
+export function sealHeaders(headers: CustomHeaders, webhookId: string, secrets: SecretBox): SealedHeaders {
   const header_names = Object.keys(headers);
   if (header_names.length === 0) return { header_names, headers: null };
   return { header_names, headers: secrets.seal(JSON.stringify(headers), ownerOf(webhookId)) };
 }
 
-/** Throws if no key can decrypt them. */
-export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: SecretBox): OwnHeaders {
-  return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as OwnHeaders);
+/** Decrypts headers. Throws if no key fits. */
+export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: SecretBox): CustomHeaders {
+  return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as CustomHeaders);
 }
 
 /** Encrypts headers again, with the first key of `into`. */
@@ -118,14 +118,14 @@ export function reencryptHeaders(
   return into.seal(secrets.open(sealed, owner), owner);
 }
 
-/** Differs from the owner of a secret, so that neither can be passed off as the other. */
+/** Returns the owner of the headers. It differs from the owner of a secret, so neither can pass for the other. */
 const ownerOf = (webhookId: string) => `${webhookId} headers`;
 
 /**
  * Returns the headers of every request to the webhook: the custom headers, and the fixed ones that they do not
  * replace.
  */
-export function constantHeaders(own: OwnHeaders): string[] {
+export function constantHeaders(own: CustomHeaders): string[] {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   const headers: string[] = [];
   for (let index = 0; index < fixedHeaders.length; index += 2) {

@@ -6,6 +6,7 @@ import { oldestReadableMs } from '../domain/event.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
+import type { ReadEvents } from '../storage/event-page.js';
 import type { Tag } from '../web/api-document.js';
 import type { GuessLimit } from '../web/guess-limit.js';
 import { healthRoutes } from '../web/health.js';
@@ -44,6 +45,8 @@ export interface PublicApiOptions {
   logger: FastifyBaseLogger;
   version: string;
   database: Database;
+  /** Reads events from the primary, or from a replica that is up to date. */
+  readEvents: ReadEvents;
   tokens: TokenDirectory;
   catalogue: Catalogue;
   policy: AddressPolicy;
@@ -96,7 +99,7 @@ const publicTags = (kept: string): readonly Tag[] => [
 
 /** Creates the public API. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
-  const { catalogue, control, database, now, tokens, webhooksMax } = options;
+  const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
@@ -122,8 +125,9 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, oldestMs);
+  eventRoutes(app, database, oldestMs, readEvents);
   eventTailRoute(app, {
+    readEvents,
     ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
     isStillAllowed: (request) => tokens.allows(bearerText(request)),
   });

@@ -149,7 +149,7 @@ function pageBody({ rows, hasMore, next, searchedToMs }: DeliveryPage, binding: 
   return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore, ...searched } };
 }
 
-/** An ID that Posthorn did not create contains no time and matches no event. */
+/** Returns the event to filter by. An ID that Posthorn did not create contains no time and matches no event. */
 function eventOf(id: string | undefined) {
   return id === undefined ? undefined : { id, createdMs: idTimeMs('EVT', id) ?? 0 };
 }

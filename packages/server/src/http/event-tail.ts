@@ -8,7 +8,7 @@ import { type InputFault, Problem } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
-import { presentPosition, readEventPage } from '../storage/event-page.js';
+import { presentPosition, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
@@ -24,6 +24,7 @@ const horizonsMax = 1_000;
 
 export interface TailOptions {
   database: Database;
+  readEvents: ReadEvents;
   now: () => number;
   /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
@@ -118,7 +119,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     });
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
-    let spokeAtMs = options.now();
+    let lastSentAtMs = options.now();
     // With an ID before the first event, a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted && (await options.isStillAllowed(request))) {
@@ -127,17 +128,19 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         workspace_id: workspaceId,
         fromMs: options.oldestMs(),
       };
-      const page = await readEventPage(options.database, filter, 'asc', position, batchSize, () =>
-        horizonOf(request.token.organization_id).call(),
+      const page = await readEventPage(
+        ...([options.database, filter, 'asc', position, batchSize] as const),
+        () => horizonOf(request.token.organization_id).call(),
+        options.readEvents,
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');
-      else if (options.now() - spokeAtMs >= keepAliveMs) yield ': still here\n\n';
+      else if (options.now() - lastSentAtMs >= keepAliveMs) yield ': still here\n\n';
       else {
         await subscription.wait(pollMs, signal);
         continue;
       }
-      spokeAtMs = options.now();
+      lastSentAtMs = options.now();
     }
   }
 }
@@ -160,7 +163,7 @@ function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
   return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
-/** A payload may contain line breaks between JSON tokens. They would end the message, so replace them. */
+/** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the message. */
 function message(event: StoredEvent): string {
   return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
 }

@@ -5,7 +5,7 @@ import { idTimeMs } from '../domain/identifier.js';
 import { bindingOf } from '../domain/page.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import type { Database } from '../storage/database.js';
-import { readEventTextPage } from '../storage/event-page.js';
+import { type ReadEvents, readEventTextPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { etagOf, matchesEtag } from '../web/etag.js';
 import { cursorFaults, orderParameter, positionOf, sendPage } from './paging.js';
@@ -34,7 +34,12 @@ const EventQuery = Type.Object(
 );
 type EventQuery = Static<typeof EventQuery>;
 
-export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
+export function eventRoutes(
+  app: FastifyInstance,
+  database: Database,
+  oldestMs: () => number,
+  readEvents: ReadEvents,
+): void {
   app.get<{ Querystring: EventQuery }>(
     '/v1/events',
     {
@@ -60,6 +65,7 @@ export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: 
         query.order ?? 'desc',
         positionOf(query.cursor, binding),
         query.limit ?? pageSize,
+        readEvents,
       );
       return sendPage(reply, page.rows, page, binding);
     },
@@ -95,16 +101,12 @@ export function eventRoutes(app: FastifyInstance, database: Database, oldestMs: 
       const { event_id: id } = request.params;
       const { token } = request;
       const createdMs = idTimeMs('EVT', id);
+      const { organization_id, workspace_id } = token;
+      const key = { id, organization_id, workspace_id: workspace_id ?? undefined, oldestMs: oldestMs() };
       const event =
         createdMs === undefined
           ? undefined
-          : await readEvent(database, {
-              id,
-              organization_id: token.organization_id,
-              workspace_id: token.workspace_id ?? undefined,
-              createdMs,
-              oldestMs: oldestMs(),
-            });
+          : await readEvents((source) => readEvent(source, { ...key, createdMs }));
       if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
       const body = `{"data":${eventJson(event)}}`;
       const etag = etagOf(body);

@@ -6,7 +6,7 @@ export interface RateLimits {
   writes: number;
 }
 
-/** More tokens than this in one minute, and the oldest count starts again: memory stays bounded. */
+/** Bounds the memory: if more tokens than this are used in a minute, the oldest count starts again. */
 const tokensMax = 50_000;
 
 /** Counts the requests of each token in windows of one minute that start with the first request. */

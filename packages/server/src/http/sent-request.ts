@@ -34,7 +34,7 @@ export async function sentRequest(
     url: urlOf(webhook, delivery),
     headers: shownHeaders(message, {
       ...{ userAgent, at },
-      ownNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
+      customNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
     }),
     body: event ? envelopeText(event, event.payload) : null,
   };

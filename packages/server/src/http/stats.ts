@@ -3,13 +3,13 @@ import Type, { type Static } from 'typebox';
 import { dayMs } from '../domain/duration.js';
 import type { InputFault } from '../domain/problem.js';
 import {
+  defaultInterval,
   figuresOf,
   type Interval,
   intervals,
   minutesMsMax,
   spanOf,
   statsMsMax,
-  usualInterval,
 } from '../domain/stats.js';
 import type { Database } from '../storage/database.js';
 import { readDeliveryCounts, type Step } from '../storage/delivery-counts.js';
@@ -152,7 +152,7 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       const { query, token } = request;
       const tenancy = tenancyOf(token, query);
       const { fromMs, toMs } = rangeWithin(query, now());
-      const interval = query.interval ?? usualInterval(toMs - fromMs);
+      const interval = query.interval ?? defaultInterval(toMs - fromMs);
       const span = spanOf(interval, fromMs, toMs);
       const counts = { organization_id: tenancy.organization_id, ...span };
       const steps = stepsOf[interval];

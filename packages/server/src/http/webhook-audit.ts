@@ -77,7 +77,10 @@ export function changedEntry(
   return webhookEntry(request, before, action, changes);
 }
 
-/** Encrypting the same value twice gives different bytes, so setting the same value counts as a change. */
+/**
+ * Returns whether the bytes are equal. Encrypting a value twice gives different bytes, so setting the same value counts
+ * as a change.
+ */
 function sameBytes(one: Buffer | null, other: Buffer | null): boolean {
   return one === null || other === null ? one === other : one.equals(other);
 }

@@ -31,7 +31,7 @@ export function noWebhook(): Problem {
 
 type Failure = NonNullable<Webhook['verification_failure']>;
 
-/** Restores the order of the fields, which the database does not keep. */
+/** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
 function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
   const diagnosis = diagnose({
     ...{ purpose: 'verification', attemptedAt: new Date(at), response, url, evidence: evidence ?? null },

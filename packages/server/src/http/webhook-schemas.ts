@@ -85,7 +85,7 @@ export const settingFields = {
   ),
 };
 
-/** The same fields as reads return them. */
+/** The same fields, as responses contain them. */
 const settings = {
   description: Type.Union([Type.String(), Type.Null()], descriptionOptions),
   rate_limit: Type.Union([Type.Integer(), Type.Null()], rateLimitOptions),
@@ -155,7 +155,7 @@ export const EventTypesField = Type.Union(
 );
 
 /** Returns what is wrong with `headers`. `canKeep` means that null keeps a stored value. */
-export function ownHeaderFaults(given: unknown, canKeep: boolean): readonly InputFault[] {
+export function customHeaderFaults(given: unknown, canKeep: boolean): readonly InputFault[] {
   if (typeof given !== 'object' || Array.isArray(given)) return [];
   return headerFaults(given, canKeep).map((fault) => ({ ...fault, pointer: `/headers${fault.pointer}` }));
 }

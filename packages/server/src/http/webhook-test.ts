@@ -112,7 +112,7 @@ export function webhookTestRoute(
     },
   );
 
-  /** Returns the subject of a sample, as far as the sample contains it. */
+  /** Returns the subject of a sample. If the sample has no ID, the ID is `test`. */
   function subjectOf(type: string, sample: Readonly<Record<string, unknown>>): Reference {
     const kind = catalogue.get(type)?.subject ?? 'test';
     return { type: kind, id: typeof sample.id === 'string' ? sample.id : 'test' };

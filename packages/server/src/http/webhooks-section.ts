@@ -133,7 +133,7 @@ function placed(schema: unknown, place: string): unknown {
   );
 }
 
-/** Returns the body of a request that delivers such an event. */
+/** Returns the body of a request that delivers an event of this type. */
 export function envelopeExample(type: string, sample: unknown) {
   return {
     id: 'EVT-01JAB3C4D5E6F7G8H9J0K1M2N3',

@@ -34,9 +34,9 @@ import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
   CreatedWebhookSchema,
+  customHeaderFaults,
   EventTypesField,
   eventTypesFaults,
-  ownHeaderFaults,
   SecretField,
   settingFields,
   UrlField,
@@ -211,7 +211,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ? await verifyAndSettle(options, webhook, change, (settled) =>
             changedEntry(request, webhook, settled),
           )
-        : await changeAtOnce(request, webhook, change);
+        : await changeWithoutVerifying(request, webhook, change);
       if (!changed) throw changedMeanwhile();
       await control.forgetEverywhere(webhook);
       return { data: webhookBody(changed) };
@@ -246,8 +246,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  /** Returns undefined if another request has changed the stored headers in the meantime. */
-  async function changeAtOnce(
+  /** Writes a change without verifying. Returns undefined if it sets headers and the webhook has changed since. */
+  async function changeWithoutVerifying(
     request: FastifyRequest,
     seen: Webhook,
     change: WebhookChange,
@@ -295,7 +295,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       if (!checked.ok) faults.push({ pointer: '/url', ...checked.fault });
     }
     faults.push(...eventTypesFaults(body.event_types, catalogue));
-    return [...faults, ...ownHeaderFaults(body.headers, canKeep)];
+    return [...faults, ...customHeaderFaults(body.headers, canKeep)];
   }
 
   function checkedTypes(given: string | readonly string[]): readonly string[] {

@@ -98,14 +98,14 @@ export interface TallyOptions {
   logger: Logger;
   now: () => number;
   everyMs: number;
-  /** The most webhooks to keep counts of in memory. Beyond this, counts continue in new rows. */
+  /** The maximum number of webhooks with counts in memory. Beyond this, counts continue in new rows. */
   webhooksMax: number;
 }
 
 /**
- * Counts the results of attempts in memory, and writes the counts every few seconds in one statement, so that
- * settling a delivery writes nothing in addition. The row of a minute is written as it changes, and the row
- * of an hour when a minute ends: readers add up the minutes of the current hour.
+ * Counts the results of attempts in memory, and writes the counts every few seconds in one statement, so that settling
+ * a delivery causes no additional writes. The row of a minute is written as it changes, and the row of an hour when a
+ * minute ends: readers add up the minutes of the current hour.
  */
 export class DeliveryTally {
   readonly #options: TallyOptions;

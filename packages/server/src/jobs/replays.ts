@@ -6,7 +6,7 @@ import { advanceReplay, nextReplay } from '../storage/replays.js';
 const everyMs = 500;
 const usualPage = 500;
 
-/** Advances the running replays step by step, in turns. */
+/** Advances the running replays, which take turns, one page at a time. */
 export class Replays {
   readonly #database: Database;
   readonly #repeating: Repeating;
@@ -24,7 +24,7 @@ export class Replays {
       const replay = await nextReplay(this.#database);
       if (!replay) return;
       const page = this.#pages.get(replay.id) ?? usualPage;
-      // If the page turns out too large because of large events, the next turn uses a smaller one.
+      // If the page turns out to be too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
       const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));
       if (advanced?.status === 'running') this.#pages.set(replay.id, page);

@@ -132,7 +132,7 @@ async function traced<T>(
   }
 }
 
-/** IDs and times need no escaping. */
+/** Returns the response as JSON text. IDs and times need no escaping. */
 function recordedJson(recorded: readonly RecordedEvent[]): string {
   const data = recorded.map(({ id, created_at }) => `{"id":"${id}","created_at":"${isoText(created_at)}"}`);
   return `{"data":[${data.join(',')}]}`;
@@ -157,8 +157,8 @@ function refuseCount(count: number): void {
 
 /** Handles faults that only PostgreSQL can detect, such as deep nesting hidden by a duplicate key. */
 function refuseUnstorable(error: unknown): never {
-  const isOfInput = /^(22|54)/.test((error as { code?: string }).code ?? '');
-  if (isOfInput) refuseHidden();
+  const isInputFault = /^(22|54)/.test((error as { code?: string }).code ?? '');
+  if (isInputFault) refuseHidden();
   throw error;
 }
 

@@ -162,7 +162,10 @@ class RequestQueue {
     return this.#waiting.length === 0;
   }
 
-  /** A few events wait until more arrive, because many small transactions cost more in total. */
+  /**
+   * Returns whether to start a transaction. A few events wait for more, because many small transactions cost more in
+   * total.
+   */
   get mayStart(): boolean {
     const [first] = this.#waiting;
     if (!first || this.running >= this.transactionsMax) return false;

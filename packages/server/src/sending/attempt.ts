@@ -38,7 +38,7 @@ export function attempt(
   const headers = [...target.headers, 'User-Agent', sender.userAgent];
   for (const name in signature) headers.push(name, signature[name as keyof typeof signature] as string);
   addEventHeaders(headers, message);
-  // A webhook may have a header of this name, which counts.
+  // A custom header with this name takes precedence.
   if (message.traceparent !== undefined && !target.headers.some((name) => /^traceparent$/i.test(name)))
     headers.push('traceparent', message.traceparent);
   const { origin, path } = target;

@@ -34,7 +34,7 @@ export class Connection extends Client {
         });
       },
     });
-    // undici reports an exception of a handler here. Without a listener it would end the process.
+    // undici reports exceptions from handlers here. Without a listener, they would end the process.
     (this as EventEmitter).on('error', () => undefined);
   }
 
@@ -63,7 +63,7 @@ export class Connection extends Client {
     return this.#wantsCertificate && this.#requests === 1 && !this.#hasReceived;
   }
 
-  /** The error that broke the socket. undici may report a later one, such as the end after a TLS alert. */
+  /** Returns the error that broke the socket. undici may report a later one, such as the end after a TLS alert. */
   get firstError(): Error | undefined {
     return this.#firstError;
   }
@@ -94,7 +94,7 @@ export class Connection extends Client {
   }
 }
 
-/** A client learns the shared signature algorithms only from a certificate request. */
+/** Returns whether the receiver asked for a certificate: only such a request reveals shared signature algorithms. */
 function wantsCertificate(socket: TLSSocket): boolean {
   // Null after the socket is destroyed, despite its type.
   const shared: string[] | null = socket.getSharedSigalgs();

@@ -64,7 +64,7 @@ export class WebhookDirectory {
     return entry.state;
   }
 
-  /** Reads webhooks that will soon be too old to use again, in one statement. */
+  /** Reads again, in one statement, the webhooks whose entries will soon be too old to use. */
   async refresh(webhooks: Iterable<WebhookKey>): Promise<void> {
     const nowMs = performance.now();
     const old: Promise<void>[] = [];
@@ -89,7 +89,7 @@ export class WebhookDirectory {
     }
   }
 
-  /** Returns undefined if reading took too long for its result to be used. */
+  /** Returns the state of a webhook, or undefined if reading it took too long for the result to be used. */
   async get(organizationId: string, webhookId: string): Promise<WebhookState | undefined> {
     const fresh = this.peek(webhookId);
     if (fresh) return fresh;

@@ -12,7 +12,7 @@ import { attemptError, connectTimeout, failureDetail, isOutOfResources } from '.
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
-const hintsMax = 5;
+const informationalMax = 5;
 
 type Controller = Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestStart']>>[0];
 
@@ -34,7 +34,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #headers: RawHeaders = {};
   #kept: Buffer[] = [];
   #read = 0;
-  #hints = 0;
+  #informational = 0;
 
   constructor(
     request: ConnectionRequest,
@@ -59,8 +59,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Controller, httpStatus: number, headers: RawHeaders): void {
     if (httpStatus < 200) {
       // Endless informational responses would keep us reading. A number below 100 is not a status.
-      this.#hints += 1;
-      if (this.#hints > hintsMax || httpStatus < 100) this.#end('protocol');
+      this.#informational += 1;
+      if (this.#informational > informationalMax || httpStatus < 100) this.#end('protocol');
       return;
     }
     this.#durationMs = this.#elapsedMs();
@@ -128,7 +128,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
           },
     );
     // Aborting an incomplete exchange closes its connection.
-    this.#controller?.abort(new Error('done with'));
+    this.#controller?.abort(new Error('the exchange has ended'));
   }
 
   #elapsedMs(): number {

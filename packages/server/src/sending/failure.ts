@@ -35,7 +35,7 @@ export function attemptError(error: Error): AttemptError {
   if (connectCodes.has(code)) return 'connect';
   if (tlsCode.test(code) || /TLS|SSL/.test(error.message)) return 'tls';
   if (protocolCode.test(code) || error.name === 'HTTPParserError') return 'protocol';
-  // undici's messages if a receiver switches protocols or continues without being asked.
+  // undici's messages for a 101 or 100 response that was not requested.
   if (/^bad (upgrade|response)$/.test(error.message)) return 'protocol';
   if (error instanceof AggregateError && error.errors[0] instanceof Error)
     return attemptError(error.errors[0]);

@@ -129,7 +129,7 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
       );
     }, waitMs);
     let validTo: string | undefined;
-    const dialled: unknown = connect(target, (error, socket) => {
+    const dialed: unknown = connect(target, (error, socket) => {
       clearTimeout(timer);
       if (!waiting) socket?.destroy();
       else if (error) reject(validTo === undefined ? error : withCertificate(error, validTo));
@@ -137,15 +137,15 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
     });
     // undici's connector returns its socket, though its type does not say so. A rejected certificate can only be read
     // before Node checks it; afterwards the socket is gone.
-    if (dialled instanceof TLSSocket) {
-      dialled.prependOnceListener('secure', () => {
-        validTo = dialled.getPeerCertificate()?.valid_to;
+    if (dialed instanceof TLSSocket) {
+      dialed.prependOnceListener('secure', () => {
+        validTo = dialed.getPeerCertificate()?.valid_to;
       });
     }
   });
 }
 
-/** Adds when the certificate expires, in the form that Node uses in errors about a certificate for another name. */
+/** Adds when the certificate expires, in the same field that Node uses if the certificate is for another name. */
 function withCertificate(error: Error & { cert?: { valid_to?: string } }, validTo: string): Error {
   error.cert ??= { valid_to: validTo };
   return error;

@@ -88,7 +88,7 @@ export class Prober {
           durationMs: outcome.durationMs,
           evidence: evidenceOf(outcome, new URL(webhook.url)),
         });
-    const sent = { userAgent: this.#sender.userAgent, at: attemptedAt, ownNames: webhook.header_names };
+    const sent = { userAgent: this.#sender.userAgent, at: attemptedAt, customNames: webhook.header_names };
     return {
       ...{ id: deliveryId, webhook_id: webhook.id, event_id: head.id, event_type: type },
       status: isDelivered(outcome) ? 'success' : 'failed',

@@ -53,9 +53,9 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
   return (hostname) => {
     const pending = asked.get(hostname);
     if (pending !== undefined) return pending;
-    const answer = resolve(hostname).finally(() => asked.delete(hostname));
-    asked.set(hostname, answer);
-    return answer;
+    const addresses = resolve(hostname).finally(() => asked.delete(hostname));
+    asked.set(hostname, addresses);
+    return addresses;
   };
 }
 
@@ -97,7 +97,7 @@ class Settings {
     return { resolver, hosts, search: search ?? searchedIn(await this.#text('/etc/resolv.conf')) };
   }
 
-  /** Returns an empty text for a missing file. A file that cannot be read is read again with the next name. */
+  /** Returns the text of a file, or an empty string. If it exists but cannot be read, the next lookup tries again. */
   #text(path: string): Promise<string> {
     return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') this.#readAtMs = Number.NEGATIVE_INFINITY;
@@ -106,7 +106,7 @@ class Settings {
   }
 }
 
-/** Returns the search domains. If there are several lines, the last one counts. */
+/** Returns the search domains. If there are several lines, the last one wins. */
 function searchedIn(settings: string): readonly string[] {
   const line = settings.split('\n').findLast((text) => /^\s*(search|domain)\s/.test(text)) ?? '';
   const domains = line.trim().split(/\s+/).slice(1);

@@ -9,13 +9,13 @@ const poolsMax = 1_000;
 const poolIdleMs = 60_000;
 /** How long an idle connection is reused if the receiver does not announce a limit. */
 const idleMsUnannounced = 1_000;
-/** How much earlier than announced we stop reusing it: our request must arrive before the receiver closes. */
+/** How much earlier than announced we stop reusing it: our request must arrive before the receiver closes it. */
 const idleMsMargin = 500;
 
 export interface TransportOptions {
   policy: AddressPolicy;
   timeoutMs: number;
-  /** Replaced in tests of the guard, so that no packet leaves. */
+  /** Replaced in tests of the guard, so that no packet leaves the machine. */
   resolve?: GuardOptions['resolve'];
   connect?: GuardOptions['connect'];
 }
@@ -43,7 +43,7 @@ export class Transport {
   }
 
   /**
-   * Sends one POST. Never rejects. Only the status counts, not the body. Calls `mayStart` when a connection is open,
+   * Sends one POST. Never rejects. Only the status matters, not the body. Calls `mayStart` when a connection is open,
    * right before the first byte, because DNS and connecting may have taken seconds; and again if the request must be
    * sent again because an idle connection was closed.
    */

@@ -1,6 +1,6 @@
 const reported = new WeakSet<object>();
 
-/** Marks an error whose cause was logged already. */
+/** Marks an error whose cause has already been logged. */
 export function markReported(error: object): void {
   reported.add(error);
 }

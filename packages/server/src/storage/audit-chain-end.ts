@@ -18,8 +18,8 @@ interface ChainRow {
 type Row = ChainRow & (Link | { position: null });
 
 /**
- * Verifies the newest entries of an organization's chain, at most `max`, and that the chain ends with them. All of it is
- * one statement, so entries that are written meanwhile do not matter, and the cost does not grow with the log.
+ * Verifies the newest entries of an organization's chain, at most `max`, and that the chain ends with them. Uses one
+ * statement, so entries that are written in the meantime do not matter, and the cost does not grow with the log.
  */
 export async function verifyChainEnd(
   database: Queryable,

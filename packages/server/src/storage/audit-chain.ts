@@ -70,8 +70,8 @@ export async function readAuditedOrganizations(
 }
 
 /**
- * Verifies an organization's chain from its first entry to its last and computes every hash again. New entries may be
- * written meanwhile. Stops at the first fault.
+ * Verifies an organization's chain from its first entry to its last and recomputes every hash. New entries may be
+ * written in the meantime. Stops at the first fault.
  */
 export async function verifyChain(
   database: Queryable,

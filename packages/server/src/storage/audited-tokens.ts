@@ -21,7 +21,7 @@ export async function issueToken(
   });
 }
 
-/** Revokes a token and returns it, with whether this call revoked it. Returns undefined if the token does not exist. */
+/** Revokes a token. Returns it and whether this call revoked it, or undefined if it does not exist. */
 export async function withdrawToken(
   database: Database,
   id: string,

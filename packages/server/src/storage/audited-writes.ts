@@ -2,17 +2,17 @@ import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from './database.js';
 
 /**
- * Writes of one organization wait for each other anyway, for its audit chain. Running several at once would
- * only occupy connections.
+ * Writes of one organization wait for each other anyway, because they share an audit chain. Running several at once
+ * would only occupy connections.
  */
-const atOnceMax = 1;
+const concurrentMax = 1;
 const lockNotAvailable = '55P03';
 
 const queues = new WeakMap<Database, Map<string, { semaphore: Semaphore; users: number }>>();
 
 /**
- * Runs a transaction that ends with an audit log entry of this organization. If something holds the organization's
- * chain for long, all waiting writes fail together with the first, so other organizations still get connections.
+ * Runs a transaction that ends with an audit log entry of this organization. If something locks the organization's
+ * chain for a long time, all waiting writes fail together with the first, so other organizations still get connections.
  */
 export async function auditedWrite<T>(
   database: Database,
@@ -21,7 +21,7 @@ export async function auditedWrite<T>(
 ): Promise<T> {
   const all = queues.get(database) ?? new Map();
   queues.set(database, all);
-  const queue = all.get(organizationId) ?? { semaphore: new Semaphore(atOnceMax), users: 0 };
+  const queue = all.get(organizationId) ?? { semaphore: new Semaphore(concurrentMax), users: 0 };
   all.set(organizationId, queue);
   queue.users += 1;
   const write = () =>

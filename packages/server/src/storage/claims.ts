@@ -12,7 +12,7 @@ export interface Claimed {
   deliveries: readonly LeasedDelivery[];
   /** Webhooks that still have deliveries waiting, except those for which the node has no room. */
   more: ReadonlySet<string>;
-  /** The time until the next retry is due, or undefined if none waits. */
+  /** The time until the next retry is due, or undefined if none is waiting. */
   nextMs: number | undefined;
 }
 

@@ -19,7 +19,7 @@ export interface Queryable {
 
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
 
-/** A request waits for the database no longer than both together, so that it can still respond with 503 in time. */
+/** Together, these limit how long a request waits for the database, so that it can still respond with 503 in time. */
 export const databaseLimits: { readonly connectMs: number; readonly queryMs: number } = {
   connectMs: 2_000,
   queryMs: 2_500,
@@ -56,6 +56,10 @@ const types: pg.CustomTypesConfig = {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #reachability: Reachability | undefined;
+  /** Connections that lead to a pooler: successive statements may run on different connections of PostgreSQL. */
+  readonly #pooled = new WeakSet<object>();
+  /** Whether a connection so far has led to a pooler. */
+  isPooled = false;
   /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
   onLeaseInDoubt: () => void = () => undefined;
 
@@ -69,19 +73,50 @@ export class Database implements Queryable {
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       application_name: 'posthorn',
-    });
-    // An idle connection that breaks is replaced on next use. If that fails, its user gets the error.
+      onConnect: (client) => this.#detectPooler(client),
+    } as pg.PoolConfig);
+    // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
     this.#pool.on('error', () => undefined);
     // A connection that breaks in use fails its statement. Between two statements nothing else listens, and an
     // unhandled 'error' event would end the process.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
+  /** A pooler gives its clients process IDs of its own. */
+  async #detectPooler(client: pg.ClientBase): Promise<void> {
+    const { rows } = await client.query<{ pid: number }>({
+      text: 'select pg_backend_pid() as pid',
+      query_timeout: databaseLimits.connectMs,
+    } as pg.QueryConfig);
+    if (rows[0]?.pid === (client as pg.ClientBase & { processID: number }).processID) return;
+    this.#pooled.add(client);
+    this.isPooled = true;
+  }
+
+  /**
+   * Runs a statement. Through a pooler it is not prepared: the next execution may reach a connection of PostgreSQL that
+   * does not know it.
+   */
+  #run<Row extends object>(client: pg.PoolClient, { name, ...statement }: Statement, hasLimit = true) {
+    return client.query<Row>({
+      ...statement,
+      ...(name === undefined || this.#pooled.has(client) ? {} : { name }),
+      ...(hasLimit ? { query_timeout: databaseLimits.queryMs } : {}),
+    } as pg.QueryConfig);
+  }
+
   async query<Row extends object>(statement: Statement) {
     return this.#use(
-      (client) =>
-        client.query<Row>({ ...statement, query_timeout: databaseLimits.queryMs } as pg.QueryConfig),
+      (client) => this.#run<Row>(client, statement),
       () => statement.leases === true,
+    );
+  }
+
+  /** Runs statements on one connection, without a transaction. The second argument is the same for the same connection. */
+  async onConnection<T>(work: (client: Queryable, connection: object) => Promise<T>): Promise<T> {
+    return this.#use(
+      (pooled) => work({ query: (statement) => this.#run(pooled, statement) }, pooled),
+      () => false,
     );
   }
 
@@ -89,13 +124,12 @@ export class Database implements Queryable {
    * Runs `work` in one transaction and rolls back if it throws. Its statements have a time limit by default.
    */
   async transaction<T>(work: (client: Queryable) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
-    const limit = hasNoTimeLimit ? {} : { query_timeout: databaseLimits.queryMs };
     let [leases, committing] = [false, false];
     const run = async (pooled: pg.PoolClient) => {
       const client: Queryable = {
         query: <Row extends object>(statement: Statement) => {
           leases ||= statement.leases === true;
-          return pooled.query<Row>({ ...statement, ...limit } as pg.QueryConfig);
+          return this.#run<Row>(pooled, statement, !hasNoTimeLimit);
         },
       };
       await client.query({ text: 'begin' });

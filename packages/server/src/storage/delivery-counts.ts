@@ -67,8 +67,8 @@ export interface CountsQuery {
   toMs: number;
 }
 
-/** Nodes write the rows of an hour when a minute has ended, so they are complete a little after the hour. */
-const hourIsComplete = "interval '1 minute'";
+/** Nodes update the row of an hour when a minute has ended, so it is complete a little after the hour. */
+const hourCompleteAfter = "interval '1 minute'";
 
 /**
  * Reads counts with their times, one row for each process that counted. An hour that may not be complete yet is read
@@ -87,7 +87,7 @@ export async function readDeliveryCounts(
   select at, ${figures} from posthorn.delivery_counts where ${inScope} and step = 1`
       : `
   with current as materialized (
-    select date_trunc('hour', clock_timestamp() - ${hourIsComplete}, 'UTC') as hour
+    select date_trunc('hour', clock_timestamp() - ${hourCompleteAfter}, 'UTC') as hour
   )
   select at, ${figures}
     from posthorn.delivery_counts

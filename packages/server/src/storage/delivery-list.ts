@@ -19,8 +19,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * The most rows that one page reads. A filter may match few of millions of deliveries; then the page is shorter, and
- * the next one continues where it stopped. Reading as many takes about a tenth of a second.
+ * The maximum number of rows that one page reads, which takes about a tenth of a second. If a filter matches only a few
+ * of millions of deliveries, the page is shorter, and the next one continues where it stopped.
  */
 export const readMax = 50_000;
 
@@ -46,9 +46,9 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   after: Position | undefined,
   limit: number,
-  most = readMax,
+  rowsMax = readMax,
 ): Promise<DeliveryPage> {
-  const statement = deliveryListStatement(filter, after, limit + 1, most);
+  const statement = deliveryListStatement(filter, after, limit + 1, rowsMax);
   const rows = statement ? (await database.query<ReadRow>(statement)).rows : [];
   const matches = rows.filter(({ is_match }) => is_match);
   const end = rows.at(-1);
@@ -62,7 +62,7 @@ export function deliveryListStatement(
   filter: DeliveryFilter,
   after: Position | undefined,
   limit: number,
-  most: number,
+  rowsMax: number,
 ): { text: string; values: unknown[] } | undefined {
   const values: unknown[] = [filter.organization_id, new Date(filter.fromMs), limit];
   const bind = (value: unknown) => `$${values.push(value)}`;
@@ -72,11 +72,11 @@ export function deliveryListStatement(
     const [at, id] = [bind(new Date(after.atMs)), bind(after.id)];
     range.push(`and created_at <= ${at} and (created_at, id) < (${at}, ${id})`);
   }
-  const ways = waysTo(filter, bind);
-  if (ways.length === 0) return undefined;
+  const parts = partsOf(filter, bind);
+  if (parts.length === 0) return undefined;
   const isType = filter.event_type === undefined ? '' : `and event_type = ${bind(filter.event_type)}`;
   // Without the inner limit, a page would keep reading until it is full.
-  const pages = ways.map(
+  const pages = parts.map(
     ({ found, matching }) => `
     (select *
        from (select ${deliveryColumns}, (${matching}) ${isType} as is_match,
@@ -98,11 +98,11 @@ export function deliveryListStatement(
   with visible as materialized (
     select id from posthorn.webhooks where ${visible.join(' and ')}
   ), share as materialized (
-    select greatest($3::int, ${bind(most)}::int / greatest(1, ${ways.length} * count(*)))::int as rows from visible
+    select greatest($3::int, ${bind(rowsMax)}::int / greatest(1, ${parts.length} * count(*)))::int as rows from visible
   ), pages as materialized (
     select page.* from visible w cross join lateral (${pages.join('\n    union all')}) page
   ), stop as (
-    -- Before this row, everything was read.
+    -- Everything before this row was read.
     select created_at, id from pages where is_end order by created_at desc, id desc limit 1
   )
   select p.*
@@ -114,8 +114,8 @@ export function deliveryListStatement(
   return { text, values };
 }
 
-/** A part of a list: which rows an index finds, and which of these match. */
-interface Way {
+/** A part of a list that one index can read: which rows the index finds, and which of these match. */
+interface IndexedPart {
   found: string;
   matching: string;
 }
@@ -124,13 +124,13 @@ const ofWebhook = 'webhook_id = w.id';
 /** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
-const retrying: Way = { found: "status = 'pending' and attempts > 0", matching: 'true' };
-const givenUp: Way = { found: "status = 'failed'", matching: 'attempts > 0' };
-const delivered: Way = { found: 'true', matching: "status = 'success'" };
-const attempted: Way = { found: 'true', matching: "attempts > 0 and status <> 'cancelled'" };
+const retrying: IndexedPart = { found: "status = 'pending' and attempts > 0", matching: 'true' };
+const givenUp: IndexedPart = { found: "status = 'failed'", matching: 'attempts > 0' };
+const delivered: IndexedPart = { found: 'true', matching: "status = 'success'" };
+const attempted: IndexedPart = { found: 'true', matching: "attempts > 0 and status <> 'cancelled'" };
 
 /** Returns the parts whose union is the filter by status. A delivery between attempts counts as failed. */
-function endsOf({ status, final }: DeliveryFilter): readonly Way[] {
+function partsByStatus({ status, final }: DeliveryFilter): readonly IndexedPart[] {
   if (status === undefined && final === undefined) return [attempted];
   return [
     ...(status !== 'failed' && final !== false ? [delivered] : []),
@@ -144,12 +144,12 @@ function endsOf({ status, final }: DeliveryFilter): readonly Way[] {
  * millions of successes. With a filter by event, the first delivery is found by the event's time, which it
  * shares, and later ones by an index of their own.
  */
-function waysTo(filter: DeliveryFilter, bind: (value: unknown) => string): readonly Way[] {
-  const ends = endsOf(filter);
+function partsOf(filter: DeliveryFilter, bind: (value: unknown) => string): readonly IndexedPart[] {
+  const byStatus = partsByStatus(filter);
   const { event } = filter;
-  if (event === undefined || ends.length === 0)
-    return ends.map(({ found, matching }) => ({ found: `${ofWebhook} and ${found}`, matching }));
-  const matching = ends.map((end) => `(${end.found} and ${end.matching})`).join(' or ');
+  if (event === undefined || byStatus.length === 0)
+    return byStatus.map(({ found, matching }) => ({ found: `${ofWebhook} and ${found}`, matching }));
+  const matching = byStatus.map((part) => `(${part.found} and ${part.matching})`).join(' or ');
   const isEvent = `event_id = ${bind(event.id)}`;
   const first = `created_at = ${bind(new Date(event.createdMs))}`;
   return [

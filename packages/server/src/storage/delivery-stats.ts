@@ -37,7 +37,7 @@ const redeliveredMs = 60_000;
 
 /**
  * Counts the deliveries of webhooks by hour. A busy webhook has millions in two days, so the counts of an hour are
- * cached once nothing in it can change any more.
+ * cached once nothing in it can change anymore.
  */
 export class DeliveryCounter {
   readonly #database: Database;
@@ -48,7 +48,7 @@ export class DeliveryCounter {
     this.#database = database;
   }
 
-  /** Counts deliveries created since then, by hour. */
+  /** Counts the deliveries created since `since`, by hour. */
   async read(webhook: WebhookOf, since: Date, now: Date): Promise<DeliveryStats> {
     // Read the horizon first: the transaction below then sees everything recorded before it.
     const horizonMs = await readHorizonMs(this.#database, webhook.organization_id);

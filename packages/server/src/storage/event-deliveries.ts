@@ -9,13 +9,13 @@ export interface EventDeliveriesFilter {
   event: { id: string; type: string; created_at: Date };
 }
 
-/** An organization has few webhooks, but may create and delete them all the time. */
+/** How many deleted webhooks are considered. An organization could keep creating and deleting webhooks. */
 const deletedMax = 1_000;
 
 /**
- * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries, which share
- * the event's time, redeliveries, and deliveries that have no row yet because they are in a node's memory or
- * in the backlog. Includes attempted deliveries to webhooks that were deleted since.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries, which share the event's
+ * time, redeliveries, and deliveries that have no row yet because they are in a node's memory or in the backlog.
+ * Includes attempted deliveries to webhooks that have been deleted since.
  */
 export async function listEventDeliveries(
   database: Queryable,
@@ -28,7 +28,7 @@ export async function listEventDeliveries(
   with visible as materialized (
     select id from posthorn.webhooks where organization_id = $1 and ($2::text is null or workspace_id = $2)
      union
-    -- The audit log knows the webhooks that were deleted since, and their workspaces.
+    -- The audit log has the webhooks that have been deleted since, and their workspaces.
     (select target_id
        from posthorn.audit_log
       where organization_id = $1 and action = 'webhook.deleted' and created_at >= $4

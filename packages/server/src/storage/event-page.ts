@@ -1,11 +1,14 @@
 import { eventJsonPosition, type StoredEvent } from '../domain/event.js';
 import type { Order, Position } from '../domain/page.js';
-import type { Database } from './database.js';
+import type { Database, Queryable } from './database.js';
 import { type EventFilter, readEvents, readEventTexts, readHorizonMs } from './events.js';
 import { type Page, pageBy, pageOf } from './page.js';
 
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
+
+/** Runs a read of events in a database that has everything committed before the call: the primary or a replica. */
+export type ReadEvents = <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
 
 /** Reads one page of events. An ascending page ends at the horizon. */
 export function readEventPage(
@@ -15,9 +18,10 @@ export function readEventPage(
   after: Position | undefined,
   limit: number,
   readHorizon = () => readHorizonMs(database, filter.organization_id),
+  run: ReadEvents = (work) => work(database),
 ): Promise<Page<StoredEvent>> {
   const read = async (part: EventFilter) =>
-    pageOf(await readEvents(database, part, order, after, limit + 1), limit);
+    pageOf(await run((source) => readEvents(source, part, order, after, limit + 1)), limit);
   return order === 'desc' ? read(filter) : readSettled(read, filter, after, readHorizon);
 }
 
@@ -28,15 +32,22 @@ export function readEventTextPage(
   order: Order,
   after: Position | undefined,
   limit: number,
+  run: ReadEvents,
 ): Promise<Page<string>> {
-  const read = async (part: EventFilter) =>
-    pageBy(eventJsonPosition, await readEventTexts(database, part, order, after, limit + 1), limit);
+  const read = async (part: EventFilter) => {
+    const texts = await run((source) => readEventTexts(source, part, order, after, limit + 1));
+    return pageBy(eventJsonPosition, texts, limit);
+  };
   return order === 'desc'
     ? read(filter)
     : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
 }
 
-/** Reads up to the horizon: an event that commits late appears after it, so no reader misses it. */
+/**
+ * Reads up to the horizon: an event that commits late appears after it, so no reader misses it. The primary knows the
+ * horizon, because recording transactions hold their locks there. It is read first: everything before it is committed by
+ * then, so a replica that is read afterwards has it.
+ */
 async function readSettled<Row>(
   read: (part: EventFilter) => Promise<Page<Row>>,
   filter: EventFilter,
@@ -56,7 +67,10 @@ export async function presentPosition(database: Database, organizationId: string
   return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
 }
 
-/** The horizon can move back briefly when a transaction takes its lock late. A reader must not move back. */
+/**
+ * Returns the later position. The horizon can move back briefly when a transaction takes its lock late, but a reader
+ * must not.
+ */
 function later(a: Position | undefined, b: Position): Position {
   if (!a) return b;
   return a.atMs > b.atMs || (a.atMs === b.atMs && a.id > b.id) ? a : b;

@@ -1,7 +1,7 @@
 import type { Reference } from '../domain/event.js';
 
 /**
- * Deliveries that share one row until each of them is settled and gets its own: a hand-off, or a claimed part of the
+ * Deliveries that share one row until each of them is settled and gets its own: a hand-off, or a claimed row of the
  * backlog.
  */
 export interface OpenGroup {

@@ -41,7 +41,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   }, true);
 }
 
-/** A function is applied again when its text changes. Other files are applied once. */
+/** Returns a test for files to apply: functions whose text has changed, and files that were never applied. */
 function isPending(applied: Applied): (file: SchemaFile) => boolean {
   return ({ name, checksum }) =>
     !applied.checksums.has(name) ||
@@ -142,7 +142,10 @@ function refuseNewer(applied: Applied, revision: number): void {
   }
 }
 
-/** Queries the system catalogue, because `to_regclass` may return a result cached before the lock was granted. */
+/**
+ * Returns whether a table exists. Queries the system catalog, because `to_regclass` may return a result cached before
+ * the lock was granted.
+ */
 async function hasTable(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query<{ present: boolean }>({
     text: `

@@ -14,7 +14,7 @@ export interface Overview {
   };
   webhooks: { active: number; unverified: number; disabled: number };
   partitions: readonly Partitions[];
-  /** How long the delivery that has been due the longest has waited for a node. */
+  /** How long ago the oldest delivery that no node has claimed became due. */
   oldest_due_seconds: number;
   failing_webhooks: readonly FailingWebhook[];
 }
@@ -86,7 +86,9 @@ export interface FailingWebhook {
   failing_since: Date;
 }
 
-/** Returns the active webhooks without a success since their first failure, those that fail longest first. */
+/**
+ * Returns the active webhooks without a success since their first failure, those that have been failing longest first.
+ */
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({
     text: `

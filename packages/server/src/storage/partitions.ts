@@ -1,14 +1,14 @@
 import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
 
-/** Tables whose partitions are created ahead. A writer creates a missing one itself. */
+/** Tables whose partitions are created ahead of time. A writer creates a missing one itself. */
 export const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
 export type Partitioned = (typeof partitioned)[number];
 
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
-/** Creates the partitions for now and the next days. */
+/** Creates the partitions for now and the coming two weeks. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
   for (const parent of partitioned) await ensurePartitions(database, parent, weeks);
@@ -31,16 +31,16 @@ export async function ensurePartitions(
 }
 
 /**
- * Drops the partitions that contain only rows from before `keepFrom`, and returns their names. A weekly
- * partition is dropped when it has ended by `keepFrom`. A month of the audit log is dropped when it has ended
- * by `present` and its last entry is old enough. Dropping needs a short lock on the parent; if the lock is
- * not free soon, the next run tries again.
+ * Drops the partitions that contain only rows from before `keepFrom`, and returns their names. A weekly partition is
+ * dropped when it has ended by `keepFrom`. A month of the audit log is dropped when it has ended by `now` and its last
+ * entry is old enough. Dropping needs a short lock on the parent. If that is not available soon, the next run tries
+ * again.
  */
 export async function dropPartitions(
   database: Database,
   parent: Partitioned,
   keepFrom: Date,
-  present: Date,
+  now: Date,
 ): Promise<readonly string[]> {
   // Without a time limit: finding the last entry of many chains can take a long time.
   return database.transaction(async (client) => {
@@ -48,7 +48,7 @@ export async function dropPartitions(
     const dropped: string[] = [];
     let end: Date | undefined;
     for (const { name, ends } of await partitionsOf(client, parent)) {
-      if (ends > keepFrom && !(await hasOnlyOldEntries(client, name, ends, keepFrom, present))) break;
+      if (ends > keepFrom && !(await hasOnlyOldEntries(client, name, ends, keepFrom, now))) break;
       dropped.push(name);
       end = ends;
     }
@@ -87,9 +87,9 @@ async function hasOnlyOldEntries(
   name: string,
   ends: Date,
   keepFrom: Date,
-  present: Date,
+  now: Date,
 ): Promise<boolean> {
-  if (!name.startsWith('audit_log') || ends > present) return false;
+  if (!name.startsWith('audit_log') || ends > now) return false;
   const { rows } = await client.query<{ found: boolean }>({
     text: `select exists (select from posthorn.${name} where created_at >= $1) as found`,
     values: [keepFrom],

@@ -73,7 +73,7 @@ export async function enterState(
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Takes over a move whose organization has left already. */
+/** Takes over a move in this state. Returns false if it is in another one. */
 export async function takeOver(client: Queryable, move: Move, state: Relocation['state']): Promise<boolean> {
   const { rowCount } = await client.query({
     text: 'update posthorn.relocations set move = $2 where organization_id = $1 and state = $3',
@@ -126,7 +126,7 @@ export async function stayHere(client: Queryable, organizationId: string): Promi
     text: 'select state, cell from posthorn.relocations where organization_id = $1 for update',
     values: [organizationId],
   });
-  if (rows[0]?.state === 'moved' || rows[0]?.state === 'arriving') return false;
+  if (rows[0] && !beginnings.copying.includes(rows[0].state)) return false;
   await client.query({
     text: 'delete from posthorn.relocations where organization_id = $1',
     values: [organizationId],

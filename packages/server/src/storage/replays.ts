@@ -124,7 +124,7 @@ export interface ReplayKey {
 }
 
 /**
- * Returns the replay whose turn it is, and moves it to the end of the queue at once. Returns undefined if none is
+ * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Returns undefined if none is
  * running or other nodes are working on all of them.
  */
 export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {

@@ -16,7 +16,7 @@ export interface EarlierRequest {
   location: string | null;
 }
 
-/** Takes a key for a request. Returns the earlier request if the key was taken within 24 h. */
+/** Takes a key for a request. Returns the earlier request if the key was already taken in the last 24 hours. */
 export async function takeRequestKey(
   database: Queryable,
   key: RequestKey,

@@ -1,4 +1,4 @@
-/** How many deliveries a node has room for, as recordings and claims send it to the database. */
+/** How many deliveries a node has room for. Recordings and claims send this to the database. */
 export interface Room {
   /** Null if nothing can be leased to this process. */
   node: number | null;

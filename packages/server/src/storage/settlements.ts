@@ -85,8 +85,8 @@ export interface Settled {
 }
 
 /**
- * Writes outcomes and health reports in one statement, unless the node counts as dead. Ends the hand-offs and parts
- * of the backlog that have no other open deliveries.
+ * Writes outcomes and health reports in one statement, unless the node was declared dead. Ends the hand-offs and
+ * backlog rows that have no other open deliveries.
  */
 export async function settle(
   database: Queryable,

@@ -293,7 +293,7 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
  * How many waiting deliveries are ended in the transaction that disables a webhook: usually all of them, but
  * never so many that the transaction takes long.
  */
-const endWithDisabling = 200;
+const endedWithDisablingMax = 200;
 
 /**
  * Disables a webhook unless it is already disabled, and ends its waiting deliveries. Returns the webhook for the
@@ -312,6 +312,6 @@ export async function disableWebhook(
   returning organization_id, id, workspace_id`,
     values: [key.organization_id, key.id, reason],
   });
-  if (rows[0]) await alignWaiting(client, key, endWithDisabling);
+  if (rows[0]) await alignWaiting(client, key, endedWithDisablingMax);
   return rows[0];
 }

@@ -20,7 +20,7 @@ function rangeOf(text: string): Range {
   return { range, quality: quality >= 0 && quality <= 1 ? quality : 1 };
 }
 
-/** The most specific range decides. */
+/** Returns the quality of a media type: that of the most specific range. */
 function qualityOf(ranges: readonly Range[], type: string, subtype: string): number {
   for (const wanted of [`${type}/${subtype}`, `${type}/*`, '*/*']) {
     const found = ranges.find(({ range }) => range === wanted);

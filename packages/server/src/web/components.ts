@@ -74,7 +74,7 @@ function withStated(schema: Schema): Schema {
   return stated ? { ...rest, ...stated } : schema;
 }
 
-/** Many generators do not know `const`. */
+/** Replaces `const`, which many generators do not support. */
 function constAsEnum(schema: Schema): Schema {
   const { const: value, ...rest } = schema;
   return value === undefined ? schema : { ...rest, enum: [value] };
@@ -99,7 +99,7 @@ function nullableInPlace(schema: Schema): Schema {
   return { type: types, ...constraints, ...(choices && { enum: [...choices, null] }), ...rest };
 }
 
-/** Returns the schema with every schema in it changed, inner ones first. */
+/** Returns the schema after applying `change` to it and to every schema inside it, innermost first. */
 function mapSchema(schema: Schema, change: (schema: Schema) => Schema): Schema {
   const inner = (each: Schema) => mapSchema(each, change);
   const changed: Record<string, unknown> = { ...schema };

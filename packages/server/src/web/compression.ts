@@ -8,7 +8,7 @@ const thresholdBytes = 1024;
  * Bodies up to this size are compressed synchronously. A stream takes twice as long for a page of 25 events; this
  * blocks the event loop for half a millisecond.
  */
-const atOnceBytesMax = 128 * 1024;
+const syncBytesMax = 128 * 1024;
 /** These take half as long as the usual 4 and 6, and JSON becomes at most 12% larger. */
 const brotliQuality = 2;
 const gzipLevel = 3;
@@ -20,7 +20,7 @@ const gzipLevel = 3;
 export async function installCompression(app: FastifyInstance): Promise<void> {
   await app.register(compress, {
     threshold: thresholdBytes,
-    syncThreshold: atOnceBytesMax,
+    syncThreshold: syncBytesMax,
     brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } },
     zlibOptions: { level: gzipLevel },
     encodings: ['br', 'gzip', 'deflate'],

@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { etagOf, matchesEtag } from './etag.js';
 
 /**
- * A text, or the bytes of an image, that does not change while the process runs. A browser revalidates it and gets a
- * 304.
+ * Text, or the bytes of an image, that does not change while the process runs. A browser revalidates it and gets a 304.
  */
 export class FixedText {
   readonly #type: string;

@@ -4,7 +4,7 @@ import { type CountExchange, MinuteWindows } from './minute-windows.js';
 
 /** Far below what guessing 32 random bytes takes, and more than a misconfigured client sends. */
 export const wrongTokensMax = 1_000;
-/** An attacker can have more addresses than we have memory. */
+/** An attacker can have more addresses than fit into memory. */
 const addressesMax = 10_000;
 
 /** Limits how many wrong tokens an address can send per minute. An IPv6 network of 64 bits counts as one address. */

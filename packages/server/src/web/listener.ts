@@ -39,7 +39,7 @@ export interface ListenerOptions {
   name: 'public' | 'platform' | 'monitoring';
   logger: FastifyBaseLogger;
   bodyLimit: number;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies?: readonly Cidr[];
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
 }
@@ -190,7 +190,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A proxy may decide by one of them and we by the other. */
+/** Returns whether there are two `Host` headers: a proxy could act on one of them, and we on the other. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -26,6 +26,12 @@ export class Metrics {
     help: 'Events acknowledged by this process',
     registers: [this.registry],
   });
+  readonly eventReads = new Counter({
+    name: 'posthorn_event_reads_total',
+    help: 'Reads of the event stream on a node with a read replica, by the database that served them',
+    labelNames: ['from'],
+    registers: [this.registry],
+  });
   readonly requestSeconds = new Histogram({
     name: 'posthorn_http_request_duration_seconds',
     help: 'Time to respond to an HTTP request',

@@ -228,7 +228,7 @@ function problemResponse(codes: readonly ProblemCode[]) {
 function withExample(content: Content | undefined): Content {
   const entries = Object.entries(content ?? {}).map(([type, { schema = {}, example }]) => {
     const shown = example ?? schemaExample(schema);
-    // For a generator, NDJSON is text.
+    // Generators treat NDJSON as text.
     if (type === 'application/x-ndjson')
       return [type, { schema: { type: 'string' }, example: `${JSON.stringify(shown)}\n` }];
     const isJson = type === 'application/json';

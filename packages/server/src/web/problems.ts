@@ -6,7 +6,7 @@ import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
-/** PostgreSQL's class of codes for a full disk, too little memory and the like. It rolls back what it was doing. */
+/** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
 /** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
 const rolledBack = /^40/;

@@ -27,7 +27,7 @@ function decode(text: string): string {
   }
 }
 
-/** PostgreSQL's text cannot contain NUL, so a value with one matches nothing. */
+/** Returns whether a value has no NUL. PostgreSQL cannot store NUL, so a value that contains it matches nothing. */
 export function isReadable(text: string): boolean {
   return !text.includes('\0');
 }

@@ -62,7 +62,7 @@ export function installValidation(app: FastifyInstance): void {
   app.addHook('preHandler', refuseFaults);
 }
 
-/** IDs cannot contain NUL, and PostgreSQL would refuse a query that contains it. */
+/** Returns a 404 if the path contains NUL: no ID does, and PostgreSQL would refuse the query. */
 function missingPath(request: FastifyRequest): Problem | undefined {
   const ids = Object.values(request.params as Record<string, string>);
   return ids.every(isReadable) ? undefined : new Problem('not_found', 'Nothing exists at this path.');

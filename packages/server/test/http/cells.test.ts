@@ -148,6 +148,14 @@ describe('an organization that is about to move', () => {
     }
   });
 
+  it('refuses reads as well after it has left, until the other cell has taken it over', async () => {
+    const organization_id = newOrganization();
+    const { token } = (await platform(east, 'POST', '/tokens', { organization_id })).body.data;
+    await relocate(east, organization_id, 'left');
+    const { status, headers } = await api(east, `/events?organization_id=${organization_id}`, { token });
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+  });
+
   it('works as usual while it is copied', async () => {
     const organization_id = newOrganization();
     await relocate(east, organization_id, 'copying');

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { event } from '../support/client.js';
-import { postgresPrograms, runPostgres, startPostgres } from '../support/postgres-programs.js';
+import { postgresPrograms, startPostgres } from '../support/postgres-programs.js';
 import { startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
+import { run, snippet } from '../support/snippets.js';
 import { eventually, newTenant, Tenant } from '../support/tenant.js';
 
 if (!postgresPrograms)
@@ -35,9 +35,15 @@ describe.runIf(postgresPrograms)('a dump that is restored elsewhere, as docs/ope
     await recordWithoutNode(url('first'), tenant.organization);
     const settled = new Set(receiver.deliveries.all.slice(0, 3).map(({ envelope }) => envelope.id));
 
-    const file = join(directory, 'posthorn.dump');
-    runPostgres('pg_dump', '--format=custom', '--schema=posthorn', `--file=${file}`, url('first'));
-    runPostgres('pg_restore', '--exit-on-error', `--dbname=${url('second')}`, file);
+    const [dump] = commandsOf('--file=posthorn.dump');
+    const [restore, serve] = commandsOf('"$NEW_DATABASE_URL" posthorn.dump');
+    const env = {
+      PATH: `${postgresPrograms}:${process.env.PATH}`,
+      ...{ DATABASE_URL: url('first'), NEW_DATABASE_URL: url('second') },
+    };
+    for (const command of [dump, restore])
+      expect(await run('sh', ['-c', `cd '${directory}'; ${command}`], env)).toMatchObject({ code: 0 });
+    expect(serve).toBe('DATABASE_URL="$NEW_DATABASE_URL" npx posthorn serve');
 
     receiver.onDelivery = 200;
     const sentBefore = receiver.deliveries.count;
@@ -60,6 +66,9 @@ describe.runIf(postgresPrograms)('a dump that is restored elsewhere, as docs/ope
     );
   });
 });
+
+/** Returns the commands of the block of the guide that has this text in it. */
+const commandsOf = (having: string) => snippet('docs/operate.md', 'sh', having).trim().split('\n');
 
 /** Records one event as a program of the platform does in SQL, while no node runs. */
 async function recordWithoutNode(url: string, organization_id: string): Promise<void> {

@@ -27,7 +27,7 @@ function account(): { uid: number; gid: number } | undefined {
 }
 
 /** Runs one program of PostgreSQL to its end, and fails if it fails. */
-export function runPostgres(name: string, ...args: string[]): void {
+function runPostgres(name: string, ...args: string[]): void {
   const { status, stderr } = spawnSync(join(postgresPrograms ?? '', name), args, {
     ...{ ...account(), cwd: tmpdir(), stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' },
   });

@@ -27,7 +27,7 @@ const names = {
 } as const;
 type Name = keyof typeof names;
 
-/** Guesses which filter a text is for. */
+/** Guesses which filter the text is for. */
 function filterFor(text: string): Name {
   if (/^WS-/.test(text)) return 'workspace_id';
   if (/^(USR|AGT)-/.test(text)) return 'actor_id';

@@ -16,6 +16,7 @@ export function AttemptTimeline({
   onChoose: (attempt: number) => void;
 }) {
   const { attempt_log: attempts, next_attempt_at: next } = delivery;
+  const latest = attempts.at(-1);
   return (
     <ol className="timeline">
       {!delivery.final && (
@@ -43,7 +44,11 @@ export function AttemptTimeline({
               {attempt.duration_ms !== null && ` · ${formatMs(attempt.duration_ms)}`}
             </span>
           </div>
-          {attempt.error_detail && <p className="small">{attempt.error_detail}</p>}
+          {/* The diagnosis at the top of the page explains the latest attempt, and those that ended the same way. */}
+          {attempt.error_detail && attempt.error_detail !== latest?.error_detail && (
+            <p className="small">{attempt.error_detail}</p>
+          )}
+          {attempt.response && <p className="mono cut">{attempt.response.slice(0, 200)}</p>}
         </li>
       ))}
       {delivery.error === 'disabled' && (

@@ -58,6 +58,8 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
     (name) => name !== 'tab' && name !== 'live' && !(webhook && name === 'workspace_id'),
   );
 
+  const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
+
   function toggle(chosen: readonly Delivery[], isOn: boolean): void {
     const next = new Map(selected);
     for (const delivery of chosen) {
@@ -69,15 +71,16 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
 
   return (
     <>
-      <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
+      {/* There is nothing to filter if there are no deliveries at all. */}
+      {!(isEmpty && !isFiltered) && (
+        <DeliveryFilters search={search} webhooks={webhook ? undefined : (listed ?? [])} />
+      )}
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {!query.data && !problemIn(query.error) && <Skeleton lines={10} />}
       {query.data && rows.length === 0 && query.hasNextPage && (
         <NoneSoFar searchedTo={searchedTo} query={query} />
       )}
-      {query.data && rows.length === 0 && !query.hasNextPage && (
-        <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />
-      )}
+      {isEmpty && <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>

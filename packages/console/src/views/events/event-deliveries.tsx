@@ -54,8 +54,8 @@ export function EventDeliveries({ event }: { event: Event }) {
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
                         <>
-                          {' · '}
-                          <span className="nowrap">
+                          <span className="wide"> · </span>
+                          <span className="own-line">
                             next <TimeAgo at={delivery.next_attempt_at} />
                           </span>
                         </>

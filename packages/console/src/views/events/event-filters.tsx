@@ -23,7 +23,7 @@ const names = {
 } as const;
 type Name = keyof typeof names;
 
-/** Guesses which filter a text is for: `USR-…` is an actor, `INV-…` a subject, `a.b` a type. */
+/** Guesses which filter the text is for: `USR-…` is an actor, `INV-…` a subject, `a.b` a type. */
 function filterFor(text: string): Name {
   if (/^(USR|AGT)-/.test(text)) return 'actor_id';
   if (/^WS-/.test(text)) return 'workspace_id';

@@ -4,6 +4,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
@@ -60,6 +61,7 @@ function Events() {
     () => joined(tail.events, pages?.flatMap(({ data }) => data) ?? []),
     [tail.events, pages],
   );
+  const isEmpty = pages !== undefined && rows.length === 0;
   const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
   return (
     <>
@@ -71,12 +73,12 @@ function Events() {
           </span>
         )}
       </div>
-      <EventFilters search={search} />
+      {/* There is nothing to filter if there are no events at all. */}
+      {!(isEmpty && !isFiltered) && <EventFilters search={search} />}
       {!search.subject_id && <EventHistogram search={search} />}
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
-      {pages &&
-        rows.length === 0 &&
+      {isEmpty &&
         (isFiltered ? (
           <Empty title="No event matches" actions={<ClearFilters />}>
             <p>Choose a longer range, or remove a filter.</p>
@@ -128,7 +130,7 @@ function Row({
 }: {
   event: Event;
   isFresh: boolean;
-  /** Null if it is not known, undefined if the token may not know it. */
+  /** Null if it is unknown, undefined if the token may not see it. */
   outcome: Outcome | null | undefined;
 }) {
   return (
@@ -149,11 +151,11 @@ function Row({
           search={{ subject_id: event.subject.id }}
           title={`${event.subject.type} ${event.subject.id}: show its history`}
         >
-          {event.subject.id}
+          {shortId(event.subject.id)}
         </Link>
       </td>
-      <td className="wide soft mono" title={event.actor.type}>
-        {event.actor.id}
+      <td className="wide soft mono" title={`${event.actor.type} ${event.actor.id}`}>
+        {shortId(event.actor.id)}
       </td>
       <td className="wide soft mono">{event.workspace_id ?? '–'}</td>
       {outcome !== undefined && (

@@ -24,7 +24,7 @@ export function TokenView() {
   const shownZone = useStore(zone);
   return (
     <>
-      <div className="head">
+      <div className="head short">
         <h1>{token.portal ? 'This session' : 'This token'}</h1>
         <span className="grow" />
         {!token.portal && (

@@ -7,7 +7,7 @@ import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
 import { say } from '../../toast';
 
-/** Deletes the webhook after its name was typed. */
+/** Deletes the webhook after the user has typed its name. */
 export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const navigate = useNavigate();

@@ -1,6 +1,6 @@
 /**
- * Secrets that this page has just made, by webhook. They are in memory only: the code sample shows them until the page
- * is closed or loaded again.
+ * Secrets that this page has just generated, by webhook. They are in memory only: the code sample shows them until the
+ * page is closed or reloaded.
  */
 const secrets = new Map<string, string>();
 

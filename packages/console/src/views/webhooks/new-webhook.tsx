@@ -49,7 +49,7 @@ function Form() {
   const [draft, setDraft] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
   const [secret] = useState(newSecret);
   const [sampled, setSampled] = useState(wanted);
-  // The same request, sent twice, must not make two webhooks. A changed form is another request.
+  // The same request, sent twice, must not create two webhooks. A changed form is a new request.
   const keyed = useRef({ draft, key: newActionKey() });
   if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
 

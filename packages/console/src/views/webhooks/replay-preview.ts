@@ -9,8 +9,8 @@ import { matches } from '../../subscription';
 export interface ReplayPreview {
   count: number;
   /**
-   * `exact` and `up_to` are counted, `about` and `up_to_about` come from the statistics. With `up_to` and `up_to_about`,
-   * the replay also leaves out those that have arrived.
+   * `exact` and `up_to` are counted, `about` and `up_to_about` come from the statistics. `up_to` and `up_to_about` are
+   * maximums, because the replay skips events that have arrived.
    */
   certainty: 'exact' | 'up_to' | 'about' | 'up_to_about';
   byType: TypeCount[];

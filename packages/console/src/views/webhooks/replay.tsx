@@ -19,7 +19,7 @@ import { useStore } from '../../store';
 import { type ReplayPreview, replayPreviewQuery } from './replay-preview';
 import { ReplayProgress } from './replay-progress';
 
-/** Sends a range of past events again. The address keeps the range and the running replay. */
+/** Sends a range of past events again. The URL contains the range and the running replay. */
 export function ReplayView() {
   const may = usePermission();
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });

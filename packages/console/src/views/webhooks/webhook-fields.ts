@@ -49,7 +49,7 @@ export function draftOf(webhook: Webhook): WebhookDraft {
 /** The fields of a webhook that the form can change. */
 type WebhookFields = Required<Omit<ChangeWebhookRequest, 'status'>>;
 
-/** Returns the fields as the API takes them. A stored header that was not typed again keeps its value. */
+/** Returns the fields as the API expects them. A stored header that was not typed again keeps its value. */
 export function fieldsOf(draft: WebhookDraft): WebhookFields {
   const named = draft.headers.filter(({ name, value, isStored }) => name.trim() || value || isStored);
   const pairs = named.map(({ name, value, isStored }) => [

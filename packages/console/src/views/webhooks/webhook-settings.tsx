@@ -111,7 +111,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <dt>Workspace</dt>
       <dd>{webhook.workspace_id ?? 'whole organization'}</dd>
       <dt>Headers</dt>
-      <dd className="mono">{headers.length > 0 ? headers.join(', ') : 'none'}</dd>
+      <dd>{headers.length > 0 ? <code>{headers.join(', ')}</code> : 'none'}</dd>
       <dt>Rate limit</dt>
       <dd>{webhook.rate_limit ? `${webhook.rate_limit} per second` : 'none'}</dd>
       <dt>Created</dt>

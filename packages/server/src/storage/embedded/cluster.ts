@@ -48,7 +48,7 @@ export async function openCluster(dataDir: string, overTcp = process.platform ==
   const account = await unprivilegedAccount(pgdata);
   const password = overTcp ? await readOrCreatePassword(base) : undefined;
   const cluster = { pgdata, logFile: join(base, 'postgres.log'), account, password };
-  if (!(await hasCluster(pgdata))) await initialise(cluster);
+  if (!(await hasCluster(pgdata))) await initialize(cluster);
   return cluster;
 }
 
@@ -81,7 +81,7 @@ async function hasCluster(pgdata: string): Promise<boolean> {
 }
 
 /** Creates the cluster next to its final path and renames it, so that a crash leaves no partial cluster. */
-async function initialise(cluster: Cluster): Promise<void> {
+async function initialize(cluster: Cluster): Promise<void> {
   const { initdb } = await findBinaries(cluster.account);
   const draft = `${cluster.pgdata}.draft-${process.pid}`;
   await rm(draft, { recursive: true, force: true });
@@ -148,7 +148,7 @@ function shouldTryAgain(logTail: string): boolean {
 
 /** Starts the server. Resolves when it is ready, or with the end of its log if it exited. */
 async function launch(cluster: Cluster, binaries: Binaries): Promise<string | undefined> {
-  await setAsideLog(cluster.logFile);
+  await rotateLog(cluster.logFile);
   const log = await open(cluster.logFile, 'a', 0o600);
   const start = (await log.stat()).size;
   try {
@@ -283,8 +283,8 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name)));
 }
 
-/** Rotates the log and keeps one old file. */
-async function setAsideLog(path: string): Promise<void> {
+/** Rotates a long log and keeps one old file. */
+async function rotateLog(path: string): Promise<void> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));
   if (size > logBytesMax) await rename(path, `${path}.1`);
 }

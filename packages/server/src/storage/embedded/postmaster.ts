@@ -23,7 +23,7 @@ export async function findPostmaster(pgdata: string): Promise<Postmaster | undef
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1) {
     const made = await stat(file).catch(() => undefined);
-    // A power cut left it behind. PostgreSQL cannot know that and would refuse to start.
+    // A power failure left it behind. PostgreSQL cannot know that and would refuse to start.
     if (made && Date.now() - made.mtimeMs > emptyMsMax) await rm(file, { force: true });
     return undefined;
   }
@@ -67,7 +67,7 @@ function worksIn(pid: number, pgdata: string): boolean {
     const [there, here] = [statSync(`/proc/${pid}/cwd`), statSync(pgdata)];
     return there.dev === here.dev && there.ino === here.ino;
   } catch {
-    // In a container, root may not inspect other processes. Then any PostgreSQL counts as ours.
+    // In a container, even root may be unable to inspect other processes. In that case, treat any PostgreSQL as ours.
     return true;
   }
 }

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { CoalescedCall } from '../signals/coalesced-call.js';
+import type { Database, Queryable } from './database.js';
+
+export interface ReadReplicaOptions {
+  primary: Database;
+  replica: Database;
+  logger: Logger;
+  onRead: (from: 'replica' | 'primary') => void;
+}
+
+/** A read on the replica takes no longer than this, so that the primary can still respond in time. */
+const readMsMax = 500;
+/** How long a read waits for the replica to catch up: far above the usual lag of some milliseconds. */
+const catchUpMsMax = 50;
+const catchUpStepMs = 2;
+/** How long the replica rests before it is tried again. */
+const restMs = 1_000;
+
+/**
+ * Reads events from a replica if it has everything that the primary had committed before the read began, and otherwise
+ * from the primary. So a read is never behind what was acknowledged, and never behind an earlier read, no matter which
+ * nodes recorded and where the earlier read took place.
+ *
+ * It asks the primary for the end of its write-ahead log, and the connection to the replica for how far that has been
+ * replayed. Every commit that was acknowledged before lies before that end. Concurrent reads share the question to the
+ * primary.
+ */
+export class ReadReplica {
+  readonly #options: ReadReplicaOptions;
+  readonly #needed: CoalescedCall<bigint>;
+  /** How far the server of each connection had replayed: a name may lead to several replicas. */
+  readonly #replayed = new WeakMap<object, bigint>();
+  #restingFor: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: ReadReplicaOptions) {
+    this.#options = options;
+    this.#needed = new CoalescedCall(() => readEndOfLog(options.primary));
+  }
+
+  /** Whether reads use the replica. */
+  get isUsed(): boolean {
+    return this.#restingFor === undefined;
+  }
+
+  async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
+    const { primary, onRead } = this.#options;
+    if (this.isUsed) {
+      const needed = await this.#needed.call();
+      const attempt = await this.#try(needed, work);
+      if (attempt.kind === 'read') {
+        onRead('replica');
+        return attempt.value;
+      }
+      this.#rest(attempt.reason);
+    }
+    onRead('primary');
+    return work(primary);
+  }
+
+  async #try<T>(needed: bigint, work: (client: Queryable) => Promise<T>): Promise<Attempt<T>> {
+    const late = new AbortController();
+    const attempt = this.#options.replica
+      .onConnection((client, connection) => this.#readHere(needed, work, client, connection))
+      .catch((error: Error): Attempt<T> => ({ kind: 'failed', reason: error.message }));
+    const timeUp = delay(readMsMax, undefined, { signal: late.signal }).then(
+      (): Attempt<T> => ({ kind: 'failed', reason: `no response within ${readMsMax} ms` }),
+    );
+    timeUp.catch(() => undefined);
+    return Promise.race([attempt, timeUp]).finally(() => late.abort());
+  }
+
+  async #readHere<T>(
+    needed: bigint,
+    work: (client: Queryable) => Promise<T>,
+    client: Queryable,
+    connection: object,
+  ): Promise<Attempt<T>> {
+    if (this.#options.replica.isPooled)
+      return {
+        kind: 'failed',
+        reason: 'the URL leads to a connection pooler; use the address of the replica',
+      };
+    const deadlineMs = performance.now() + catchUpMsMax;
+    while ((this.#replayed.get(connection) ?? 0n) < needed) {
+      const replayed = await readReplayed(client);
+      if (replayed === undefined) return { kind: 'failed', reason: 'the database is not a replica' };
+      this.#replayed.set(connection, replayed);
+      if (replayed >= needed) break;
+      if (performance.now() > deadlineMs) {
+        const bytes = Number(needed - replayed);
+        return {
+          kind: 'failed',
+          reason: `the replica is ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
+        };
+      }
+      await delay(catchUpStepMs);
+    }
+    return { kind: 'read', value: await work(client) };
+  }
+
+  #rest(reason: string): void {
+    if (!this.isUsed || this.#stopped) return;
+    this.#restingFor = reason;
+    this.#options.logger.warn(
+      { reason },
+      'the read replica cannot be used; events are read from the primary',
+    );
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    this.#timer = setTimeout(async () => {
+      const needed = await this.#needed.call().catch(() => undefined);
+      const attempt = needed === undefined ? undefined : await this.#try(needed, async () => undefined);
+      if (this.#stopped) return;
+      if (attempt?.kind !== 'read') return this.#tryLater();
+      this.#restingFor = undefined;
+      this.#options.logger.info('the read replica is used again');
+    }, restMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#options.replica.close();
+  }
+}
+
+type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
+
+/**
+ * Returns the position at which the primary will write next. At the start of a page it comes after a header of 24 or 40
+ * bytes, which a replica does not count as long as nothing follows it.
+ */
+async function readEndOfLog(primary: Queryable): Promise<bigint> {
+  const { rows } = await primary.query<{ position: string }>({
+    name: 'end of log',
+    text: "select pg_current_wal_insert_lsn() - '0/0' as position",
+  });
+  const position = BigInt(rows[0]!.position);
+  const inPage = position % 8_192n;
+  return inPage === 24n || inPage === 40n ? position - inPage : position;
+}
+
+/** Returns how far a replica has replayed the log. Undefined if the database is not a replica. */
+async function readReplayed(client: Queryable): Promise<bigint | undefined> {
+  const { rows } = await client.query<{ position: string | null }>({
+    name: 'replayed log',
+    text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() - '0/0' end as position",
+  });
+  const position = rows[0]?.position;
+  return position === null || position === undefined ? undefined : BigInt(position);
+}

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Posthorn, Producer } from '../../../client/src/index.js';
+import { operatorOrigin } from '../../src/operator.js';
+import { abortMove, moveOrganization, type RelocationOptions, type Step } from '../../src/relocation.js';
+import { verifyChain } from '../../src/storage/audit-chain.js';
+import { countEvents } from '../../src/storage/event-counts.js';
+import { readRelocation } from '../../src/storage/relocations.js';
+import { ask, event } from '../support/client.js';
+import { startReceiver } from '../support/receiver.js';
+import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+
+const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
+const retries = { POSTHORN_RETRY_SCHEDULE: '300ms,300ms,1h' };
+const [east, west] = await Promise.all([
+  startTestService({ POSTHORN_CELL: 'east', ...key, ...retries }),
+  startTestService({ POSTHORN_CELL: 'west', ...key, ...retries }),
+]);
+const cells = { east: east.publicUrl, west: west.publicUrl };
+const platformCells = { east: east.platformUrl, west: west.platformUrl };
+
+const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+const tenantOf = () => newTenant(east, { scopes });
+
+function move(tenant: Tenant, options: Partial<RelocationOptions> = {}) {
+  return moveOrganization({
+    organizationId: tenant.organization,
+    ...{ from: east.database, to: west.database, origin: operatorOrigin() },
+    ...{ reseal: (sealed) => sealed, onStep: () => undefined, onPage: () => undefined, countsMs: 0 },
+    ...options,
+  });
+}
+
+/** The same organization, as the other cell sees it. */
+function inWest(tenant: Tenant): Tenant {
+  return Object.assign(Object.create(Object.getPrototypeOf(tenant)), tenant, { service: west }) as Tenant;
+}
+
+const attemptsOf = async (service: TestService) => {
+  const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+  const lines = text.split('\n').filter((line) => line.startsWith('posthorn_delivery_attempts_total'));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+};
+
+describe('an organization that is moved while it works', () => {
+  it('loses nothing that was acknowledged, and keeps its cursors, tokens and audit log', async () => {
+    const tenant = await tenantOf();
+    const organization_id = tenant.organization;
+    const receiver = await startReceiver();
+    const failing = await startReceiver();
+    failing.onDelivery = 503;
+    const webhook = await tenant.webhook(receiver);
+    const broken = await tenant.webhook(failing, { event_types: ['invoice.paid'] });
+    const producer = new Producer({ url: east.platformUrl, token: platformToken, cells: platformCells });
+    const recorded: string[] = [];
+    let isRecording = true;
+    const recording = (async () => {
+      while (isRecording) {
+        const sent = [event({ organization_id, type: 'task.created' }), event({ organization_id })];
+        const results = await Promise.all(sent.map((one) => producer.send(one as never)));
+        recorded.push(...results.map(({ id }) => id));
+      }
+    })();
+    const reader = new Posthorn({ url: east.publicUrl, token: tenant.token, cells });
+    const read: string[] = [];
+    const reading = (async () => {
+      let cursor: string | undefined;
+      while (isRecording || read.length < recorded.length) {
+        const query = { organization_id, order: 'asc', limit: 100, ...(cursor && { cursor }) } as const;
+        const page = await reader.events.list(query).first();
+        read.push(...page.data.map(({ id }) => id));
+        cursor = page.cursor ?? cursor;
+        await delay(20);
+      }
+    })();
+
+    await eventually(
+      async () => recorded.length,
+      (count) => count > 100,
+    );
+    let attemptsAtSwitch = 0;
+    const steps: Step[] = [];
+    const { stoppedMs } = await move(tenant, {
+      onStep: (step) => {
+        steps.push(step);
+        if (step === 'switching') void attemptsOf(east).then((count) => (attemptsAtSwitch = count));
+      },
+    });
+    expect(steps).toEqual(['copying', 'stopping', 'copying the rest', 'switching', 'cleaning up']);
+    const before = recorded.length;
+    await eventually(
+      async () => recorded.length,
+      (count) => count > before + 100,
+    );
+    isRecording = false;
+    await Promise.all([recording, reading]);
+    await producer.close();
+
+    const listed = await new Posthorn({ url: west.publicUrl, token: tenant.token }).events
+      .list({ organization_id, order: 'asc', limit: 100 })
+      .all();
+    const own = listed.filter(({ type }) => !type.startsWith('webhook.')).map(({ id }) => id);
+    expect(own.sort()).toEqual([...recorded].sort());
+    expect(read.filter((id, index) => read.indexOf(id) !== index)).toEqual([]);
+    expect(new Set(read)).toEqual(new Set(listed.map(({ id }) => id)));
+    await eventually(
+      async () => new Set(receiver.deliveries.all.map(({ envelope }) => envelope.id)),
+      (arrived) => recorded.every((id) => arrived.has(id)),
+    );
+    const there = inWest(tenant);
+    await eventually(
+      () => there.deliveries(broken, '?limit=100'),
+      (list) => list.length > 0 && list.some(({ attempts }) => attempts >= 3),
+    );
+    expect(await attemptsOf(east)).toBe(attemptsAtSwitch);
+    const chain = await verifyChain(west.database, organization_id, () => undefined);
+    expect([chain.fault, chain.position]).toEqual([undefined, chain.entries]);
+    const [last] = await there.data('GET', '/v1/audit-logs?limit=1');
+    expect(last).toMatchObject({
+      action: 'organization.moved',
+      changes: { cell: { from: 'east', to: 'west' } },
+    });
+    await countEvents(west.database);
+    await eventually(
+      () => there.data('GET', '/v1/stats?interval=hour'),
+      ({ totals }) => totals.events === listed.length,
+    );
+    expect(await rowsIn(east, organization_id)).toEqual({
+      events: 0,
+      deliveries: 0,
+      webhooks: 0,
+      backlog: 0,
+    });
+    expect((await there.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
+    expect(stoppedMs).toBeGreaterThan(0);
+  });
+});
+
+async function rowsIn(service: TestService, organization: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const table of ['events', 'deliveries', 'webhooks', 'backlog']) {
+    const { rows } = await service.database.query<{ count: number }>({
+      text: `select count(*) from posthorn.${table} where organization_id = $1`,
+      values: [organization],
+    });
+    counts[table] = rows[0]!.count;
+  }
+  return counts;
+}
+
+void [abortMove, readRelocation];
