@@ -58,7 +58,7 @@ function oneLine(text: string): string {
 }
 
 function showRequest(terminal: Terminal, { url, headers, body }: DeliveryDetail['request']): void {
-  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since)'}`);
+  heading(terminal, 'Request', `POST ${url ?? '(the URL has changed since this attempt)'}`);
   for (const [name, value] of Object.entries(headers)) terminal.line(`${name}: ${value ?? '(not shown)'}`);
   if (body === null) return;
   terminal.line();

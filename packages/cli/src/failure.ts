@@ -33,7 +33,7 @@ function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, comm
     return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';
-  if (status === 404) return `Run posthorn ${listOf(command)} to see what there is.`;
+  if (status === 404) return `Run posthorn ${listOf(command)} to see what exists.`;
   if (status === 429)
     return `Wait ${Math.ceil((retryAfterMs ?? 60_000) / 1000)} s, then run the command again.`;
   if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;

@@ -74,7 +74,7 @@ export function forward(url: URL, { headers, body }: WebhookRequest): Promise<Fo
 
 function causeOf({ code, message }: NodeJS.ErrnoException, url: URL): string {
   if (message === 'timeout') return `no response within ${timeoutMs / 1000} s`;
-  if (code === 'ECONNREFUSED') return `connection refused, so nothing listens on ${url.host}`;
+  if (code === 'ECONNREFUSED') return `connection refused: nothing is listening on ${url.host}`;
   if (code === 'ENOTFOUND') return `the name ${url.hostname} does not exist`;
   if (code === 'ECONNRESET') return 'the receiver closed the connection without a response';
   return message || (code ?? 'unknown error');

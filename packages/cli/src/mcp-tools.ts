@@ -97,7 +97,7 @@ export const tools: readonly Tool[] = [
     name: 'list_webhooks',
     title: 'List webhooks',
     description:
-      'Lists the webhooks: URL, status, event types, result of the last delivery, and why one is unverified.',
+      'Lists the webhooks: URL, status, event types, result of the last delivery, and why a webhook is unverified.',
     schema: takes({}),
     writes: false,
     run: ({ posthorn }) => posthorn.webhooks.list().all(),
@@ -105,7 +105,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'get_webhook',
     title: 'Get a webhook',
-    description: 'Returns one webhook with its figures of the last 48 hours.',
+    description: 'Returns one webhook with its statistics for the last 48 hours.',
     schema: takes({ webhook_id: webhook }, 'webhook_id'),
     writes: false,
     run: async (connection, args) => {
@@ -154,7 +154,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'explain_delivery',
     title: 'Explain a delivery',
-    description: 'Says in plain words why a delivery failed, what to do about it, and what happens next.',
+    description: 'Explains why a delivery failed, what to do about it, and what happens next.',
     schema: takes({ delivery_id: delivery }, 'delivery_id'),
     writes: false,
     run: async (connection, args) => {
@@ -182,7 +182,7 @@ export const tools: readonly Tool[] = [
     name: 'redeliver',
     title: 'Redeliver an event',
     description:
-      'Delivers the event of a delivery again. A delivery that still waits for a retry is attempted now.',
+      'Delivers the event of a delivery again. A delivery that is still waiting for a retry is attempted now.',
     schema: takes({ delivery_id: delivery }, 'delivery_id'),
     writes: true,
     run: async (connection, args) => {
@@ -239,7 +239,7 @@ function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
   ];
   if (found.status === 'failed' && found.final)
     lines.push(
-      `No attempt follows. When the receiver works, redeliver ${found.id}, or replay the time range.`,
+      `There will be no further attempt. When the receiver works again, redeliver ${found.id}, or replay the time range.`,
     );
   return lines.join('\n');
 }

@@ -111,7 +111,7 @@ function messageOf(error: CommanderError, commands: readonly Command[], argv: re
       return `posthorn ${command?.name} requires ${missing}.${usage}`;
     }
     case 'commander.optionMissingArgument':
-      return `Option '${quoted.replace(/<.*>/, '<value>')}' argument missing.${usage}`;
+      return `Option '${quoted.replace(/<.*>/, '<value>')}' requires a value.${usage}`;
     case 'commander.missingArgument':
       return `posthorn ${command?.name} requires <${quoted}>.${usage}`;
     case 'commander.excessArguments':

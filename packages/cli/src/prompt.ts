@@ -17,7 +17,7 @@ export async function promptToken({ input, terminal }: Context): Promise<string>
   if (!input.isTTY || !terminal.isInteractive) return readAll(input);
   const { password, isCancel } = await prompts();
   const value = await password({ message: 'Access token' });
-  if (isCancel(value)) throw new CommandFailure('Cancelled. Nothing was stored.');
+  if (isCancel(value)) throw new CommandFailure('Canceled. Nothing was stored.');
   return value ?? '';
 }
 
@@ -28,5 +28,5 @@ export async function confirmed({ input, terminal, options }: Context, question:
     throw new CommandFailure(`${question} Nothing was done: add --yes to confirm.`);
   const { confirm, isCancel } = await prompts();
   const value = await confirm({ message: question, initialValue: false });
-  if (isCancel(value) || !value) throw new CommandFailure('Cancelled. Nothing was done.');
+  if (isCancel(value) || !value) throw new CommandFailure('Canceled. Nothing was done.');
 }

@@ -27,7 +27,7 @@ describe('listen', async () => {
     };
     const start = async (...more: string[]) => {
       const process = new Posthorn(['listen', '--secret', secret, ...args, ...more], env);
-      await process.until(/Listening to/);
+      await process.until(/Listening for/);
       return process;
     };
     return { tenant, env, start };
@@ -123,7 +123,7 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
   };
   const listen = () => new Posthorn(['listen', '--forward-to', receiver.url], env);
   let listener = listen();
-  await listener.until(/Listening to/);
+  await listener.until(/Listening for/);
 
   const recorded: string[] = [];
   const producing = (async () => {

@@ -48,7 +48,7 @@ describe('verify', () => {
 
   const longAgo = new Date(Date.now() - 7_200_000);
   test.each<[string, string, string, string]>([
-    ['a wrong secret', 'signature_mismatch', request(), 'The secret is most likely not that of the webhook'],
+    ['a wrong secret', 'signature_mismatch', request(), "The secret is most likely not the webhook's secret"],
     ['an old request', 'timestamp_too_old', request({ sentAt: longAgo }), 'Signed 72'],
     [
       'missing headers',
@@ -165,7 +165,7 @@ describe('trigger', () => {
     const { url } = receiver;
     await receiver.close();
     const refused = await run(['trigger', 'invoice.paid', '--to', url], env);
-    expect(refused.stderr).toMatch(/^No response from .*: connection refused, so nothing listens on /);
+    expect(refused.stderr).toMatch(/^No response from .*: connection refused: nothing is listening on /);
   });
 
   test('sends a test through a webhook, and a recorded event again to a URL', async () => {

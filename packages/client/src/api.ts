@@ -33,7 +33,7 @@ export interface AuditChain {
   checked: number;
   /** Position of the last valid entry. */
   position: number;
-  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it in another place to compare it later. */
+  /** Hash of that entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it later. */
   head: string;
   /** The first fault in the chain. Null if there is none. */
   fault: AuditChainFault | null;
@@ -57,7 +57,7 @@ export interface AuditEntry {
   organization_id: string;
   /** Workspace ID. Null if the action concerns the whole organization. */
   workspace_id: string | null;
-  /** Who performed the action, such as a `user`, an `agent` or a `token`. `operator` stands for the command line. */
+  /** Who performed the action, such as a `user`, an `agent` or a `token`. `operator` means that someone used the command line. */
   actor: Reference;
   /** The action, such as `webhook.created`. */
   action: string;
@@ -390,7 +390,7 @@ export interface SearchedPageMeta {
   cursor: string | null;
   /** Whether there are more results. */
   has_more: boolean;
-  /** How far back the page searched. Present if the page ended before it was full, because it had read enough deliveries. */
+  /** How far back the page searched. Present if the page ended early because it reached the limit on deliveries to read. */
   searched_to?: string;
 }
 

@@ -72,7 +72,7 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   const text = await response.text().catch(() => '');
   const problem = problemIn(text);
   if (!problem) {
-    const detail = `The response with status ${status} does not come from Posthorn. Check the URL.`;
+    const detail = `The response with status ${status} did not come from Posthorn. Check the URL.`;
     return new PosthornError({ ...common, code: 'unexpected_response', detail });
   }
   const { code, title, detail, errors, request_id, possible_moves, cell } = problem;

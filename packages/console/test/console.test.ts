@@ -173,7 +173,7 @@ describeInBrowser('the console in a browser', async (open) => {
     });
     const { page, faults } = await watched();
     await page.goto(link(none));
-    await page.getByRole('heading', { name: 'This token may not see anything' }).waitFor();
+    await page.getByRole('heading', { name: 'This token cannot see anything' }).waitFor();
     expect(await page.getByRole('navigation', { name: 'Views', exact: true }).getByRole('link').count()).toBe(
       0,
     );

@@ -86,7 +86,7 @@ describeInBrowser('the console at work', async (open) => {
     const { page, faults } = await watched();
     const refusedAt = await refuseOnce(page, '**/redeliver');
     await page.goto(link(tenant.token, '/deliveries'));
-    await page.getByLabel('Select all that are shown').check();
+    await page.getByLabel('Select all shown deliveries').check();
     await page.keyboard.press('r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
     await dialog.getByText('3 of them are waiting to retry').waitFor();
@@ -147,7 +147,7 @@ describeInBrowser('the console at work', async (open) => {
     const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
     await page.goto('about:blank');
     await page.goto(link(none));
-    await page.getByRole('heading', { name: 'This token may not see anything' }).waitFor();
+    await page.getByRole('heading', { name: 'This token cannot see anything' }).waitFor();
     await expectAccessible(page, 'no scopes', 'main');
 
     const { webhook } = await tenant.connect(500, { description: 'orders-eu' });

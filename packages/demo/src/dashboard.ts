@@ -71,7 +71,7 @@ function contextLine({ retryScheduleMs, publicUrl, organizationId }: Situation, 
     ['  ', ['cyan', publicUrl]],
     [['dim', `  retries after ${retryScheduleMs.map(wait).join(', ')}`]],
   ];
-  return spread(left, [['bold', '+/-: pace']], columns);
+  return spread(left, [['bold', '+/-: rate']], columns);
 }
 
 /**

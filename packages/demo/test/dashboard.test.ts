@@ -83,7 +83,7 @@ describe('the dashboard', () => {
     expect(lines).toHaveLength(24);
     expect(lines[0]).toMatch(/^Posthorn demo {2}1:23 {2}372 events, [\d.]+\/s \(target 20\/s\) +q: stop$/);
     expect(lines[1]).toMatch(
-      /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/-: pace$/,
+      /^ORG-demo {2}http:\/\/127\.0\.0\.1:7400 {2}retries after 2s, 5s, 10s, 20s +\+\/-: rate$/,
     );
     expect(lines[2]).toBe('Console: http://127.0.0.1:7400/console  (token: .posthorn/demo-token)');
     expect(lines[3]).toMatch(/^ +time to arrival$/);

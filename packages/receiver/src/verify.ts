@@ -77,7 +77,10 @@ export function verify(
     const missing = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [name] : []));
     const detail = `The request has no ${missing.join(', no ')} header.`;
     return options.requireTimestamp && (standard !== undefined || service.length > 0)
-      ? refuse('missing_timestamp', `${detail} X-Service-Signature alone does not cover the time of sending.`)
+      ? refuse(
+          'missing_timestamp',
+          `${detail} X-Service-Signature alone does not cover the time when the request was sent.`,
+        )
       : refuse('missing_signature', detail);
   }
   if (seconds !== undefined && !/^\d{1,12}$/.test(seconds)) {
@@ -116,7 +119,8 @@ export function verify(
     // Negated, so that NaN is refused.
     const limit = `at most ${tolerance} s are allowed. Check the clock of this machine.`;
     if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago; ${limit}`);
-    if (!(-age <= tolerance)) return refuse('timestamp_in_future', `Signed ${-age} s from now; ${limit}`);
+    if (!(-age <= tolerance))
+      return refuse('timestamp_in_future', `Signed ${-age} s in the future; ${limit}`);
   }
   return { ok: true, signedAt };
 }
@@ -174,7 +178,7 @@ function changed(body: Body, headers: ReceivedHeaders, fits: (other: string) => 
   const declared = header(headers, 'content-length');
   const encoded = header(headers, 'content-encoding') !== undefined;
   if (declared !== undefined && !encoded && /^\d+$/.test(declared) && Number(declared) !== length) {
-    return `Content-Length says that ${declared} bytes arrived, but the body has ${length}.`;
+    return `Content-Length is ${declared}, but the body has ${length} bytes.`;
   }
   if (length > EXPLAINED_BYTES_MAX) return undefined;
   try {

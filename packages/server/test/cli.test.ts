@@ -94,7 +94,7 @@ describe.concurrent('usage errors', () => {
     [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
     [['token', 'create'], 'posthorn token create requires --organization ORG-x.'],
-    [['token', 'create', '--organization'], "Option '--organization <value>' argument missing."],
+    [['token', 'create', '--organization'], "Option '--organization <value>' requires a value."],
     [
       ['token', 'create', '--organization', 'acme'],
       "--organization: 'acme' is not valid. It must match ^ORG-",

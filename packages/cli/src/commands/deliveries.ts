@@ -19,7 +19,7 @@ export const deliveriesList: Command = {
     webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
     event: {
       value: 'id',
-      description: 'Only deliveries of this event, including those that wait for their first attempt.',
+      description: 'Only deliveries of this event, including those that are waiting for their first attempt.',
     },
     type: { value: 'type', description: 'Only deliveries of events of this type.' },
     status: { value: 'success|failed', description: 'Only deliveries with this status.' },
@@ -97,7 +97,8 @@ export const deliveriesGet: Command = {
 
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
-  summary: 'Deliver an event again, and wait for the result. A delivery that still waits is attempted now.',
+  summary:
+    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },

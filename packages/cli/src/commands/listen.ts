@@ -28,7 +28,7 @@ export const listen: Command = {
     secret: {
       value: 'secret',
       description:
-        'Sign with this secret. Left out, a secret is generated, printed and kept for the next run.',
+        'Sign with this secret. If omitted, a secret is generated, printed and kept for the next run.',
     },
     from: {
       value: 'now|id',
@@ -62,7 +62,7 @@ export const listen: Command = {
     const sender = new Sender(context, connection, target, secret);
     if (!options.json) {
       if (start !== undefined)
-        terminal.line(`Continuing after ${start}. Use --from now to skip what was missed.`);
+        terminal.line(`Continuing after ${start}. Use --from now to skip the events that were missed.`);
       terminal.line(`Signing secret: ${secret}`);
     }
     await untilStopped(async (signal) => {
@@ -78,7 +78,7 @@ export const listen: Command = {
         onDisconnect: (_error, waitMs) => {
           const seconds = Math.ceil(waitMs / 1000);
           if (!options.json)
-            terminal.line(terminal.paint('dim', `Connection lost. Connecting again in ${seconds} s.`));
+            terminal.line(terminal.paint('dim', `Connection lost. Reconnecting in ${seconds} s.`));
         },
       });
       for await (const event of tail) {
@@ -93,7 +93,7 @@ export const listen: Command = {
 
 function listeningLine({ url, organization, events, target }: Listener): string {
   const what = events.length === 0 ? 'all events' : events.join(', ');
-  return `Listening to ${what} of ${organization} at ${url}${target === null ? '' : `, forwarding to ${target}`}.`;
+  return `Listening for ${what} in ${organization} at ${url}${target === null ? '' : `, forwarding to ${target}`}.`;
 }
 
 /** Returns the event after which to start; undefined to start now. */

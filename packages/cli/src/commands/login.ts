@@ -15,7 +15,7 @@ export const login: Command = {
     token: {
       value: 'token',
       description:
-        'Access token. Left out, it is asked for, or read from standard input if that is not a terminal.',
+        'Access token. If omitted, the command asks for it, or reads it from standard input if that is not a terminal.',
     },
     json,
   },
@@ -73,16 +73,14 @@ export const logout: Command = {
 
 export const whoami: Command = {
   name: 'whoami',
-  summary: 'Show the URL in use, and what the token belongs to and may do.',
+  summary: 'Show the URL in use, and the organization, scopes and expiry of the token.',
   options: { ...connectionOptions, json },
   run: async (context) => {
     const { options, terminal } = context;
     const { posthorn, url, profile } = await connect(context);
     const token = await posthorn.token().catch((error: unknown) => {
       if (error instanceof PosthornError && error.status === 0)
-        throw new CommandFailure(
-          `No response from ${url}. Check that it is right, or run posthorn login --url URL.`,
-        );
+        throw new CommandFailure(`No response from ${url}. Check the URL, or run posthorn login --url URL.`);
       throw error;
     });
     if (options.json) {

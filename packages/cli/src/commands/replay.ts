@@ -21,7 +21,7 @@ export const deliveriesReplay: Command = {
       description: 'Only these event types or domains (invoice.*), separated by commas.',
     },
     'only-failed': { description: 'Only events whose latest delivery failed, or that have none.' },
-    'no-wait': { description: 'Start the replay and do not wait for its end.' },
+    'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,
     ...connectionOptions,
   },
@@ -45,7 +45,7 @@ export const deliveriesReplay: Command = {
     else terminal.line(summary(replay));
     if (replay.status === 'cancelled')
       throw new CommandFailure(
-        `The replay was cancelled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`,
+        `The replay was canceled because the webhook is not active. Run posthorn webhooks resume ${webhook}.`,
       );
     if (terminal.isInteractive && !options.json)
       terminal.line(terminal.paint('dim', `Next: posthorn deliveries list --webhook ${webhook}`));

@@ -13,7 +13,7 @@ export const stats: Command = {
     webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
     workspace: { value: 'WS-x', description: 'Only this workspace.' },
     ...rangeOptions,
-    interval: { value: 'minute|hour|day', description: 'Length of a row.' },
+    interval: { value: 'minute|hour|day', description: 'Time range of each row.' },
     json,
     ...connectionOptions,
   },

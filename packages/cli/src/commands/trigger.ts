@@ -12,7 +12,7 @@ import { webhooksTest } from './webhook-checks.js';
 export const trigger: Command = {
   name: 'trigger',
   summary:
-    'Send a sample event to a URL, signed on this machine, or to a webhook through its test. Also sends a recorded event again to a URL.',
+    'Send a sample event: to a URL, signed on this machine, or to a webhook, as a test event. Can also send a recorded event to a URL again.',
   argument: {
     name: 'type',
     description: 'An event type such as invoice.paid, or the ID of a recorded event.',
@@ -22,7 +22,7 @@ export const trigger: Command = {
     webhook: { value: 'id', description: 'Let the service send a test event to this webhook.' },
     set: {
       value: 'path=value',
-      description: 'Replace a value of the sample, such as payload.amount_minor=100. Can be repeated.',
+      description: 'Replace a value in the sample, such as payload.amount_minor=100. Can be repeated.',
       repeats: true,
     },
     secret: {

@@ -9,7 +9,7 @@ import { readRequest, type SavedRequest } from '../saved-request.js';
 
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: 'Check the signature of a saved request, and say why it does or does not verify.',
+  summary: 'Check the signature of a saved request. If it is not valid, show why.',
   options: {
     secret: { value: 'secret', description: 'The secret of the webhook.', required: true },
     request: {
@@ -79,17 +79,17 @@ function explained(refused: Refused, { body, headers }: SavedRequest, secret: st
   if (ofByte !== undefined) return changedBody(ofByte);
   if (declared !== undefined && Number(declared) !== body.length) return refused;
   const detail =
-    'The secret is most likely not that of the webhook: no small change of the body makes it fit.';
+    "The secret is most likely not the webhook's secret: no small change to the body makes the signature match.";
   return { ...refused, detail };
 }
 
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
   const id = headers['webhook-id'] ?? 'the request';
   if (signedAt) return `Verified: ${id} was signed with this secret at ${signedAt.toISOString()}.`;
-  return `Verified: ${id} was signed with this secret. X-Service-Signature does not say when; webhook-signature is missing or does not match.`;
+  return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time, and webhook-signature is missing or does not match.`;
 }
 
-const compare = 'Compare the secret with that of the webhook; posthorn webhooks rotate makes a new one.';
+const compare = "Compare it with the webhook's secret, or create a new secret with posthorn webhooks rotate.";
 const resend =
   'Save the request as it arrives, before any parser reads it; posthorn listen --save does this.';
 
@@ -103,6 +103,6 @@ const next: Record<Refusal, string> = {
   malformed_timestamp: 'Check that no proxy changes headers.',
   malformed_signature: 'Check that no proxy changes headers.',
   signature_mismatch: compare,
-  timestamp_too_old: 'The signature itself fits. Use --any-age to accept old requests.',
-  timestamp_in_future: 'The signature itself fits. Check the clocks of both machines.',
+  timestamp_too_old: 'The signature itself is valid. Use --any-age to accept old requests.',
+  timestamp_in_future: 'The signature itself is valid. Check the clocks of both machines.',
 };

@@ -25,7 +25,7 @@ const settings = {
 const secret = {
   value: 'secret',
   description:
-    'Secret that signs the requests, 16 to 256 characters. Left out, one is generated and printed once.',
+    'Secret that signs the requests, 16 to 256 characters. If omitted, one is generated and printed once.',
 } as const;
 
 export const webhooksCreate: Command = {
@@ -83,7 +83,8 @@ export const webhooksUpdate: Command = {
 
 export const webhooksPause: Command = {
   name: 'webhooks pause',
-  summary: 'Disable a webhook. Waiting deliveries end as failed; deliveries replay brings them back later.',
+  summary:
+    'Disable a webhook. Waiting deliveries end as failed. To send their events later, run posthorn deliveries replay.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),
@@ -99,7 +100,7 @@ export const webhooksResume: Command = {
 
 export const webhooksRotate: Command = {
   name: 'webhooks rotate',
-  summary: 'Replace the secret of a webhook. For a time, requests are signed with both secrets.',
+  summary: 'Replace the secret of a webhook. During the grace period, requests are signed with both secrets.',
   argument: webhookArgument,
   options: {
     secret,
@@ -133,9 +134,9 @@ export const webhooksRotate: Command = {
 
 export const webhooksDelete: Command = {
   name: 'webhooks delete',
-  summary: 'Delete a webhook. Nothing is sent to it any more.',
+  summary: 'Delete a webhook. Nothing more is sent to it.',
   argument: webhookArgument,
-  options: { yes: { description: 'Do not ask.' }, json, ...connectionOptions },
+  options: { yes: { description: 'Do not ask for confirmation.' }, json, ...connectionOptions },
   run: async (context) => {
     const { options, terminal, argument } = context;
     const connection = await connect(context);

@@ -43,7 +43,7 @@ function statusText({ status, disabled_reason }: Pick<Webhook, 'status' | 'disab
 
 export const webhooksGet: Command = {
   name: 'webhooks get',
-  summary: 'Show one webhook: its settings, its status and its figures of the last 48 hours.',
+  summary: 'Show one webhook: its settings, its status and its statistics for the last 48 hours.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: async (context) => {

@@ -17,7 +17,7 @@ export function Banner() {
         </span>
       ) : (
         <span>
-          <b>Too many requests.</b> Continues in {formatDuration(Math.max(1_000, state.until - now))}.
+          <b>Too many requests.</b> Resumes in {formatDuration(Math.max(1_000, state.until - now))}.
         </span>
       )}
     </div>

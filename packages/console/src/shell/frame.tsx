@@ -38,7 +38,7 @@ function SignedIn() {
   return (
     <div className="frame">
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <SideBar token={token} />
       <div>

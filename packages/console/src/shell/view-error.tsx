@@ -9,7 +9,7 @@ export function ViewError({ error, reset }: ErrorComponentProps) {
 export function NotFound() {
   return (
     <Empty
-      title="There is no such page"
+      title="Page not found"
       isPage
       actions={
         <Link to="/" className="btn">

@@ -100,7 +100,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
   yield* aboutSettings(facts, isEmbedded);
   const isSynchronous = Math.abs(skewMs) <= clockMsMax;
-  const skew = `${Math.round(Math.abs(skewMs))} ms apart from the database`;
+  const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
   if (isSynchronous) yield fine('clock', skew);
   else
     yield problem(
@@ -110,14 +110,14 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
     );
   const migrated = await isMigrated(pool);
   if (migrated) yield fine('schema', 'up to date');
-  else yield problem('schema', 'not at the version of this program', 'Run posthorn migrate.');
+  else yield problem('schema', 'not migrated to this version of Posthorn', 'Run posthorn migrate.');
   yield permissions(facts);
   yield* keys(pool, config, migrated);
 }
 
 function* aboutSettings({ settings, is_standby }: DatabaseFacts, isEmbedded: boolean): Generator<Finding> {
   if (is_standby)
-    yield problem('database role', 'a read-only standby', 'Let DATABASE_URL lead to the primary.');
+    yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
     (name) => settings[name] === 'off',
   );
@@ -130,7 +130,7 @@ function* aboutSettings({ settings, is_standby }: DatabaseFacts, isEmbedded: boo
     );
   else yield fine('durability', 'fsync, full_page_writes and synchronous_commit are on');
   if (settings.autovacuum === 'off')
-    yield warning('autovacuum', 'off, so that the queue tables grow', `In psql: ${set('autovacuum')}`);
+    yield warning('autovacuum', 'off, so the queue tables keep growing', `In psql: ${set('autovacuum')}`);
   const connections = Number(settings.max_connections);
   if (!isEmbedded && connections < connectionsMin)
     yield warning('connections', `max_connections is ${connections}`, 'Raise it: each node uses up to 15.');
@@ -151,17 +151,16 @@ function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {
-  const restore =
-    'Restore the key, and list it in POSTHORN_SECRET_KEY; or rotate the secrets of the webhooks.';
+  const restore = 'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
-    const remedy = 'Set it; with a new database, generate one with: openssl rand -base64 32';
+    const remedy = 'Set it. For a new database, generate a key with: openssl rand -base64 32';
     yield problem('secret key', 'POSTHORN_SECRET_KEY is not set', remedy);
     return;
   }
   const sealed = migrated ? await readSealedSecret(pool) : undefined;
   const box = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   if (!sealed) {
-    yield fine('secret key', 'valid; there is no webhook yet');
+    yield fine('secret key', 'valid; there are no webhooks yet');
     return;
   }
   try {
@@ -183,7 +182,7 @@ function guard({ egressAllow, host }: Config): Finding {
   if (open.length > 0 && !isLocal)
     return warning(
       'address guard',
-      `${detail}, among them ${open.join(', ')}`,
+      `${detail}, including ${open.join(', ')}`,
       'Allow only networks that anyone with a token may reach.',
     );
   return fine('address guard', detail);

@@ -43,8 +43,8 @@ export async function checkPort(
       `cannot listen on ${place}: ${code}`,
       `Set ${settings} to an address of this machine.`,
     );
-  if (await isPosthorn(host, port)) return fine(check, `Posthorn listens on ${place}`);
-  return problem(check, `another program listens on ${place}`, `Stop it, or change ${settings}.`);
+  if (await isPosthorn(host, port)) return fine(check, `Posthorn is listening on ${place}`);
+  return problem(check, `another program is listening on ${place}`, `Stop it, or change ${settings}.`);
 }
 
 async function isPosthorn(host: string, port: number): Promise<boolean> {
@@ -69,7 +69,7 @@ export async function checkDirectory(dataDir: string): Promise<Finding> {
   )
     return problem(
       check,
-      `${dataDir} cannot be written`,
+      `${dataDir} is not writable`,
       `Run chown ${process.getuid?.() ?? ''} ${dataDir}, or set POSTHORN_DATA_DIR.`,
     );
   for (const name of ['secret-key', 'platform-token']) {
@@ -77,5 +77,5 @@ export async function checkDirectory(dataDir: string): Promise<Finding> {
     const { mode = 0 } = (await stat(file).catch(() => undefined)) ?? {};
     if ((mode & 0o077) !== 0) return problem(check, `others can read ${file}`, `Run chmod 600 ${file}.`);
   }
-  return fine(check, `${dataDir} can be written, and its keys are private`);
+  return fine(check, `${dataDir} is writable, and its keys are private`);
 }

@@ -10,7 +10,7 @@ const soonMs = 7 * 86_400_000;
 
 export const status: OperatorCommand = {
   name: 'status',
-  summary: 'Show the nodes, the deliveries that wait, the webhooks that fail and the partitions.',
+  summary: 'Show the nodes, the waiting deliveries, the failing webhooks and the partitions.',
   options: { json },
   run: async ({ options, config, terminal }) => {
     const overview = await withDatabase(config, (database) => readOverview(database, failingMax));
@@ -45,10 +45,10 @@ function showFigures(terminal: Terminal, overview: Overview): void {
     ['Backlog', `${deliveries.backlog} waiting for the first attempt`],
     ['Retries', `${deliveries.retrying} waiting for another attempt`],
     ['In memory', `${deliveries.in_memory} deliveries`],
-    ['Held', `${deliveries.held} waiting for the verification of the webhook`],
+    ['Held', `${deliveries.held} waiting until their webhook is verified`],
     [
       'Oldest due',
-      oldestDueSeconds < 1 ? 'none' : `since ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
+      oldestDueSeconds < 1 ? 'none' : `for ${durationText(Math.round(oldestDueSeconds) * 1000)}`,
     ],
     [
       'Webhooks',
@@ -65,13 +65,13 @@ export function adviceFor(
   const { nodes, partitions, oldest_due_seconds: oldestDueSeconds } = overview;
   const advice: string[] = [];
   if (!nodes.some(({ alive }) => alive))
-    advice.push('no node attempts deliveries. Run posthorn serve, with the role delivery.');
+    advice.push('no node is attempting deliveries. Run posthorn serve with the role delivery.');
   else if (oldestDueSeconds > longWaitSeconds)
-    advice.push('due deliveries wait for a node. Add nodes, or look for errors in their logs.');
+    advice.push('due deliveries are waiting for a node. Add nodes, or look for errors in their logs.');
   const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
   if (short)
     advice.push(
-      `there are no partitions of ${short.table} a week ahead. Run a node with the role maintenance.`,
+      `${short.table} has no partitions for the coming week. Run a node with the role maintenance.`,
     );
   return advice;
 }

@@ -63,7 +63,7 @@ function explainError(attempt: FailedAttempt): Diagnosis {
     case 'dns':
       return say(
         `${host} does not resolve.`,
-        'Check the host name. A new domain can take a few minutes to appear.',
+        'Check the host name. A new DNS record can take a few minutes to propagate.',
       );
     case 'connect':
       return explainConnection(evidence?.code, place);
@@ -74,14 +74,14 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return evidence?.code === 'connect_timeout'
         ? say(
             `No connection to ${place} within ${time}.`,
-            'A firewall may drop our requests: allow the addresses of the sender.',
+            'A firewall may be dropping our requests. Allow the addresses that we send from.',
           )
         : say(`No response within ${time}.`, `Respond with ${successOf(attempt)} first, then do the work.`);
     }
     case 'reset':
       return say(
         `The connection to ${place} was closed before a response arrived.`,
-        'Check whether the receiver or a proxy in front of it crashed, restarted or limits the size of requests.',
+        'Check whether the receiver, or a proxy in front of it, crashed, restarted or rejects large requests.',
       );
     case 'protocol':
       return say(
@@ -205,7 +205,7 @@ function explainRedirect(attempt: FailedAttempt, status: number): Diagnosis {
   const target = location === undefined ? undefined : targetOf(location, attempt);
   if (target === undefined) {
     return say(
-      `The receiver responded with ${status} but did not say where to go. Redirects are not followed.`,
+      `The receiver responded with ${status} but without a valid redirect target. Redirects are not followed.`,
       `Respond with ${successOf(attempt)} at this URL.`,
     );
   }
@@ -249,13 +249,13 @@ function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string
 function waitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
   switch (attempt.purpose) {
     case 'verification':
-      return `Verify the webhook again ${when}, or raise the capacity of the receiver.`;
+      return `Verify the webhook again ${when}, or increase the capacity of the receiver.`;
     case 'test':
-      return `A test makes one attempt, and nothing is retried. Test again ${when}, or raise the capacity of the receiver.`;
+      return `A test makes one attempt and is not retried. Test again ${when}, or increase the capacity of the receiver.`;
     case 'delivery': {
-      const slower = 'raise the capacity of the receiver or set a rate limit for this webhook';
+      const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
-        return `No further attempt follows: ${slower}, then redeliver the event.`;
+        return `There will be no further attempt: ${slower}, then redeliver the event.`;
       return `You do not need to do anything: we ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }

@@ -5,7 +5,7 @@ type Sentences = readonly [detail: string, remedy: string];
 
 const say = (...sentences: Sentences): Sentences => sentences;
 
-const fromAuthority = 'Use a certificate from a public authority.';
+const fromAuthority = 'Use a certificate from a public certificate authority.';
 
 /** Explains why TLS failed and what to do about it. */
 export function explainTls(evidence: Evidence | null, host: string, place: string): Sentences {
@@ -16,23 +16,23 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     case 'CERT_NOT_YET_VALID':
       return say(
         `The certificate of ${host} is not valid yet.`,
-        'Check the clock of the server that issued it, or use the previous certificate until then.',
+        'Use the previous certificate until the new one is valid, or check the clock of the server that issued it.',
       );
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
       return say(`The certificate of ${host} is self-signed.`, fromAuthority);
     case 'SELF_SIGNED_CERT_IN_CHAIN':
-      return say(`The certificate of ${host} comes from a private authority.`, fromAuthority);
+      return say(`The certificate of ${host} was issued by a private certificate authority.`, fromAuthority);
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
       return say(
-        `The certificate of ${host} comes from an unknown authority, or its chain is incomplete.`,
+        `The certificate of ${host} was issued by an unknown certificate authority, or its chain is incomplete.`,
         'Configure the server to send the full chain, including intermediate certificates.',
       );
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return say(
         `The certificate is for ${namesIn(evidence?.names)}, not for ${host}.`,
-        `Use a certificate that names ${host}, or correct the host in the URL.`,
+        `Use a certificate for ${host}, or correct the host in the URL.`,
       );
     case 'CERT_REVOKED':
       return say(`The certificate of ${host} was revoked.`, 'Replace the certificate.');

@@ -44,7 +44,7 @@ const AuditChainSchema = Type.Object(
     position: Type.Integer({ description: 'Position of the last valid entry.', examples: [1204] }),
     head: Type.String({
       description:
-        'Hash of that entry, in hexadecimal. Empty if there are no entries. Store it in another place to compare it ' +
+        'Hash of that entry, in hexadecimal. Empty if there are no entries. Store it elsewhere to compare it ' +
         'later.',
       examples: ['6ca9ad45dec9566c1fe3307709ff59fe9ff024d5d82b0c1075bf7c68b9f77849'],
     }),

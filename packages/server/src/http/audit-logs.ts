@@ -57,7 +57,7 @@ const AuditEntrySchema = Type.Object(
       examples: ['WS-berlin'],
     }),
     actor: ReferenceSchema(
-      'Who performed the action, such as a `user`, an `agent` or a `token`. `operator` stands for the command line.',
+      'Who performed the action, such as a `user`, an `agent` or a `token`. `operator` means that someone used the command line.',
       { type: 'user', id: 'USR-ada' },
     ),
     action: Type.String({

@@ -39,7 +39,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         {
           parameter: 'Idempotency-Key',
           code: 'invalid_key',
-          detail: 'must be 1 to 255 printable characters without spaces, given once',
+          detail: 'must be 1 to 255 printable characters without spaces, and sent only once',
         },
       ]);
     }

@@ -32,7 +32,7 @@ export function rangeFaults(query: RangeQuery): readonly InputFault[] {
     }
   }
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
-    faults.push({ parameter: 'from', code: 'from_after_to', detail: 'must not be after to' });
+    faults.push({ parameter: 'from', code: 'from_after_to', detail: "must not be later than 'to'" });
   }
   return faults;
 }

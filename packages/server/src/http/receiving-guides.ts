@@ -22,7 +22,7 @@ export function receivingGuides(catalogue: Catalogue, rules: DeliveryRules): rea
 
 const receiving = (catalogue: Catalogue) => {
   const [sample] = catalogue.list();
-  return `For each event that a webhook subscribes to, the service sends a \`POST\` request to its URL. Your endpoint must do four things:
+  return `For each event that a webhook subscribes to, the service sends a \`POST\` request to its URL. Your receiver must do four things:
 
 1. Verify the signature over the **raw bytes** of the body. Return 401 if it is not valid.
 2. Return a 2xx status within 3 seconds. Do slow work later.
@@ -51,9 +51,9 @@ ${table(
 
 When you create a webhook, change its URL, or activate it again, the service first sends a signed request of the type \`webhook.verification\`. Return status 200 within 5 seconds. You do not have to return the challenge. Until this succeeds, the webhook is \`unverified\` and receives no events.
 
-Your endpoint needs the secret to verify this request, so choose the secret yourself when you create the webhook.
+Your receiver needs the secret to verify this request, so choose the secret yourself when you create the webhook.
 
-The service formats this body in an unusual way. An endpoint that parses the body and verifies a re-serialized copy therefore fails here, not later. Verify the bytes as they arrive.
+The service formats this body in an unusual way. A receiver that parses the body and verifies a re-serialized copy therefore fails here, not later. Verify the bytes as they arrive.
 
 \`\`\`json
 ${JSON.stringify(envelopeExample('webhook.verification', challenge), null, 2)}
@@ -103,9 +103,9 @@ function retries({ retryScheduleMs, timeoutMs }: DeliveryRules): string {
     ['No response in time', 'The service tries again. The `error` of the delivery shows what went wrong.'],
   ];
   const waits = retryScheduleMs.map((waitMs, index) => [String(index + 2), durationText(waitMs)]);
-  return `The status that your endpoint returns decides what happens next:
+  return `The status that your receiver returns determines what happens next:
 
-${table(['Your endpoint returns', 'What happens'], outcomes)}
+${table(['Your receiver returns', 'What happens'], outcomes)}
 
 The response body does not affect the result. Its first 1 KiB is stored with the attempt, so an error message in it can help you later. Every failed attempt also shows what happened (\`error_detail\`) and what to do about it (\`remedy\`).
 
@@ -115,7 +115,7 @@ The service makes up to ${retryScheduleMs.length + 1} attempts:
 
 ${table(['Attempt', 'Wait after the previous attempt'], waits)}
 
-A random 0–20% is added to each wait. With status 429 or 503, your endpoint can ask for a longer wait with \`Retry-After\`, up to ${durationText(longestWaitMs)}.
+A random 0–20% is added to each wait. With status 429 or 503, your receiver can ask for a longer wait with \`Retry-After\`, up to ${durationText(longestWaitMs)}.
 
 ### After the last attempt
 

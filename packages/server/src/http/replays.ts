@@ -169,7 +169,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       faults.push({ pointer: `/${field}`, code: 'unreadable_time', detail });
     }
     if (times.from !== undefined && times.to !== undefined && times.from > times.to) {
-      faults.push({ pointer: '/from', code: 'from_after_to', detail: 'must not be after to' });
+      faults.push({ pointer: '/from', code: 'from_after_to', detail: "must not be later than 'to'" });
     }
     return [...faults, ...eventTypesFaults(body.event_types, catalogue)];
   }

@@ -216,10 +216,10 @@ function queryFaults(query: StatsQuery, nowMs: number): readonly InputFault[] {
     return [{ parameter: 'from', code: 'from_after_to', detail: 'must not be in the future' }];
   }
   if (toMs - fromMs > statsMsMax) {
-    return [{ parameter: 'from', code: 'range_too_long', detail: 'must be at most 90 days before to' }];
+    return [{ parameter: 'from', code: 'range_too_long', detail: "must be at most 90 days before 'to'" }];
   }
   if (query.interval === 'minute' && toMs - fromMs > minutesMsMax) {
-    const detail = 'minute supports at most 6 hours; use hour or day, or a shorter time range';
+    const detail = "'minute' supports at most 6 hours; use 'hour' or 'day', or a shorter time range";
     return [{ parameter: 'interval', code: 'range_too_long', detail }];
   }
   return [];

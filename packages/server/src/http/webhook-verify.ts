@@ -38,7 +38,7 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
         tags: ['Webhooks'],
         summary: 'Verify a webhook',
         description:
-          'Sends the verification request again and waits up to 5 seconds for the result. If your endpoint returns 200, ' +
+          'Sends the verification request again and waits up to 5 seconds for the result. If your receiver returns 200, ' +
           'the webhook is `active`. Otherwise it is `unverified`, and `verification_failure` says why.',
         params: webhookParams,
         body: NoBody,

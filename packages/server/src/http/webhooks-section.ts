@@ -50,7 +50,7 @@ const receivedTag = 'Webhook requests';
 
 export const webhooksSectionTag: Tag = {
   name: receivedTag,
-  description: 'The request that your endpoint receives, for each event type.',
+  description: 'The request that your receiver gets, for each event type.',
 };
 
 /**

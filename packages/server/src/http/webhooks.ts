@@ -115,8 +115,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         summary: 'Create a webhook',
         description:
           'Sends a signed `webhook.verification` request to the URL and waits up to 5 seconds for the result. If your ' +
-          'endpoint returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
-          'again later.\n\nYour endpoint needs the secret to verify this request, so choose the secret yourself.',
+          'receiver returns 200, the webhook is `active`. Otherwise, it is `unverified`, and the service tries ' +
+          'again later.\n\nYour receiver needs the secret to verify this request, so choose the secret yourself.',
         body: CreateBody,
         response: { 201: Type.Object({ data: CreatedWebhookSchema }) },
       },

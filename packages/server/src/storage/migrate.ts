@@ -136,7 +136,7 @@ async function refuseUnreleased(client: Queryable, { checksums, revision }: Appl
 function refuseNewer(applied: Applied, revision: number): void {
   if (applied.revision > revision) {
     throw new IncompatibleDatabase(
-      `The database has schema revision ${applied.revision}; this version of Posthorn knows ${revision}. ` +
+      `The database has schema revision ${applied.revision}; this version of Posthorn supports revision ${revision}. ` +
         'Nothing in it was changed. Start the newer version that migrated it.',
     );
   }

@@ -31,7 +31,7 @@ export class GuessLimit {
     const seconds = this.#windows.secondsLeft(window);
     return new Problem(
       'rate_limited',
-      `Too many requests with a wrong token came from your address. Try again in ${seconds} seconds.`,
+      `Too many requests with an invalid token came from your address. Try again in ${seconds} seconds.`,
       { headers: { 'Retry-After': String(seconds) } },
     );
   }

@@ -61,7 +61,7 @@ export class Metrics {
   } satisfies Record<Verdict['kind'], unknown>;
   readonly #failures = new Counter({
     name: 'posthorn_delivery_attempt_failures_total',
-    help: 'Failed delivery attempts by delivery error or class of status',
+    help: 'Failed delivery attempts by delivery error or status class',
     labelNames: ['reason'],
     registers: [this.registry],
   });

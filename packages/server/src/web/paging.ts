@@ -31,7 +31,7 @@ export const limitParameter = (fallback: number) =>
 export function cursorFaults(cursor: unknown, binding: () => string): readonly InputFault[] {
   if (typeof cursor !== 'string' || cursor === '' || decodeCursor(cursor, binding())) return [];
   const detail =
-    'must be the meta.cursor of a response to the same filters and order; start again without a cursor';
+    'must be the meta.cursor of a response with the same filters and order; start again without a cursor';
   return [{ parameter: 'cursor', code: 'invalid_cursor', detail }];
 }
 

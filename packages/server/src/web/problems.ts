@@ -69,7 +69,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('malformed_request', 'The path contains a percent-encoding that cannot be decoded.');
     default:
-      return new Problem('internal', 'The error was logged. To report it, include the request ID.');
+      return new Problem('internal', 'The error was logged. If you report it, include the request ID.');
   }
 }
 

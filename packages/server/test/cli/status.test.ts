@@ -12,7 +12,7 @@ import { newTenant } from '../support/tenant.js';
 const linesOf = (text: string) => text.split('\n').slice(0, -1);
 
 describe('status', () => {
-  test('shows the nodes, what waits, the webhooks that fail without their query, and the partitions', async () => {
+  test('shows the nodes, the waiting deliveries, the failing webhooks without their query, and the partitions', async () => {
     const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
     const tenant = await newTenant(service);
     const { webhook, receiver } = await tenant.connect(500);
@@ -51,7 +51,7 @@ describe('status', () => {
     });
     const { stdout } = await command(['status'], { DATABASE_URL: url });
     expect(stdout).toContain('Backlog\t3 waiting for the first attempt\n');
-    expect(stdout).toContain('Attention: no node attempts deliveries. Run posthorn serve');
+    expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
   });
 
   test('advises to run maintenance before the partitions end', () => {
@@ -65,7 +65,7 @@ describe('status', () => {
       expect.stringContaining('role maintenance'),
     ]);
     expect(adviceFor({ ...overview, oldest_due_seconds: 90 }, Date.parse('2026-11-16'))).toEqual([
-      expect.stringContaining('wait for a node'),
+      expect.stringContaining('waiting for a node'),
     ]);
   });
 });

@@ -77,21 +77,26 @@ describe('without a status', () => {
       'tls',
       { code: 'CERT_NOT_YET_VALID' },
       'The certificate of hooks.acme.test is not valid yet.',
-      'Check the clock',
+      'check the clock',
     ],
-    ['tls', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, 'is self-signed.', 'from a public authority'],
+    [
+      'tls',
+      { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+      'is self-signed.',
+      'from a public certificate authority',
+    ],
     [
       'tls',
       { code: 'SELF_SIGNED_CERT_IN_CHAIN' },
-      'comes from a private authority.',
-      'from a public authority',
+      'was issued by a private certificate authority.',
+      'from a public certificate authority',
     ],
     ['tls', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }, 'its chain is incomplete.', 'the full chain'],
     [
       'tls',
       { code: 'ERR_TLS_CERT_ALTNAME_INVALID', names: 'DNS:other.test' },
       'The certificate is for other.test, not for hooks.acme.test.',
-      'Use a certificate that names hooks.acme.test',
+      'Use a certificate for hooks.acme.test',
     ],
     ['tls', { code: 'CERT_REVOKED' }, 'was revoked.', 'Replace the certificate.'],
     [
@@ -148,7 +153,7 @@ describe('with a status', () => {
       'Redirected to https://b.test/x',
       'Change the URL',
     ],
-    [302, {}, {}, 'did not say where to go', 'Respond with 2xx at this URL.'],
+    [302, {}, {}, 'without a valid redirect target', 'Respond with 2xx at this URL.'],
     [
       400,
       { response: 'missing field' },
@@ -191,7 +196,7 @@ describe('with a status', () => {
       'wait until 16 Nov 2026 22:00:00 UTC',
       'set a rate limit',
     ],
-    [503, {}, {}, 'The receiver is not available (status 503).', 'raise the capacity'],
+    [503, {}, {}, 'The receiver is not available (status 503).', 'increase the capacity'],
     [429, { purpose: 'verification' }, {}, 'more requests than it can handle', 'Verify the webhook again'],
     [
       500,
@@ -221,7 +226,7 @@ describe('what follows an attempt', () => {
   const longWait = { headers: { 'retry-after': '172800' } };
   const forever = { headers: { 'retry-after': '9'.repeat(30) } };
   const made: NextAttempt = { kind: 'made', at: dueAt };
-  const slower = 'raise the capacity of the receiver or set a rate limit for this webhook';
+  const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
   test.each<[string, Given, Partial<Evidence>, string, string]>([
     [
       'a limited wait names the time of the next attempt',
@@ -242,21 +247,21 @@ describe('what follows an attempt', () => {
       { next: { kind: 'none' } },
       longWait,
       'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
-      `No further attempt follows: ${slower}, then redeliver the event.`,
+      `There will be no further attempt: ${slower}, then redeliver the event.`,
     ],
     [
       'a test is one attempt',
       { purpose: 'test' },
       noWait,
       'The receiver is not available (status 503).',
-      'A test makes one attempt, and nothing is retried. Test again later, or raise the capacity of the receiver.',
+      'A test makes one attempt and is not retried. Test again later, or increase the capacity of the receiver.',
     ],
     [
       'a verification is one attempt',
       { purpose: 'verification' },
       longWait,
       'The receiver asked us to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
-      'Verify the webhook again then, or raise the capacity of the receiver.',
+      'Verify the webhook again then, or increase the capacity of the receiver.',
     ],
   ])('is told: %s', (_name, fields, evidence, detail, remedy) => {
     expect(said({ httpStatus: 503, ...fields }, evidence)).toEqual([detail, remedy]);

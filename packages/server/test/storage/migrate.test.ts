@@ -114,7 +114,7 @@ describe('a database newer than the code', () => {
     const refusal = migrate(database);
     await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
     await expect(refusal).rejects.toThrow(
-      `The database has schema revision 9001; this version of Posthorn knows ${revision}. ` +
+      `The database has schema revision 9001; this version of Posthorn supports revision ${revision}. ` +
         'Nothing in it was changed. Start the newer version that migrated it.',
     );
     expect(await log()).toEqual(before);

@@ -122,7 +122,7 @@ function commandPage(command: ReturnType<typeof allCommands>[number]): string {
     summary,
     `\`\`\`sh\n${usageLine(command)}\n\`\`\``,
     ...(rows.length > 0 ? [table([argument ? 'Argument or option' : 'Option', 'Meaning'], rows)] : []),
-    ...(connects ? ['It also has the [connection options](#where-to-connect).'] : []),
+    ...(connects ? ['This command also accepts the [connection options](#where-to-connect).'] : []),
     ...further,
   ].join('\n\n');
 }

@@ -90,7 +90,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                   <th className="select-cell">
                     <input
                       type="checkbox"
-                      aria-label="Select all that are shown"
+                      aria-label="Select all shown deliveries"
                       checked={rows.every(({ id }) => selected.has(id))}
                       onChange={(event) => toggle(rows, event.target.checked)}
                     />

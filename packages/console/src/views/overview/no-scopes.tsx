@@ -4,7 +4,7 @@ import { Empty } from '../../parts/empty';
 export function NoScopes() {
   return (
     <Empty
-      title="This token may not see anything"
+      title="This token cannot see anything"
       isPage
       actions={
         <Link to="/token" className="btn">

@@ -39,7 +39,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => remove.mutate()}
       >
         <p>
-          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are cancelled, and its
+          Nothing more is sent to <code>{webhook.url}</code>. Waiting deliveries are canceled, and its
           deliveries are no longer listed. This cannot be undone.
         </p>
       </Confirm>

@@ -22,7 +22,7 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
                 {
                   running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
                   done: `Done: ${plural(done, 'delivery was', 'deliveries were')} created.`,
-                  cancelled: `Cancelled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
+                  cancelled: `Canceled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
                 }[status]
               }
             </b>

@@ -64,7 +64,7 @@ function Result({ receipt }: { receipt: Receipt }) {
       <div className={isGood ? 'note ok' : 'note'} role="status">
         <b>
           {isGood
-            ? `The receiver responded ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
+            ? `The receiver responded with ${receipt.http_status} in ${formatMs(receipt.response_time_ms)}.`
             : (receipt.error_detail ?? `The test failed: ${receipt.http_status ?? receipt.error}.`)}
         </b>
         {!isGood && <p>{receipt.remedy}</p>}

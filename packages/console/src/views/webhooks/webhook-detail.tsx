@@ -72,7 +72,7 @@ function Detail({ webhook }: { webhook: Webhook }) {
       </div>
       {/* The result of a test says the same, for that request. */}
       {shown !== 'test' && <WebhookNote webhook={webhook} />}
-      <nav className="tabs" aria-label="Parts of the webhook">
+      <nav className="tabs" aria-label="Sections of the webhook">
         {tabs.map(({ key, name }) => (
           <Link
             key={key}

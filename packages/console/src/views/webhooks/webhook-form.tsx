@@ -36,7 +36,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
           />
         )}
       </Field>
-      <Field label="Name" hint="What you call it. Optional." fault={faultOf(problem, 'description')}>
+      <Field label="Name" hint="A name or a note. Optional." fault={faultOf(problem, 'description')}>
         {(props) => (
           <input
             {...props}

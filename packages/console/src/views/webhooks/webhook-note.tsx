@@ -10,7 +10,7 @@ import { conditionOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 
 const disabledBecause = {
-  gone: 'This webhook was disabled: its receiver responded 410 Gone.',
+  gone: 'This webhook was disabled: its receiver responded with 410 Gone.',
   failing: 'This webhook was disabled: all deliveries failed for days.',
   manual: 'This webhook is paused.',
 };
@@ -118,7 +118,7 @@ function Grace({ until }: { until: string }) {
       <b>
         The old secret expires <Countdown to={until} />.
       </b>
-      <p>Until then, requests are signed with both secrets. Give your receiver the new one before that.</p>
+      <p>Until then, requests are signed with both secrets. Give your receiver the new one before then.</p>
     </div>
   );
 }

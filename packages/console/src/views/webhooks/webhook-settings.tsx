@@ -28,7 +28,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           <div>
             <div>
               <b>Signing secret</b>
-              <p className="soft small">Make a new one. The old one can keep signing for a while.</p>
+              <p className="soft small">Generate a new one. The old one can stay valid for a while.</p>
             </div>
             <RotateButton webhook={webhook} />
           </div>
