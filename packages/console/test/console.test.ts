@@ -92,7 +92,7 @@ describeInBrowser('the console in a browser', async (open) => {
 
     receiver.onDelivery = 200;
     await page.keyboard.press('r');
-    await page.getByText(/^Delivered after 2 attempts: the receiver responded 200/).waitFor();
+    await page.getByText(/^Delivered after 2 attempts: the receiver responded with 200/).waitFor();
 
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();
     await page.getByRole('link', { name: 'Replay…' }).click();
