@@ -4,7 +4,7 @@ import { LongestFirst } from './packages/server/test/support/longest-first.js';
 
 export default defineConfig({
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'examples/test/*.test.ts'],
+    include: ['packages/*/test/**/*.test.ts', 'examples/test/*.test.ts', 'capacity/test/*.test.js'],
     globalSetup: ['packages/server/test/support/postgres.ts'],
     setupFiles: ['packages/server/test/support/setup.ts'],
     // Loading the service again for each of a hundred files took a third of the time.
