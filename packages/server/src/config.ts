@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
 import {
@@ -10,6 +9,7 @@ import {
   origin,
   origins,
   postgresUrl,
+  processCount,
   wholeNumber,
 } from './setting-values.js';
 
@@ -34,10 +34,6 @@ interface Setting<T> {
 }
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
-
-const processesMax = 64;
-/** More processes than this open more connections than the 100 that PostgreSQL accepts by default. */
-const autoProcessesMax = 8;
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
@@ -179,22 +175,18 @@ export const settings = {
     env: 'POSTHORN_PROCESSES',
     fallback: undefined,
     fallbackNote: 'one, without a supervisor',
-    accepts: `auto, or a whole number from 1 to ${processesMax}`,
+    accepts: 'auto, or a whole number from 1 to 64',
     description:
-      'How many processes share the listeners of this node, below a supervisor. `auto`: one per core, at most ' +
-      `${autoProcessesMax}. See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).`,
-    parse: (text) => {
-      if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
-      const count = wholeNumber(processesMax)(text);
-      return count === 0 ? undefined : count;
-    },
+      'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
+      'See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
+    parse: processCount,
   }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Read requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
+      'Read requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
@@ -202,7 +194,7 @@ export const settings = {
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Write requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
+      'Write requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({
