@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dayMs } from './domain/duration.js';
 import { parseSecretKeys } from './keys.js';
 import {
@@ -10,6 +9,7 @@ import {
   origin,
   origins,
   postgresUrl,
+  processCount,
   wholeNumber,
 } from './setting-values.js';
 
@@ -34,10 +34,6 @@ interface Setting<T> {
 }
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
-
-const processesMax = 64;
-/** More processes than this open more connections than the 100 that PostgreSQL accepts by default. */
-const autoProcessesMax = 8;
 
 /** Every setting. `posthorn serve --help` and the table in the README are generated from this table. */
 export const settings = {
@@ -179,15 +175,11 @@ export const settings = {
     env: 'POSTHORN_PROCESSES',
     fallback: undefined,
     fallbackNote: 'one, without a supervisor',
-    accepts: `auto, or a whole number from 1 to ${processesMax}`,
+    accepts: 'auto, or a whole number from 1 to 64',
     description:
-      'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most ' +
-      `${autoProcessesMax}. See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).`,
-    parse: (text) => {
-      if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
-      const count = wholeNumber(processesMax)(text);
-      return count === 0 ? undefined : count;
-    },
+      'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
+      'See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
+    parse: processCount,
   }),
   rateLimitReads: setting({
     env: 'POSTHORN_RATE_LIMIT_READS',

@@ -38,6 +38,8 @@ export interface RelocationOptions {
   onPage: OnPage;
   /** How long to wait for the counts of the old cell's nodes: a little longer than they keep them in memory. */
   countsMs?: number;
+  /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
+  trustMs?: number;
   /** Stops the copy. The organization then works on in its old cell. After the switch, it has no effect. */
   signal?: AbortSignal;
 }
@@ -57,8 +59,7 @@ const patienceMs = 60_000;
 /** How long the organization may be stopped before it works on, and the move fails. */
 const stopMsMax = 30_000;
 const pollMs = 25;
-/** A node trusts what it knows about a token for this long. After that, no node here serves old data. */
-const trustMs = 1_000;
+const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
 /** Times of the new cell must not be earlier than those of the old one. */
 const skewMsMax = 2_000;
@@ -196,7 +197,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   }
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
-  await delay(trustMs);
+  await delay(options.trustMs ?? tokenTrustMs);
   return performance.now() - stoppedAtMs;
 }
 

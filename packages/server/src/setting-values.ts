@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { parseDurationMs } from './domain/duration.js';
 
@@ -41,4 +42,12 @@ export function hexColor(text: string): string | undefined {
 
 export function postgresUrl(text: string): string | undefined {
   return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined;
+}
+
+/** More processes than this can open more connections than the 100 that PostgreSQL accepts by default. */
+const autoProcessesMax = 8;
+
+export function processCount(text: string): number | undefined {
+  if (text === 'auto') return Math.min(availableParallelism(), autoProcessesMax);
+  return wholeNumber(64)(text) || undefined;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CoalescedCall } from '../signals/coalesced-call.js';
-import type { Database, Queryable } from './database.js';
+import { type Database, isUnreachable, type Queryable } from './database.js';
 
 export interface ReadReplicaOptions {
   primary: Database;
@@ -49,8 +49,7 @@ export class ReadReplica {
   async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
     const { primary, onRead } = this.#options;
     if (this.isUsed) {
-      const needed = await this.#needed.call();
-      const attempt = await this.#try(needed, work);
+      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), refused);
       if (attempt.kind === 'read') {
         onRead('replica');
         return attempt.value;
@@ -114,10 +113,12 @@ export class ReadReplica {
 
   #tryLater(): void {
     this.#timer = setTimeout(async () => {
-      const needed = await this.#needed.call().catch(() => undefined);
-      const attempt = needed === undefined ? undefined : await this.#try(needed, async () => undefined);
+      const attempt = await this.#needed
+        .call()
+        .then((needed) => this.#try(needed, async () => undefined))
+        .catch(refusedAnyway);
       if (this.#stopped) return;
-      if (attempt?.kind !== 'read') return this.#tryLater();
+      if (attempt.kind !== 'read') return this.#tryLater();
       this.#restingFor = undefined;
       this.#options.logger.info('the read replica is used again');
     }, restMs);
@@ -129,6 +130,14 @@ export class ReadReplica {
     await this.#options.replica.close();
   }
 }
+
+/** A primary that has become a standby cannot say where its log ends, but can still be read. */
+function refused(error: Error): Attempt<never> {
+  if (isUnreachable(error)) throw error;
+  return refusedAnyway(error);
+}
+
+const refusedAnyway = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
 
 type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
 
