@@ -142,9 +142,11 @@ async function begin(
   if (here?.state === 'arriving' || (there && there.state !== 'arriving' && there.state !== 'moved'))
     throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
   if (there?.state === 'arriving' && there.cell !== names.from)
-    throw new RelocationRefused(`${organizationId} is arriving in ${names.to} from the cell ${there.cell}.`);
+    throw new RelocationRefused(
+      `${organizationId} is already moving to ${names.to} from the cell ${there.cell}.`,
+    );
   if (!(await hasOrganization(from, organizationId)))
-    throw new RelocationRefused(`The cell ${names.from} has nothing of ${organizationId}.`);
+    throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
   if (!there && (await hasOrganization(to, organizationId)))
     throw new RelocationRefused(`The cell ${names.to} already has an organization ${organizationId}.`);
   await refuseSkew(from, to);
@@ -205,7 +207,7 @@ async function drain(from: Database, organizationId: string, deadlineMs: number)
   while (!(await holdDeliveries(from, organizationId))) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `Deliveries of ${organizationId} are still in flight. It works on in its old cell. Run the command again.`,
+        `Deliveries of ${organizationId} are still in flight. The organization stays in its old cell. Run the command again.`,
       );
     }
     await delay(pollMs);
@@ -218,7 +220,7 @@ async function transactionsEnd(database: Database, patientMs: number): Promise<v
   while (open.length > 0) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `${open.length} transactions in the old cell do not end. Look for them in pg_stat_activity, or try again later.`,
+        `${open.length} transactions in the old cell are still open. Look for them in pg_stat_activity, or try again later.`,
       );
     }
     await delay(pollMs);

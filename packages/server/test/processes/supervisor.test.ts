@@ -37,7 +37,7 @@ describe('the supervisor', () => {
     const opened = open();
     await opened.start();
     const { message } = await opened.givenUp;
-    expect(message).toMatch(/^Process 2 ended 5 times in a row soon after it started, .* exit code 3\. /);
+    expect(message).toMatch(/^Process 2 ended 5 times in a row shortly after it started, .* exit code 3\. /);
   });
 
   test('does not start if the first process cannot, and reports why in one line', async () => {
