@@ -199,7 +199,7 @@ describe('posthorn organization move', () => {
   });
 
   it.each([
-    ['ORG-nobody', 'The cell east has nothing of ORG-nobody.'],
+    ['ORG-nobody', 'The cell east has no data for ORG-nobody.'],
     ['acme', "'acme' is not an organization ID."],
   ])('refuses %s in one line', async (organization, expected) => {
     const args = ['organization', 'move', organization, '--to', west.databaseUrl];
