@@ -1,6 +1,6 @@
 // A webhook receiver in a process of its own. It responds 200 to everything on `/ok`, after three seconds on `/slow`,
 // after so many milliseconds on `/after/<ms>`, on `/flaky` at the second time to every tenth, and on `/fickle` until it
-// is told to hang there. It hangs on `/hang` and responds 500 on `/fail` (but verifies everywhere). It keeps how long the
+// is told to hang there. On `/kept` it also keeps the id of every event. It hangs on `/hang` and responds 500 on `/fail` (but verifies everywhere). It keeps how long the
 // events on `/timed` and `/after` took to arrive, and reports what it saw when asked.
 import { createServer } from 'node:http';
 
@@ -10,6 +10,7 @@ let expected = Number.POSITIVE_INFINITY;
 let flaky = 0;
 let hangs = false;
 const failedAt = new Map();
+const kept = new Set();
 
 const server = createServer((request, response) => {
   const chunks = [];
@@ -32,6 +33,7 @@ const server = createServer((request, response) => {
       return;
     }
     received += 1;
+    if (request.url === '/kept') kept.add(request.headers['webhook-id']);
     const ownMs = Number(/^\/after\/(\d+)$/.exec(request.url)?.[1] ?? 0);
     if (request.url === '/timed' || ownMs > 0) {
       delays.push(arrivedMs - Date.parse(JSON.parse(Buffer.concat(chunks).toString()).created_at));
@@ -58,8 +60,9 @@ function isFailed(id, nowMs) {
 
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
 
-process.on('message', ({ expect, report, hang }) => {
+process.on('message', ({ expect, report, hang, keep }) => {
   if (hang) hangs = true;
+  if (keep) process.send({ kept: [...kept] });
   if (expect !== undefined) {
     received = 0;
     delays = [];

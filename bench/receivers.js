@@ -28,6 +28,12 @@ export async function startReceiver() {
       child.send({ report: true });
       return report;
     },
+    /** Returns the ids of the events that arrived on `/kept`, each once. */
+    async kept() {
+      const kept = message('kept');
+      child.send({ keep: true });
+      return (await kept).kept;
+    },
     /** From now on `/fickle` hangs. */
     hang: () => child.send({ hang: true }),
     stop: () => child.kill(),

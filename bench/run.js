@@ -1,13 +1,18 @@
-// npm run bench [-- record | deliver | … ] [--long]
+// npm run bench [-- all | record | deliver | … ] [--long] [--save]
+// --save keeps the results in bench/results, and renews the tables and plots of docs/performance.md with them.
 // POSTHORN_BENCH_ENTRY=<another checkout>/packages/server/bin/posthorn.js measures that one.
 import { benchBreadth } from './breadth.js';
+import { benchCapacity } from './capacity.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
+import { benchNodes, benchProcesses } from './growth.js';
 import { benchIndexes } from './indexes.js';
 import { benchIsolation } from './isolate.js';
+import { benchPeers } from './peers.js';
 import { benchFanout, benchFlaky, benchLarge } from './pressure.js';
 import { clearProgress } from './progress.js';
 import { benchRead } from './read.js';
 import { benchRecord } from './record.js';
+import { lineOf, saveResult } from './results.js';
 import { benchSingle } from './single.js';
 import { benchSlow, benchStall } from './slow.js';
 
@@ -26,24 +31,36 @@ const benches = {
   flaky: benchFlaky,
   read: benchRead,
   indexes: benchIndexes,
+  processes: benchProcesses,
+  nodes: benchNodes,
+  peers: benchPeers,
+  capacity: benchCapacity,
 };
 const given = process.argv.slice(2);
-const long = given.includes('--long');
-const named = given.filter((name) => name !== '--long');
+const [long, save] = ['--long', '--save'].map((option) => given.includes(option));
+const named = given.filter((name) => !['all', '--long', '--save'].includes(name));
 const unknown = named.find((name) => !(name in benches));
 if (unknown) {
-  console.error(`There is no bench '${unknown}'; known: ${Object.keys(benches).join(', ')}.`);
+  console.error(`There is no bench '${unknown}'; known: all, ${Object.keys(benches).join(', ')}.`);
   process.exit(2);
 }
+
+// A bench that is stopped leaves no server behind: what it started ends when this process exits.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 for (const [name, bench] of Object.entries(benches)) {
   if (named.length > 0 && !named.includes(name)) continue;
   console.log(`\n${name}`);
-  await bench(
-    (what, figure, aim) => {
+  const lines = [];
+  const startedMs = performance.now();
+  const figures = await bench(
+    (...line) => {
       clearProgress();
-      console.log(`  ${what.padEnd(56)}${String(figure).padStart(18)}   ${aim}`);
+      lines.push(line);
+      console.log(lineOf(line));
     },
-    { long },
+    { long, save },
   );
+  if (save) saveResult(name, { seconds: (performance.now() - startedMs) / 1000, lines, figures });
 }
+if (save) await import('./renew.js');

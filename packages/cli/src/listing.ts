@@ -65,7 +65,7 @@ export async function printList<Row extends object>(
   const limit = limitOf(options);
   const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
     const back = shortTime(new Date(searchedTo));
-    terminal.status(terminal.paint('dim', `Searching. No more ${what} found back to ${back} …`));
+    terminal.status(terminal.paint('dim', `Searching … No other ${what} found since ${back}.`));
   });
   const shown = found.slice(0, limit);
   if (options.json) {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
 const searched = 1_000;
-/** Pages of deliveries can be short. */
+/** How many pages of deliveries are searched. A page can be short even if there are more. */
 const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';

@@ -114,7 +114,7 @@ describe('deliveries', () => {
       hidden.id,
     ]);
     const { stdout } = await run(command, of, '', true);
-    expect(stdout).toMatch(/No more deliveries found back to \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+    expect(stdout).toMatch(/No other deliveries found since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
     expect(stdout).toContain(hidden.id);
   });
 

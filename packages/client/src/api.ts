@@ -390,7 +390,7 @@ export interface SearchedPageMeta {
   cursor: string | null;
   /** Whether there are more results. */
   has_more: boolean;
-  /** How far back the page searched. Present if the page ended before it was full, because it had read enough deliveries. */
+  /** How far back the page searched. Present if the page ended early because it reached the limit on deliveries to read. */
   searched_to?: string;
 }
 

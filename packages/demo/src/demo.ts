@@ -183,14 +183,14 @@ class Demo {
   }
 
   /**
-   * Waits for deliveries under way, disables the webhooks, which ends deliveries that wait for a retry, and reads the
-   * results. Returns how many deliveries were ended this way, by receiver.
+   * Waits for deliveries in progress, disables the webhooks, which ends deliveries that are waiting for a retry, and
+   * reads the results. Returns how many deliveries were ended this way, by receiver.
    */
   async #settle(watch: Watch, webhooks: Webhooks, tail: EventTail): Promise<ReadonlyMap<string, number>> {
     await until(settleMsMax, async () => (await watch.inMemory()) === 0);
     await watch.look().catch((error: Error) => this.#troubled(error.message));
     const before = new Map(this.#figures.receivers.map(({ name, failed }) => [name, failed]));
-    // An attempt that was under way may leave its delivery waiting. Disabling again ends it.
+    // An attempt that was in progress may leave its delivery waiting. Disabling again ends it.
     await until(settleMsMax, async () => {
       await webhooks.disable();
       await watch.look();

@@ -63,7 +63,7 @@ export class Pacer {
     this.#look();
   }
 
-  /** Starts no more tasks. Resolves when those under way have ended. */
+  /** Starts no more tasks. Resolves when those in progress have ended. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await Promise.all(this.#underWay);

@@ -53,7 +53,7 @@ export const settings = {
     fallbackNote: 'the same as `DATABASE_URL`',
     accepts: 'a URL such as postgres://user:password@host:5432/database',
     description:
-      'URL of the same database without a connection pooler. Required if `DATABASE_URL` leads to a pooler. One connection per process listens on it.',
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. One connection per process listens on it.',
     secret: true,
     parse: postgresUrl,
   }),
@@ -177,7 +177,8 @@ export const settings = {
     fallbackNote: 'one, without a supervisor',
     accepts: 'auto, or a whole number from 1 to 64',
     description:
-      'How many processes share the listeners of this node, below a supervisor. `auto`: one per core, at most 8.',
+      'How many processes share the listeners of this node, under a supervisor. `auto`: one per core, at most 8. ' +
+      'See [Several processes on one machine](docs/scale.md#several-processes-on-one-machine).',
     parse: processCount,
   }),
   rateLimitReads: setting({
@@ -185,7 +186,7 @@ export const settings = {
     fallback: '600',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Read requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
+      'Read requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   rateLimitWrites: setting({
@@ -193,7 +194,7 @@ export const settings = {
     fallback: '60',
     accepts: 'a whole number; 0 turns the limit off',
     description:
-      'Write requests per minute per token, counted on each node, whatever the number of its processes. `0` turns the limit off.',
+      'Write requests per minute per token, counted on each node, no matter how many processes it runs. `0` turns the limit off.',
     parse: wholeNumber(999_999_999),
   }),
   catalogueFile: setting({

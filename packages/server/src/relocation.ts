@@ -38,6 +38,8 @@ export interface RelocationOptions {
   onPage: OnPage;
   /** How long to wait for the counts of the old cell's nodes: a little longer than they keep them in memory. */
   countsMs?: number;
+  /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
+  trustMs?: number;
   /** Stops the copy. The organization then works on in its old cell. After the switch, it has no effect. */
   signal?: AbortSignal;
 }
@@ -57,8 +59,7 @@ const patienceMs = 60_000;
 /** How long the organization may be stopped before it works on, and the move fails. */
 const stopMsMax = 30_000;
 const pollMs = 25;
-/** A node trusts what it knows about a token for this long. After that, no node here serves old data. */
-const trustMs = 1_000;
+const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
 /** Times of the new cell must not be earlier than those of the old one. */
 const skewMsMax = 2_000;
@@ -141,9 +142,11 @@ async function begin(
   if (here?.state === 'arriving' || (there && there.state !== 'arriving' && there.state !== 'moved'))
     throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
   if (there?.state === 'arriving' && there.cell !== names.from)
-    throw new RelocationRefused(`${organizationId} is arriving in ${names.to} from the cell ${there.cell}.`);
+    throw new RelocationRefused(
+      `${organizationId} is already moving to ${names.to} from the cell ${there.cell}.`,
+    );
   if (!(await hasOrganization(from, organizationId)))
-    throw new RelocationRefused(`The cell ${names.from} has nothing of ${organizationId}.`);
+    throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
   if (!there && (await hasOrganization(to, organizationId)))
     throw new RelocationRefused(`The cell ${names.to} already has an organization ${organizationId}.`);
   await refuseSkew(from, to);
@@ -194,7 +197,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   }
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
-  await delay(trustMs);
+  await delay(options.trustMs ?? tokenTrustMs);
   return performance.now() - stoppedAtMs;
 }
 
@@ -204,7 +207,7 @@ async function drain(from: Database, organizationId: string, deadlineMs: number)
   while (!(await holdDeliveries(from, organizationId))) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `Deliveries of ${organizationId} are still in flight. It works on in its old cell. Run the command again.`,
+        `Deliveries of ${organizationId} are still in flight. The organization stays in its old cell. Run the command again.`,
       );
     }
     await delay(pollMs);
@@ -217,7 +220,7 @@ async function transactionsEnd(database: Database, patientMs: number): Promise<v
   while (open.length > 0) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `${open.length} transactions in the old cell do not end. Look for them in pg_stat_activity, or try again later.`,
+        `${open.length} transactions in the old cell are still open. Look for them in pg_stat_activity, or try again later.`,
       );
     }
     await delay(pollMs);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { problems } from '../src/domain/problem.js';
+import { relocationStates } from '../src/domain/relocation.js';
 import { webhookStatuses } from '../src/domain/webhook.js';
 import {
   anchorsOf,
@@ -51,6 +52,12 @@ describe('a lifecycle has the same states in the diagram, in SQL and in TypeScri
     const states = statesDrawn('docs/architecture.md', '## Delivery states');
     expect(states).toEqual(statesOfTable('deliveries'));
     expect(states).toEqual(statesOfType('storage/settlements.ts'));
+  });
+
+  test('of a relocation', () => {
+    const states = statesDrawn('docs/scale.md', '### Move an organization');
+    expect(states).toEqual([...relocationStates].sort());
+    expect(states).toEqual(statesOfTable('relocations'));
   });
 });
 

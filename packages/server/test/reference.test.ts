@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath, hasChromium, launch } from '../../console/test/support/browser.js';
 import { ask } from './support/client.js';
 import { makeToken, platformToken, startTestService } from './support/service.js';
 
@@ -93,16 +93,13 @@ async function fetchRaw(url: string, encoding: string): Promise<{ headers: Heade
   return { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-const hasChromium = existsSync(chromiumPath);
-
 describe.runIf(hasChromium)(
   `in a browser${hasChromium ? '' : ` (skipped: no ${chromiumPath})`}`,
   { timeout: 60_000 },
   () => {
     let browser: Browser;
     beforeAll(async () => {
-      browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+      browser = await launch();
       return () => browser.close();
     });
 

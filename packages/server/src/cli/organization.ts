@@ -19,12 +19,12 @@ const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
   summary:
-    'Move an organization to the database of another cell, or continue an interrupted move. It works on while it is copied, and refuses writes for a few seconds when it is switched.',
+    'Move an organization to the database of another cell, or continue an interrupted move. The organization stays available while it is copied. Its writes are rejected for a few seconds at the end.',
   argument: { name: 'organization', description: 'Organization ID, ORG-…' },
   options: {
     to: {
       value: 'url',
-      description: `Database of the other cell. If its POSTHORN_SECRET_KEY differs, set ${targetKeys} to it.`,
+      description: `Database of the other cell. If that cell has a different POSTHORN_SECRET_KEY, set ${targetKeys} to it.`,
       required: true,
     },
     abort: {
@@ -43,7 +43,7 @@ export const organizationMove: OperatorCommand = {
           terminal.line(
             options.json
               ? JSON.stringify({ organization_id: organizationId, aborted: true })
-              : `The move of ${organizationId} is aborted. It stays in its cell.`,
+              : `The move of ${organizationId} was aborted. The organization stays in its cell.`,
           );
           return;
         }
@@ -142,6 +142,6 @@ function jsonOf(organizationId: string, { from, to, stoppedMs }: Relocated): str
 
 function sentenceOf(organizationId: string, { from, to, stoppedMs }: Relocated): string {
   const stopped =
-    stoppedMs === undefined ? '' : ` It refused writes for ${(stoppedMs / 1_000).toFixed(1)} seconds.`;
+    stoppedMs === undefined ? '' : ` Writes were rejected for ${(stoppedMs / 1_000).toFixed(1)} seconds.`;
   return `${organizationId} has moved from the cell ${from} to ${to}.${stopped}`;
 }

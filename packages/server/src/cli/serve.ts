@@ -19,7 +19,7 @@ export const serve: OperatorCommand = {
     processes: {
       value: 'auto|N',
       description:
-        'Run several processes that share the ports, below a supervisor. Same as POSTHORN_PROCESSES. SIGHUP ' +
+        'Run several processes that share the ports, under a supervisor. Same as POSTHORN_PROCESSES. SIGHUP ' +
         'restarts them one by one.',
     },
   },

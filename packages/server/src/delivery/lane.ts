@@ -5,7 +5,7 @@ import { limits } from './limits.js';
 import { newTrack, type Track } from './policy.js';
 
 /**
- * How many deliveries of a webhook wait in the database, as far as this node knows:
+ * How many deliveries of a webhook are waiting in the database, as far as this node knows:
  * - `none`: none
  * - `some`: a few, which new deliveries may overtake
  * - `many`: more than this node had room for, so new deliveries queue behind them
@@ -70,13 +70,15 @@ export class Lane {
     return taken;
   }
 
-  /** Notes that deliveries wait in the database. */
+  /** Notes that deliveries are waiting in the database. */
   noteWaiting(waiting: 'some' | 'many', nowMs: number): void {
     if (this.#waiting !== 'many') this.#waiting = waiting;
     this.#notedAtMs = nowMs;
   }
 
-  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then still wait. */
+  /**
+   * Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then are still waiting.
+   */
   noteNoneWaiting(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }

@@ -7,7 +7,7 @@ import { limits } from './limits.js';
 /**
  * A change of the lease:
  * - `renewed`: attempts may start again
- * - `released`: deliveries of dead nodes wait in the database again
+ * - `released`: deliveries of dead nodes are waiting in the database again
  * - `lost`: this node was declared dead or gave up its id; its deliveries belong to other nodes
  */
 export type LeaseChange = 'renewed' | 'released' | 'lost';

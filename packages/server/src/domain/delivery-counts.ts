@@ -1,7 +1,7 @@
 import { isDelivered, type Outcome, type Verdict } from './delivery.js';
 import { addDuration, addHistogram, type Histogram } from './latency.js';
 
-/** Counts the results of the attempts in a period. */
+/** The results of the attempts in a period. */
 export interface DeliveryCounts {
   delivered: number;
   /** Failed attempts, including the last attempt of a delivery that was given up. */
@@ -16,7 +16,7 @@ export function noCounts(): DeliveryCounts {
   return { delivered: 0, failed_attempts: 0, given_up: 0, latencies: [] };
 }
 
-/** Counts one attempt in place. */
+/** Adds one attempt to the counts. */
 export function countAttempt(counts: DeliveryCounts, outcome: Outcome, verdict: Verdict): void {
   if (isDelivered(outcome)) {
     counts.delivered += 1;
@@ -27,7 +27,7 @@ export function countAttempt(counts: DeliveryCounts, outcome: Outcome, verdict: 
   if (verdict.kind !== 'retry') counts.given_up += 1;
 }
 
-/** Adds other counts in place. */
+/** Adds `other` to the counts. */
 export function addCounts(counts: DeliveryCounts, other: DeliveryCounts): void {
   counts.delivered += other.delivered;
   counts.failed_attempts += other.failed_attempts;

@@ -22,14 +22,14 @@ function middleOf(bucket: number): number {
   return Math.round((first + Math.max(first, last)) / 2);
 }
 
-/** Adds one duration in place. */
+/** Adds one duration to the histogram. */
 export function addDuration(histogram: Histogram, durationMs: number): void {
   const bucket = bucketOf(durationMs);
   while (histogram.length <= bucket) histogram.push(0);
   histogram[bucket]! += 1;
 }
 
-/** Adds another histogram in place. */
+/** Adds `other` to the histogram. */
 export function addHistogram(histogram: Histogram, other: Histogram): void {
   while (histogram.length < other.length) histogram.push(0);
   for (const [bucket, count] of other.entries()) histogram[bucket]! += count;

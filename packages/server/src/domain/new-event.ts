@@ -7,7 +7,7 @@ import { textPattern } from './pattern.js';
 import type { PayloadValidator } from './payload.js';
 import { unstorableFaults } from './storable.js';
 
-/** Names an actor or a subject in a request. */
+/** Returns the schema of an actor or a subject in a request. */
 export const ReferenceInput = (description: string, example: { type: string; id: string }) =>
   Type.Object(
     {

@@ -116,9 +116,9 @@ export const problems = {
     status: 421,
     title: 'Organization is in another cell',
     advice:
-      'The token is of another cell, or the organization has moved to one. `cell` contains its name. Nothing was ' +
-      'changed. Send the request to that cell. `@posthorn/client` does this itself if it knows the addresses of the ' +
-      'cells. On the platform listener, a batch is refused as a whole if one of its organizations lives elsewhere.',
+      'The token belongs to another cell, or the organization has moved to one. `cell` contains its name. Nothing was ' +
+      'changed. Send the request to that cell. `@posthorn/client` does this automatically if it knows the addresses of the ' +
+      'cells. On the platform listener, a whole batch is rejected if one of its organizations is in another cell.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -150,7 +150,7 @@ export const problems = {
     title: 'Too many requests',
     advice:
       'The token made too many requests in a minute, the webhook had too many tests in a minute, the token has too ' +
-      'many open tails, or too many requests with a wrong token came from your address. Wait for the number of ' +
+      'many open tails, or too many requests with an invalid token came from your address. Wait for the number of ' +
       'seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in every response.',
   },
   internal: {

@@ -97,7 +97,7 @@ const publicTags = (kept: string): readonly Tag[] => [
   webhooksSectionTag,
 ];
 
-/** Creates the public API. */
+/** Creates the public listener: API, console and reference. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
   const oldestMs = () => oldestReadableMs(now(), options.retentionMs);

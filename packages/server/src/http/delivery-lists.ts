@@ -28,8 +28,8 @@ const SearchedPageMeta = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'How far back the page searched. Present if the page ended before it was full, because it had read enough ' +
-          'deliveries.',
+          'How far back the page searched. Present if the page ended early because it reached the limit on ' +
+          'deliveries to read.',
         examples: ['2026-11-03T18:42:07.311Z'],
       }),
     ),

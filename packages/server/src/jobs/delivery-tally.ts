@@ -42,7 +42,7 @@ class Span {
     return nowMs >= this.atMs && nowMs < this.atMs + this.step * minuteMs;
   }
 
-  /** Returns the counts of a webhook, to be changed in place. */
+  /** Returns the counts of a webhook, for the caller to update. */
   of(webhook: TalliedWebhook): DeliveryCounts {
     let tallied = this.#webhooks.get(webhook.id);
     if (!tallied) {

@@ -93,7 +93,7 @@ export class Recorder {
       });
     }
     if (queue.isEmpty || queue.running >= queue.transactionsMax) return;
-    // Even if the first transaction is delayed, others do not wait for long.
+    // Even if the first transaction is delayed, the others do not wait long.
     queue.timer ??= setTimeout(() => {
       queue.timer = undefined;
       this.#run(queue);

@@ -128,8 +128,8 @@ export class Supervisor {
     if (remedy.kind === 'give up') {
       this.#giveUp(
         new ProcessesFailed(
-          `Process ${process} ended ${shortLivesMax} times in a row soon after it started, the last time with ` +
-            `${reason}. All processes were stopped. The log shows what happened before.`,
+          `Process ${process} ended ${shortLivesMax} times in a row shortly after it started, the last time with ` +
+            `${reason}. All processes were stopped. The log shows what happened before that.`,
         ),
       );
       return;

@@ -179,7 +179,7 @@ export class Database implements Queryable {
     }
   }
 
-  /** Returns how the connections are used, and how many statements and transactions wait for one. */
+  /** Returns how the connections are used, and how many statements and transactions are waiting for one. */
   get use(): { inUse: number; idle: number; max: number; waiting: number } {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
     return { inUse: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
@@ -208,8 +208,8 @@ const networkCodes = new Set([
  */
 const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
 /**
- * Class 40: deadlocks and the like. 53000, 53100: a full disk. 55P03: a lock that was not acquired in time. 58030: the
- * disk failed. Too little memory (53200) is not one of them: it can mean that the statement needs too much.
+ * Class 40: deadlocks and similar failures. 53000, 53100: a full disk. 55P03: a lock that was not acquired in time.
+ * 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that the statement needs too much.
  */
 const transientCodes = /^(40|53000|53100|55P03|58030)/;
 const driverMessages =

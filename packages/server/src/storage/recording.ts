@@ -15,7 +15,7 @@ export interface Matched {
   webhook_id: string;
   /** The revision of the webhook that the recording saw. */
   revision: number;
-  /** Whether some of them wait in the backlog because the node had no room. */
+  /** Whether some of them are waiting in the backlog because the node had no room. */
   is_left: boolean;
 }
 
@@ -162,8 +162,8 @@ function handOver(
 }
 
 /**
- * Copies payloads. A payload is a slice of the request text and would keep all of it in memory while a delivery
- * waits. Each event has one copy, which its deliveries share.
+ * Copies payloads. A payload is a slice of the request text and would keep all of it in memory while a delivery is
+ * waiting. Each event has one copy, which its deliveries share.
  */
 class PayloadTexts {
   readonly #parts: readonly string[];

@@ -113,7 +113,7 @@ async function readPage(
 }
 
 /** Inserts rows that were read as text. `times` are those that decide the partitions. */
-export async function insertRows(
+async function insertRows(
   client: Queryable,
   { name, key, replaces }: CopiedTable,
   contents: readonly string[],

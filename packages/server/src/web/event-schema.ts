@@ -2,7 +2,7 @@ import Type from 'typebox';
 
 const instant = (description: string) => Type.String({ format: 'date-time', description });
 
-/** Names an actor, a subject or a target. The description says which types are usual. */
+/** Returns the schema of an actor, a subject or a target. The description says which types are usual. */
 export const ReferenceSchema = (description: string, sample: { type: string; id: string }) =>
   Type.Object(
     { type: Type.String({ description: 'Type.' }), id: Type.String({ description: 'ID.' }) },

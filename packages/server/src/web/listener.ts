@@ -73,9 +73,12 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
     clientErrorHandler: respondToMalformedHttp,
-    // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no
-    // body.
-    http: { requireHostHeader: false },
+    http: {
+      // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
+      requireHostHeader: false,
+      // By default, Node looks for slow requests only every 30 s, so that they would have up to a minute.
+      connectionsCheckingInterval: 2_000,
+    },
   });
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 

@@ -35,6 +35,7 @@ const headers = {
     '`true` if this is the stored response of the first request with the same `Idempotency-Key`.',
     'true',
   ),
+  'Posthorn-Cell': text('The name of the cell to use instead.', 'eu2'),
 };
 export type HeaderName = keyof typeof headers;
 
@@ -60,6 +61,7 @@ export function addHeaders(
   if (status < 300 && operation.parameters?.some(({ name }) => name === 'Idempotency-Key'))
     names.push('Idempotency-Replayed');
   if (status === 401) names.push('WWW-Authenticate');
+  if (status === 421) names.push('Posthorn-Cell');
   const waits = status === 429 || status === 503 || response.description?.includes('idempotency_in_progress');
   if (waits) names.push('Retry-After');
   response.headers = Object.fromEntries(

@@ -60,6 +60,7 @@ describe("a cell's tokens", () => {
     const { status, body, headers } = await api(east, '/token', { token: made.body.data.token });
     expect(status).toBe(421);
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(headers.get('posthorn-cell')).toBe('west');
     expect(body).toEqual(wrongCell('west'));
   });
 

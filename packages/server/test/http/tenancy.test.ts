@@ -162,6 +162,21 @@ describe('whatever can cause events to be sent somewhere', () => {
     const operation = publicOperations.find((each) => each.name === name);
     expect([...(operation?.scopes ?? [])].sort()).toEqual(['events:read', 'webhooks:write']);
   });
+
+  it('is everything that needs webhooks:write, apart from deleting a webhook and changing its secret', () => {
+    const others = publicOperations.filter(
+      (each) => each.scopes.includes('webhooks:write') && !each.scopes.includes('events:read'),
+    );
+    expect(others.map(({ name }) => name).sort()).toEqual([
+      'DELETE /v1/webhooks/{webhook_id}',
+      'POST /v1/webhooks/{webhook_id}/rotate-secret',
+    ]);
+  });
+
+  it('is every request that writes: no other scope allows one', () => {
+    const writes = publicOperations.filter(({ method }) => !['GET', 'HEAD'].includes(method));
+    expect(writes.filter(({ scopes }) => !scopes.includes('webhooks:write'))).toEqual([]);
+  });
 });
 
 describe.each(named(secured.filter(takes('organization_id'))))(

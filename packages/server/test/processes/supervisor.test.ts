@@ -38,7 +38,7 @@ describe('the supervisor', () => {
     const opened = open();
     await opened.start();
     const { message } = await opened.givenUp;
-    expect(message).toMatch(/^Process 2 ended 5 times in a row soon after it started, .* exit code 3\. /);
+    expect(message).toMatch(/^Process 2 ended 5 times in a row shortly after it started, .* exit code 3\. /);
   });
 
   test('starts no further process if it is stopped while the first one starts', async () => {

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { createListener } from '../../src/web/listener.js';
+import { afterFile } from '../support/cleanup.js';
 import { type Answer, ask, event } from '../support/client.js';
+import { openSocket } from '../support/raw-http.js';
+import { startReceiver } from '../support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../support/service.js';
 import { newTenant } from '../support/tenant.js';
 
@@ -84,13 +88,103 @@ describe('a text that makes a careless pattern backtrack', () => {
   });
 });
 
-describe('a request that arrives slowly', () => {
-  it('is cut off: its head and body must arrive within 30 s', async () => {
-    const app = await createListener({ name: 'public', logger: pino({ level: 'silent' }), bodyLimit: 1 });
-    expect(app.server.requestTimeout).toBe(30_000);
-    expect(app.server.headersTimeout).toBeLessThanOrEqual(60_000);
-    expect(app.server.timeout).toBe(70_000);
-    await app.close();
+describe('a request that arrives slowly', async () => {
+  const app = await createListener({ name: 'public', logger: pino({ level: 'silent' }), bodyLimit: 100 });
+  const { requestTimeout, headersTimeout, timeout } = app.server;
+  // As in production, but for the time.
+  Object.assign(app.server, { requestTimeout: 400, headersTimeout: 400 });
+  app.post('/', async () => ({}));
+  const url = await app.listen({ port: 0 });
+  afterFile(() => app.close());
+
+  it('has 30 s for its head and body', () => {
+    expect(requestTimeout).toBe(30_000);
+    expect(headersTimeout).toBeLessThanOrEqual(60_000);
+    expect(timeout).toBe(70_000);
+  });
+
+  const begun = 'POST / HTTP/1.1\r\nHost: x\r\n';
+  it.each([
+    ['in its head', `${begun}X-Slow: `],
+    ['in its body', `${begun}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{`],
+    ['in its chunks', `${begun}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`],
+  ])('is cut off with 408, also if it sends a byte now and then: %s', async (_where, start) => {
+    const socket = await openSocket(url);
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('error', () => undefined);
+    socket.write(start);
+    const dripping = setInterval(() => socket.write(start.endsWith('{') ? ' ' : ''), 50);
+    await once(socket, 'close');
+    clearInterval(dripping);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(text).toContain('"code":"malformed_request"');
+  });
+});
+
+describe('something too large', () => {
+  const chunked = (url: string, path: string, bearer: string, bytes: number) =>
+    fetch(`${url}${path}`, {
+      ...{ method: 'POST', duplex: 'half' },
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      // Without a length, so that only reading shows the size.
+      body: new ReadableStream({
+        start(controller) {
+          for (let sent = 0; sent <= bytes; sent += 16_384)
+            controller.enqueue(new Uint8Array(16_384).fill(32));
+          controller.close();
+        },
+      }),
+    } as RequestInit);
+
+  it.each([
+    ['public', () => chunked(service.publicUrl, '/v1/webhooks', token, 64 * 1024)],
+    ['platform', () => chunked(service.platformUrl, '/platform/events', platformToken, 8 * 1024 * 1024)],
+  ])('is refused on the %s listener: a body in chunks', async (_name, request) => {
+    expect((await request()).status).toBe(413);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['a URL', { url: `https://a.test/${'x'.repeat(2_048)}` }],
+    ['a list of types', { event_types: Array(101).fill('invoice.paid') }],
+    ['a secret', { secret: 'x'.repeat(257) }],
+    ['a description', { description: 'x'.repeat(257) }],
+    [
+      'a number of headers',
+      { headers: Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`X-${n}`, '1'])) },
+    ],
+    ['a header', { headers: { 'X-A': 'x'.repeat(1_025) } }],
+    ['a header name', { headers: { [`X-${'a'.repeat(256)}`]: '1' } }],
+    ['a rate', { rate_limit: 1_001 }],
+    ['a workspace', { workspace_id: `WS-${'x'.repeat(10_000)}` }],
+  ])('is refused in a webhook: %s', async (_what, fields) => {
+    const body = { organization_id: 'ORG-acme', url: 'https://a.test/', event_types: ['*'], ...fields };
+    expect((await create(JSON.stringify(body))).status).toBe(422);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['an actor', { actor: { type: 'user', id: 'x'.repeat(10_000) } }],
+    ['a subject', { subject: { type: 'x'.repeat(10_000), id: 'INV-1' } }],
+    ['a workspace', { workspace_id: 'x'.repeat(10_000) }],
+    ['an idempotency key', { idempotency_key: 'x'.repeat(10_000) }],
+  ])('is refused in an event: %s', async (_what, fields) => {
+    expect((await post(JSON.stringify(event(fields)))).status).toBe(422);
+  });
+
+  it('is refused as an idempotency key, and is nothing that exists as an id', async () => {
+    const headers = { 'idempotency-key': 'x'.repeat(256), 'content-type': 'application/json' };
+    const raw = JSON.stringify({ organization_id: 'ORG-acme', url: 'https://a.test/', event_types: ['*'] });
+    const keyed = await ask(`${service.publicUrl}/v1/webhooks`, {
+      method: 'POST',
+      token,
+      raw,
+      headers,
+    });
+    expect(keyed.status).toBe(400);
+    const { status } = await ask(`${service.publicUrl}/v1/events/${'x'.repeat(12_000)}`, { token });
+    expect(status).toBe(404);
   });
 });
 
@@ -133,17 +227,43 @@ describe('a line break in a stored field', () => {
     }
   });
 
-  it.each([
-    ['headers', { 'X-A': injected }],
-    ['headers', { 'X-A: 1\r\nX-Injected': '1' }],
-    ['url', `https://a.test/${injected}`],
-    ['secret', `${injected}${'x'.repeat(16)}`],
-  ])('is refused or removed in a webhook: %s', async (field, value) => {
+  it.each<[string, Record<string, unknown>]>([
+    ...['\r\n', '\n', '\r', '\0', '\t', '\u0085', '\u2028', '\u010a', '\ud83d\ude00'].map(
+      (breaking): [string, Record<string, unknown>] => [
+        `a header's value with ${JSON.stringify(breaking)}`,
+        { headers: { 'X-A': `x${breaking}X-Injected: 1` } },
+      ],
+    ),
+    ["a header's name", { headers: { 'X-A: 1\r\nX-Injected': '1' } }],
+    ['a secret', { secret: `${injected}${'x'.repeat(16)}` }],
+    ['a workspace', { workspace_id: injected }],
+    ['a URL', { url: `https://a.invalid/${injected}` }],
+  ])('is refused when a webhook is created or changed: %s', async (_what, fields) => {
     const tenant = await newTenant(service);
-    const { status, headers, body } = await tenant.create({ url: 'https://a.invalid/', [field]: value });
-    expect([201, 422]).toContain(status);
-    if (status === 201) expect(body.data.url).not.toMatch(/[\r\n]/);
-    expect(headers.has('x-injected')).toBe(false);
+    expect((await tenant.create({ url: 'https://a.invalid/', ...fields })).status).toBe(422);
+    const { id } = (await tenant.create({ url: 'https://a.invalid/' })).body.data;
+    const changed = await tenant.ask('PATCH', `/v1/webhooks/${id}`, { body: fields });
+    expect(changed.status).toBe(422);
+    if ('secret' in fields)
+      expect((await tenant.ask('POST', `/v1/webhooks/${id}/rotate-secret`, { body: fields })).status).toBe(
+        422,
+      );
+  });
+
+  it('that is encoded in a URL, or stands in a text that is never sent, adds nothing to any request', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const url = `${receiver.url}x%0d%0aX-Injected:%201?a=%0d%0aX-Injected:%201`;
+    const { status, headers, body } = await tenant.create({ url, headers: { 'X-Own': 'own' } });
+    expect([status, headers.has('x-injected')]).toEqual([201, false]);
+    const described = { description: injected };
+    expect((await tenant.ask('PATCH', `/v1/webhooks/${body.data.id}`, { body: described })).status).toBe(200);
+    await tenant.ask('POST', `/v1/webhooks/${body.data.id}/test`, { body: { event_type: 'invoice.paid' } });
+    for (const sent of [...receiver.verifications.all, ...receiver.deliveries.all]) {
+      expect(sent.headers).not.toHaveProperty('x-injected');
+      expect(sent.headers['x-own']).toBe('own');
+    }
+    expect(receiver.verifications.count + receiver.deliveries.count).toBe(2);
   });
 
   it('in a request id is not sent back', async () => {
@@ -152,4 +272,20 @@ describe('a line break in a stored field', () => {
     });
     expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
   });
+});
+
+it('a header that is named like a part of JavaScript is shown like any other', async () => {
+  const tenant = await newTenant(service);
+  const { url } = await startReceiver();
+  const raw = JSON.stringify(tenant.creation({ url, headers: {} })).replace(
+    '"headers":{}',
+    '"headers":{"__proto__":"a","constructor":"b"}',
+  );
+  const more = { raw, headers: { 'content-type': 'application/json' } };
+  const { body } = await tenant.ask('POST', '/v1/webhooks', more);
+  expect(Object.keys(body.data.headers)).toEqual(['__proto__', 'constructor']);
+  const receipt = await tenant.data('POST', `/v1/webhooks/${body.data.id}/test`, {
+    event_type: 'invoice.paid',
+  });
+  expect(Object.keys(receipt.request.headers)).toEqual(expect.arrayContaining(['__proto__', 'constructor']));
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { afterFile } from './cleanup.js';
-import { administer, nameOf, urlOf } from './postgres.js';
+import { administer, nameOf, type Templates, urlOf } from './postgres.js';
 
 export interface TestDatabase {
   url: string;
@@ -12,8 +12,17 @@ export interface TestDatabase {
 }
 
 /** Creates a database of the calling test file's own, dropped after it. `empty`: without our schema. */
-export async function freshDatabase(empty = false): Promise<TestDatabase> {
-  const url = await createDatabase(empty);
+export function freshDatabase(empty = false): Promise<TestDatabase> {
+  return droppedAfterFile(empty ? 'empty' : 'migrated');
+}
+
+/** Creates a database for a service of the calling test file, dropped after it. */
+export function freshServiceDatabase(): Promise<TestDatabase> {
+  return droppedAfterFile('partitioned');
+}
+
+async function droppedAfterFile(kind: Kind): Promise<TestDatabase> {
+  const url = await createDatabase(kind);
   const database = new Database({ connectionString: url });
   let dropped: Promise<void> | undefined;
   const drop = () => {
@@ -26,13 +35,15 @@ export async function freshDatabase(empty = false): Promise<TestDatabase> {
   return { url, database, drop };
 }
 
+type Kind = 'empty' | keyof Templates;
+
 /** Creates a database and returns its URL. The global teardown drops it if nobody has. */
-export async function createDatabase(empty = false): Promise<string> {
+export async function createDatabase(kind: Kind): Promise<string> {
   const name = `${inject('databasePrefix')}${randomBytes(6).toString('hex')}`;
   const adminUrl = inject('adminUrl');
   await administer(
     adminUrl,
-    `create database ${name} template ${empty ? 'template0' : inject('templateName')} strategy file_copy`,
+    `create database ${name} template ${kind === 'empty' ? 'template0' : inject('templates')[kind]} strategy file_copy`,
   );
   return urlOf(adminUrl, name);
 }

@@ -172,15 +172,14 @@ export function statesDrawn(page: string, heading: string): readonly string[] {
   return [...new Set(states)].filter((state) => state !== '[*]').sort();
 }
 
-/** The states that the CHECK of a table's `status` allows. */
+/** The states that the CHECK of a table's `status` or `state` allows. */
 export function statesOfTable(name: string): readonly string[] {
-  const directory = join(root, 'packages/server/schema/baseline');
-  const sql = readdirSync(directory)
-    .sort()
-    .map((file) => readFileSync(join(directory, file), 'utf8'))
+  const sql = ['baseline', 'migrations']
+    .map((folder) => join(root, 'packages/server/schema', folder))
+    .flatMap((folder) => readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8')))
     .join('\n');
   const definition = sql.split(`create table posthorn.${name} (`)[1] ?? '';
-  const list = /check \(status in \(([^)]*)\)\)/.exec(definition)?.[1] ?? '';
+  const list = /check \((?:status|state) in \(([^)]*)\)\)/.exec(definition)?.[1] ?? '';
   return [...list.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).sort();
 }
 

@@ -11,7 +11,7 @@ import { type Service, startService } from '../../src/service.js';
 import type { Database } from '../../src/storage/database.js';
 import { createToken } from '../../src/storage/tokens.js';
 import { afterFile } from './cleanup.js';
-import { createDatabase, freshDatabase } from './database.js';
+import { createDatabase, freshServiceDatabase } from './database.js';
 
 export const platformToken = 'platform-token-of-the-tests';
 
@@ -33,7 +33,7 @@ interface Log {
  * after the file. `log` gets its log, one JSON text per line.
  */
 export async function startTestService(env: Record<string, string> = {}, log?: Log): Promise<TestService> {
-  const DATABASE_URL = env.DATABASE_URL ?? (await freshDatabase()).url;
+  const DATABASE_URL = env.DATABASE_URL ?? (await freshServiceDatabase()).url;
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-service-'));
   afterFile(() => rm(dataDir, { recursive: true, force: true }));
   const service = await start(dataDir, { ...env, DATABASE_URL }, log);
@@ -68,7 +68,7 @@ interface Shared {
 async function startShared(): Promise<Shared> {
   const dataDir = await mkdtemp(join(inject('runDirectory'), 'service-'));
   const service = await start(dataDir, {
-    DATABASE_URL: await createDatabase(),
+    DATABASE_URL: await createDatabase('partitioned'),
     // Longer than the run: a failed delivery stays as the test left it.
     POSTHORN_RETRY_SCHEDULE: '1h,1h,1h,1h',
   });

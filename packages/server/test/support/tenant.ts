@@ -117,7 +117,7 @@ export async function newTenant(service: TestService, token: Partial<Token> = {}
   return new Tenant(service, organization, text);
 }
 
-const eventuallyMs = 20_000;
+const eventuallyMs = 60_000;
 
 /**
  * Reads until the value is as wanted, and returns it. For what shows only to those who look. The pauses grow: reading

@@ -9,7 +9,7 @@ export interface HeaderPair {
   isStored: boolean;
 }
 
-/** What the form of a webhook holds. */
+/** The values in the form of a webhook. */
 export interface WebhookDraft {
   url: string;
   description: string;

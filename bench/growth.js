@@ -1,0 +1,132 @@
+import { median } from './figures.js';
+import { startFleet } from './fleet.js';
+import { makeEvent, spread } from './load.js';
+import { progress } from './progress.js';
+
+/** All take turns in short rounds, so that each has the machine in the same moods. */
+const rounds = 4;
+const inBatches = { perRound: 10_000, batch: 100, producers: 8 };
+const oneByOne = { perRound: 5_000, batch: 1, producers: 64 };
+
+/** One machine with 1, 2 and 4 processes on one PostgreSQL: what they cost, and that nothing is lost. */
+export function benchProcesses(print) {
+  return compare(print, {
+    fleets: {
+      '1 process': () => startFleet(1),
+      '2 processes': () => startFleet(1, ['--processes', '2']),
+      '4 processes': () => startFleet(1, ['--processes', '4']),
+    },
+    forms: { 'batches of 100': inBatches, 'one event per request': oneByOne },
+  });
+}
+
+/** 1, 2 and 3 nodes on one PostgreSQL: events that one of them records are delivered by all. */
+export function benchNodes(print) {
+  return compare(print, {
+    fleets: { '1 node': () => startFleet(1), '2 nodes': () => startFleet(2), '3 nodes': () => startFleet(3) },
+    forms: {
+      'recorded on one node': { ...inBatches, perRound: 20_000 },
+      'recorded on all nodes': { ...inBatches, onAll: true },
+    },
+  });
+}
+
+async function compare(print, { fleets, forms }) {
+  const running = new Map();
+  try {
+    for (const [name, start] of Object.entries(fleets)) {
+      progress(`starting ${name}`);
+      running.set(name, await start());
+    }
+    const [first] = running.keys();
+    const figures = Object.fromEntries([...running.keys()].map((name) => [name, {}]));
+    for (const [form, load] of Object.entries(forms)) {
+      const turns = new Map([...running.keys()].map((name) => [name, []]));
+      for (let round = 0; round <= rounds; round += 1) {
+        for (const [name, all] of turns) {
+          progress(`${form}: ${name}, round ${round} of ${rounds}`);
+          const at = await turn(running.get(name), load);
+          // The first round warms up.
+          if (round > 0) all.push(at);
+        }
+      }
+      for (const [name, all] of turns) figures[name][form] = together(all, turns.get(first));
+    }
+    for (const [name, fleet] of running) {
+      progress(`${name}: the ledger`);
+      figures[name].ledger = await fleet.ledger();
+    }
+    report(print, Object.keys(forms), figures);
+    return figures;
+  } finally {
+    for (const fleet of running.values()) await fleet.stop();
+  }
+}
+
+async function turn(fleet, { perRound, batch, producers, onAll }) {
+  const bodies = Array.from({ length: perRound / batch }, () =>
+    JSON.stringify(Array.from({ length: batch }, () => makeEvent())),
+  );
+  const { arrived } = await fleet.receiver.expect(perRound);
+  const deliveredBefore = await deliveredBy(fleet);
+  const before = await fleet.cpuMs();
+  const startedMs = performance.now();
+  await spread(bodies.length, producers, (number) => fleet.record(bodies[number - 1], onAll));
+  await arrived;
+  const perSecond = (perRound * 1000) / (performance.now() - startedMs);
+  // What is written after the last arrival belongs to these events too.
+  await fleet.settled();
+  const after = await fleet.cpuMs();
+  const delivered = await deliveredBy(fleet);
+  const each = (name) => ((after[name] - before[name]) * 1000) / perRound;
+  return {
+    perSecond,
+    serviceUs: each('service'),
+    databaseUs: each('database'),
+    shares: delivered.map((count, node) => (count - deliveredBefore[node]) / perRound),
+  };
+}
+
+const deliveredBy = (fleet) => Promise.all(fleet.nodes.map((node) => node.delivered()));
+
+function together(turns, first) {
+  const middle = (read) => median(turns.map(read));
+  return {
+    perSecond: middle((at) => at.perSecond),
+    serviceUs: middle((at) => at.serviceUs),
+    databaseUs: middle((at) => at.databaseUs),
+    ratio: median(turns.map(({ perSecond }, round) => perSecond / first[round].perSecond)),
+    cpuRatio: median(turns.map((at, round) => cpuOf(at) / cpuOf(first[round]))),
+    shares: turns[0].shares.map((_, node) => middle(({ shares }) => shares[node])),
+  };
+}
+
+const cpuOf = ({ serviceUs, databaseUs }) => serviceUs + databaseUs;
+
+function report(print, forms, figures) {
+  const percent = (share) => `${Math.round(share * 100)} %`;
+  const [first] = Object.keys(figures);
+  for (const form of forms) {
+    print(form, '', '');
+    for (const [name, at] of Object.entries(figures)) {
+      const { perSecond, serviceUs, databaseUs, ratio, cpuRatio, shares } = at[form];
+      const beside = name === first ? '' : `${ratio.toFixed(2)} of ${first}, CPU ${cpuRatio.toFixed(2)}`;
+      print(`  ${name}`, `${Math.round(perSecond)} events/s`, beside);
+      print(
+        '    CPU per event: server processes, PostgreSQL',
+        `${Math.round(serviceUs)} µs ${Math.round(databaseUs)} µs`,
+        '',
+      );
+      if (shares.length > 1) print('    deliveries by node', shares.map(percent).join(' '), '');
+    }
+  }
+  for (const [name, { ledger }] of Object.entries(figures)) {
+    const { acknowledged, delivered, listed, lost } = ledger;
+    const isEven = lost === 0 && delivered === acknowledged && listed === acknowledged;
+    print(
+      `${name}: acknowledged, delivered, listed`,
+      `${acknowledged} ${delivered} ${listed}`,
+      isEven ? 'nothing lost' : `LOST: ${lost}`,
+    );
+  }
+}

@@ -1,0 +1,51 @@
+// npm run plots: draws the plots and prints the tables of docs/performance.md from the results that were kept.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { plansFor, readUnitCosts } from '../capacity/grid.js';
+import { readOptions } from '../capacity/options.js';
+import { assumptions, cellsOf } from '../capacity/report.js';
+import { drawCapacity, plots } from './plots.js';
+import { lineOf, savedResults } from './results.js';
+
+const page = new URL('../docs/performance.md', import.meta.url);
+const images = new URL('../docs/images/performance/', import.meta.url);
+
+let text = readFileSync(page, 'utf8');
+mkdirSync(images, { recursive: true });
+
+for (const [name, result] of Object.entries(savedResults())) {
+  const parts = [];
+  for (const [file, draw] of Object.entries(plots[name] ?? {})) {
+    writeFileSync(new URL(file, images), draw(result));
+    parts.push(`![${name}](images/performance/${file})`);
+  }
+  const { at, commit, machine, seconds, lines } = result;
+  parts.push(['```', ...lines.map(lineOf), '```'].join('\n'));
+  parts.push(
+    `*${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}, ${seconds} s.*`,
+  );
+  renew(`bench ${name}`, parts.join('\n\n'));
+}
+
+const given = readOptions([]);
+const unit = readUnitCosts();
+const plans = plansFor(given, unit);
+writeFileSync(new URL('capacity.svg', images), drawCapacity(plans));
+const [header, ...rows] = cellsOf(plans);
+const row = (cells) => `| ${cells.join(' | ')} |`;
+renew(
+  'capacity',
+  [
+    '![capacity](images/performance/capacity.svg)',
+    [row(header), row(header.map(() => '---:')), ...rows.map(row)].join('\n'),
+    ['```', ...assumptions(given, unit), '```'].join('\n'),
+  ].join('\n\n'),
+);
+writeFileSync(page, text);
+
+/** Replaces what stands between the comments of that name. */
+function renew(name, content) {
+  const [start, end] = [`<!-- ${name}: printed by npm run plots -->`, `<!-- end of ${name} -->`];
+  const [from, to] = [text.indexOf(start), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/performance.md has no ${start} followed by ${end}`);
+  text = `${text.slice(0, from + start.length)}\n\n${content}\n\n${text.slice(to)}`;
+}

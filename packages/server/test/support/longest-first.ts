@@ -1,0 +1,33 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/**
+ * The files that take longest. Vitest knows how long a file took only after a first run; before that it starts with the
+ * largest files, and one of these, started last, keeps a single core busy while the others are idle.
+ */
+const longest = [
+  'console/test/console.test.ts',
+  'demo/test/demo.test.ts',
+  'server/test/reference.test.ts',
+  'server/test/storage/embedded.test.ts',
+  'server/test/cli.test.ts',
+  'console/test/hands.test.ts',
+  'cli/test/listen.test.ts',
+  'server/test/http/openapi.test.ts',
+  'server/test/faults.test.ts',
+  'server/test/delivery/nodes.test.ts',
+  'console/test/views.test.ts',
+  'server/test/delivery/overload.test.ts',
+  'server/test/storage/plans.test.ts',
+  'server/test/operate/monitoring-files.test.ts',
+];
+
+/** Starts the files that take longest first, then the others in the usual order. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = longest.findIndex((file) => moduleId.endsWith(`/packages/${file}`));
+      return place === -1 ? longest.length : place;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
