@@ -61,6 +61,7 @@ for (const [name, bench] of Object.entries(benches)) {
     },
     { long, save },
   );
-  if (save && figures !== null) saveResult(name, { seconds: (performance.now() - startedMs) / 1000, lines, figures });
+  if (save && figures !== null)
+    saveResult(name, { seconds: (performance.now() - startedMs) / 1000, lines, figures });
 }
 if (save) await import('./renew.js');
