@@ -37,15 +37,19 @@ writeFileSync(page, text);
 
 /** Draws the plots of a bench, and returns its part of the page. */
 function shown(name, result) {
-  const { at, commit, machine, seconds, lines } = result;
+  const { at, commit, machine, seconds, loadBefore, lines } = result;
   const drawn = Object.entries(plots[name] ?? {}).map(([file, draw]) => {
     writeFileSync(new URL(file, images), draw(result));
     return `![${name}](images/performance/${file})`;
   });
   const measured = `${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}`;
-  return [...drawn, ['```', ...lines.map(lineOf), '```'].join('\n'), `*${measured}, ${seconds} s.*`].join(
-    '\n\n',
-  );
+  // What else the machine was doing shows in every figure.
+  const busy = loadBefore === undefined ? '' : `, load average before it ${loadBefore.toFixed(1)}`;
+  return [
+    ...drawn,
+    ['```', ...lines.map(lineOf), '```'].join('\n'),
+    `*${measured}, ${seconds} s${busy}.*`,
+  ].join('\n\n');
 }
 
 /** Replaces what stands between the comments of that name. */
