@@ -60,7 +60,7 @@ export const options = {
     meaning: "cores of a cell's PostgreSQL",
   },
   'database-disk': {
-    ...{ goes: 'diskGb', kind: number(1, 1_000_000), fallback: '8000' },
+    ...{ goes: 'diskGb', kind: number(1, 1_000_000), fallback: '16000' },
     meaning: "GB of disk of a cell's PostgreSQL that may be full of events and deliveries",
   },
   'database-wal': {

@@ -158,4 +158,4 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
   expect(code).toBe(0);
   expect(linesOf(stdout).filter((line) => line.startsWith('Connection lost')).length).toBeGreaterThan(0);
   expect(receiver.deliveries.all.map(({ envelope }) => envelope.id)).toEqual(recorded);
-}, 120_000);
+}, 300_000);

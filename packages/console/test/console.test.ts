@@ -70,7 +70,7 @@ describeInBrowser('the console in a browser', async (open) => {
 
     await page.getByRole('link', { name: 'Test', exact: true }).click();
     await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText(/The receiver responded 200 in/).waitFor();
+    await page.getByText(/The receiver responded with 200 in/).waitFor();
     expect(receiver.deliveries.last.envelope.test).toBe(true);
 
     receiver.onDelivery = { status: 500, body: 'the disk is full' };
@@ -92,7 +92,7 @@ describeInBrowser('the console in a browser', async (open) => {
 
     receiver.onDelivery = 200;
     await page.keyboard.press('r');
-    await page.getByText(/^Delivered after 2 attempts: the receiver responded 200/).waitFor();
+    await page.getByText(/^Delivered after 2 attempts: the receiver responded with 200/).waitFor();
 
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();
     await page.getByRole('link', { name: 'Replay…' }).click();

@@ -168,7 +168,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('cell', { name: 'previous_status' }).waitFor();
     await page.getByLabel('Send as a test to').selectOption({ label: 'orders-eu' });
     await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText(/The receiver responded 200 in/).waitFor();
+    await page.getByText(/The receiver responded with 200 in/).waitFor();
     expect(receiver.deliveries.last.envelope).toMatchObject({ type: 'invoice.voided', test: true });
     expect(faults).toEqual([]);
     await page.context().close();

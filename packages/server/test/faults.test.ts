@@ -33,5 +33,5 @@ test.skipIf(process.platform !== 'linux')(
     expect({ delivered, listed, lost }).toEqual({ delivered: acknowledged, listed: acknowledged, lost: 0 });
     expect(duplicates.unexplained).toBe(0);
   },
-  120_000,
+  300_000,
 );

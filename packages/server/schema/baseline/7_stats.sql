@@ -1,8 +1,6 @@
--- Counts for GET /v1/stats, so that its cost does not depend on the number of deliveries or events. Each partition holds
--- one week (UTC).
+-- Counts for GET /v1/stats, whose cost must not depend on the number of deliveries or events. Weekly partitions (UTC).
 
--- The results of attempts. While the counts of a period grow, a process overwrites them with the complete counts, so a
--- repeated write changes nothing.
+-- The results of attempts. A process overwrites its row with the complete counts, so a repeated write changes nothing.
 create table posthorn.delivery_counts (
   organization_id text collate "C" not null,
   -- One webhook (WHK-…), the webhooks of a workspace (WS-…), or all webhooks ('').

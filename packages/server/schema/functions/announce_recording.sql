@@ -1,10 +1,9 @@
 -- Announces that this transaction records events of these organizations, and returns their time. The announcement is a
--- shared advisory lock. It is acquired before the clock is read and held until the transaction ends. Its key contains
--- the bucket of the organization and the current time. Ascending readers stop before the earliest announcement, so an
--- event that commits later sorts after everything that they have read. (Transaction ids cannot replace this: of two
--- transactions, the one with the smaller id may read the clock later.) A transaction announces each bucket once, with
--- the time of its first recording. With more than 16 buckets it announces all organizations at once, because a lock for
--- each would fill the server's lock table.
+-- shared advisory lock, acquired before the clock is read and held until the transaction ends. Its key contains the
+-- organization's bucket and the current time. Ascending readers stop before the earliest announcement, so an event that
+-- commits later sorts after everything they have read. (Transaction ids cannot do this: the transaction with the
+-- smaller id may read the clock later.) A transaction announces each bucket once, with the time of its first recording.
+-- With more than 16 buckets it announces all organizations at once, because a lock for each would fill the lock table.
 create or replace function posthorn.announce_recording(organizations text[]) returns timestamptz
 language plpgsql
 as $$

@@ -12,7 +12,7 @@ begin
     select from posthorn.lifecycle_moves m
      where m.kind = new.kind and m.to_status = new.status
        and m.from_status is not distinct from left_status
-  -- Another cell has checked the status already.
+  -- Another cell has already checked the status.
   ) and not exists (select from posthorn.relocations where organization_id = new.organization_id and state = 'arriving') then
     raise exception 'posthorn: no move of % leads from % to %', new.kind, coalesce(left_status, 'nothing'), new.status
       using errcode = 'check_violation';

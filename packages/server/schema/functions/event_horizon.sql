@@ -1,6 +1,5 @@
 -- Returns the horizon of an organization: no transaction can add an event before it. Waits for the current millisecond
--- to end, so that every event acknowledged before the call is before the horizon. For null, returns the earliest horizon
--- of all organizations.
+-- to end, so that it is after every event acknowledged before the call. For null, returns the earliest horizon of all.
 create or replace function posthorn.event_horizon(organization text) returns timestamptz
 language plpgsql
 as $$

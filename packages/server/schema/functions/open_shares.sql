@@ -1,6 +1,5 @@
--- Returns the deliveries of one webhook that have no row yet: in the memory of a node or waiting. `recording`
--- is the head of a recording and limits the result to it. With null, all hand-offs are read, but there are
--- only as many as the nodes have in memory.
+-- Returns the deliveries of one webhook that have no row yet: in a node's memory or waiting. `recording` limits the
+-- result to the recording with this head. With null, reads all hand-offs: no more than the nodes have in memory.
 create or replace function posthorn.open_shares(organization text, webhook text, recording text)
 returns table (created_at timestamptz, head text, event_zero bigint, zero bigint, ordinal int)
 language plpgsql stable

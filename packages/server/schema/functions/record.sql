@@ -1,10 +1,8 @@
--- Records a batch of events with one delivery for each matching active webhook. This is the only place where
--- events are matched with webhooks. Takes one array per column, which is much cheaper than JSON. An event
--- with `undelivered` gets no deliveries.
+-- Records a batch of events with one delivery for each matching active webhook. Events are matched with webhooks only
+-- here. Takes one array per column, which is much cheaper than JSON. An event with `undelivered` gets no deliveries.
 --
--- A node states its room: `rooms` for the `known` webhooks, `room_each` for every other one, `room` for all together
--- (null: no limit). What fits is handed to the node in one row of `handoffs`; the rest waits in `backlog`. Without a
--- node everything waits.
+-- A node states its room: `rooms` for the `known` webhooks, `room_each` for the others, `room` in total (null: no
+-- limit). What fits is handed to the node in one `handoffs` row; the rest waits in `backlog`. Without a node, all wait.
 --
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `zero`: the n-th event has the number zero + n
@@ -21,8 +19,7 @@ returns table (
   webhook_id text, revision int, ordinals int[], is_left boolean
 )
 language plpgsql
--- Keeps one plan, because planning costs as much as recording ten events. A plan made for an empty table would keep
--- using sequential scans.
+-- Keeps one plan: planning costs as much as recording ten events. A plan for an empty table would keep scanning it.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

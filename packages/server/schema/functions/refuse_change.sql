@@ -6,8 +6,7 @@ begin
 end
 $$;
 
--- Applies to every role, including the owner and superusers. Partitions inherit the first trigger; ensure_partition adds
--- the second.
+-- Applies to every role, even superusers. Partitions inherit the first trigger; ensure_partition adds the second.
 create or replace trigger audit_log_stays before update or delete on posthorn.audit_log
   for each row execute function posthorn.refuse_change();
 create or replace trigger audit_log_stays_whole before truncate on posthorn.audit_log

@@ -17,8 +17,7 @@ begin
   -- Before locking a chain, because a session that creates a partition may already be waiting for a chain.
   perform posthorn.ensure_partition('audit_log', today);
 
-  -- Locks all chains before the first entry, in the order of the organizations, as retention does, so that two
-  -- transactions cannot deadlock.
+  -- Locks all chains before the first entry, in the order of the organizations, as retention does, to avoid deadlocks.
   for given in
     select distinct e.organization_id collate "C" as organization_id
       from json_to_recordset(entries) as e (organization_id text)

@@ -3,6 +3,7 @@ import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { SecretBox } from '../domain/secret-box.js';
 import { secretKey } from '../keys.js';
+import { connectionsOf } from '../membership.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
@@ -12,7 +13,6 @@ import { checkDirectory, checkPort, type Finding, fine, problem, warning } from 
 import type { OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
-const connectionsMin = 30;
 
 export const doctor: OperatorCommand = {
   name: 'doctor',
@@ -98,7 +98,13 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   if (facts.version_number < 150_000)
     yield problem('database', `PostgreSQL ${facts.version}`, 'Upgrade PostgreSQL to version 15 or newer.');
   else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
-  yield* aboutSettings(facts, isEmbedded);
+  if (pool.isPooled && config.directDatabaseUrl === undefined)
+    yield problem(
+      'pooler',
+      'DATABASE_URL leads to a connection pooler, which loses notifications',
+      'Set POSTHORN_DIRECT_DATABASE_URL to the URL of PostgreSQL itself.',
+    );
+  yield* aboutSettings(facts, isEmbedded, connectionsOf(config.processes ?? 1));
   const isSynchronous = Math.abs(skewMs) <= clockMsMax;
   const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
   if (isSynchronous) yield fine('clock', skew);
@@ -115,7 +121,11 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   yield* keys(pool, config, migrated);
 }
 
-function* aboutSettings({ settings, is_standby }: DatabaseFacts, isEmbedded: boolean): Generator<Finding> {
+function* aboutSettings(
+  { settings, is_standby }: DatabaseFacts,
+  isEmbedded: boolean,
+  connectionsOfNode: number,
+): Generator<Finding> {
   if (is_standby)
     yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
@@ -132,8 +142,13 @@ function* aboutSettings({ settings, is_standby }: DatabaseFacts, isEmbedded: boo
   if (settings.autovacuum === 'off')
     yield warning('autovacuum', 'off, so the queue tables keep growing', `In psql: ${set('autovacuum')}`);
   const connections = Number(settings.max_connections);
-  if (!isEmbedded && connections < connectionsMin)
-    yield warning('connections', `max_connections is ${connections}`, 'Raise it: each node uses up to 15.');
+  // While one node replaces another, both are connected.
+  if (!isEmbedded && connections < 2 * connectionsOfNode)
+    yield warning(
+      'connections',
+      `max_connections is ${connections}`,
+      `Raise it: each node uses up to ${connectionsOfNode}.`,
+    );
 }
 
 function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {

@@ -27,7 +27,12 @@ export async function serveProcesses({ config, env, terminal }: OperatorContext)
   const stopped = stopSignal(logger, terminal.isInteractive, () => restart());
   const embedded = config.databaseUrl === undefined ? await openOwnDatabase(config.dataDir) : undefined;
   const supervisor = new Supervisor({ processes, logger, target: embedded?.connection });
+  let isStopping = false;
+  void stopped.then(() => {
+    isStopping = true;
+  });
   const greet = async ({ publicUrl, platformUrl }: SharedUrls) => {
+    if (isStopping) return;
     const consoleLink = publicUrl === undefined ? undefined : consoleLinks(config, publicUrl);
     await useDatabase(config, embedded, async (database) => {
       await warnOfConnections(database, processes, logger);

@@ -57,6 +57,7 @@ export class Supervisor {
     const urls = await first.ready;
     if (!urls) throw new ProcessesFailed(reasonOf(await first.ended));
     this.#employ(first, 0);
+    if (this.#state === 'stopping') return urls;
     const others = Array.from({ length: processes - 1 }, (_, index) => this.#fork(index + 2));
     for (const child of others) this.#employ(child, 0);
     await Promise.all(others.map(({ ready }) => ready));

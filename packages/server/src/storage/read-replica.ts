@@ -81,7 +81,7 @@ export class ReadReplica {
     if (this.#options.replica.isPooled)
       return {
         kind: 'failed',
-        reason: 'the URL leads to a connection pooler; use the address of the replica',
+        reason: 'the URL points to a connection pooler; use the address of the replica',
       };
     const deadlineMs = performance.now() + catchUpMsMax;
     while ((this.#replayed.get(connection) ?? 0n) < needed) {

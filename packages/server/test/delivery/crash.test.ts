@@ -113,4 +113,4 @@ test('every acknowledged event arrives although service and database are killed 
 
   node.process.kill('SIGTERM');
   expect((await node.process.ended).code).toBe(0);
-}, 60_000);
+});

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -29,7 +30,7 @@ describe('the supervisor', () => {
   const logger = pino({ level: 'silent' });
   const open = (env: Record<string, string> = {}) => {
     Object.assign(process.env, env);
-    supervisor = new Supervisor({ processes: 2, target: undefined, logger, program });
+    supervisor = new Supervisor({ processes: 3, target: undefined, logger, program });
     return supervisor;
   };
 
@@ -38,6 +39,14 @@ describe('the supervisor', () => {
     await opened.start();
     const { message } = await opened.givenUp;
     expect(message).toMatch(/^Process 2 ended 5 times in a row shortly after it started, .* exit code 3\. /);
+  });
+
+  test('starts no further process if it is stopped while the first one starts', async () => {
+    const opened = open();
+    const starting = opened.start().catch(() => undefined);
+    await opened.stop();
+    await starting;
+    expect(Object.keys(cluster.workers ?? {})).toEqual([]);
   });
 
   test('does not start if the first process cannot, and reports why in one line', async () => {

@@ -273,3 +273,19 @@ describe('a line break in a stored field', () => {
     expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{8,128}$/);
   });
 });
+
+it('a header that is named like a part of JavaScript is shown like any other', async () => {
+  const tenant = await newTenant(service);
+  const { url } = await startReceiver();
+  const raw = JSON.stringify(tenant.creation({ url, headers: {} })).replace(
+    '"headers":{}',
+    '"headers":{"__proto__":"a","constructor":"b"}',
+  );
+  const more = { raw, headers: { 'content-type': 'application/json' } };
+  const { body } = await tenant.ask('POST', '/v1/webhooks', more);
+  expect(Object.keys(body.data.headers)).toEqual(['__proto__', 'constructor']);
+  const receipt = await tenant.data('POST', `/v1/webhooks/${body.data.id}/test`, {
+    event_type: 'invoice.paid',
+  });
+  expect(Object.keys(receipt.request.headers)).toEqual(expect.arrayContaining(['__proto__', 'constructor']));
+});

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { writeAudit } from '../../src/storage/audit.js';
@@ -17,15 +18,13 @@ test('writes that wait for a locked chain leave connections to others, and fail 
   await holder.query('begin');
   await holder.query("select from posthorn.audit_chains where organization_id = 'ORG-held' for update");
 
-  let ended = 0;
   const waiting = Array.from({ length: 20 }, () =>
-    write('ORG-held').catch((error: { code?: string }) => {
-      ended += 1;
-      return error.code;
-    }),
+    write('ORG-held').catch((error: { code?: string }) => error.code),
   );
+  // One of them waits for the lock, and the others for that one.
+  await setImmediate();
+  expect(database.use).toMatchObject({ inUse: 1, waiting: 0 });
   for (let n = 0; n < 10; n += 1) await write('ORG-free');
-  expect(ended).toBe(0);
   expect(new Set(await Promise.all(waiting))).toEqual(new Set(['55P03']));
 
   await holder.query('rollback');

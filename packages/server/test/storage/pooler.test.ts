@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config.js';
+import { command } from '../support/command.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { startTestService } from '../support/service.js';
@@ -23,6 +24,8 @@ describe.runIf(hasPgBouncer())('a pooler of transactions', () => {
     const failure = await startTestService({ DATABASE_URL: pooledUrl }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ConfigError);
     expect((failure as Error).message).toMatch(/^POSTHORN_DIRECT_DATABASE_URL: not set, .* pooler/);
+    const { stdout } = await command(['doctor', '--json'], { DATABASE_URL: pooledUrl });
+    expect(stdout).toContain('"DATABASE_URL leads to a connection pooler, which loses notifications"');
   });
 
   test('carries recording, delivery and reading, on whichever connection a statement runs', async () => {

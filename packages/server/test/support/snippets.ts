@@ -107,7 +107,8 @@ export class Workshop {
     };
     await writeFile(join(this.#directory, `${name}.json`), JSON.stringify(config));
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const { stdout, stderr } = await run(process.execPath, [compiler, '-p', this.path(`${name}.json`)]);
+    const args = [compiler, '-p', this.path(`${name}.json`), '--singleThreaded'];
+    const { stdout, stderr } = await run(process.execPath, args);
     return stdout + stderr;
   }
 

@@ -13,7 +13,7 @@ export function Diagnosis({ delivery, webhookId }: { delivery: DeliveryDetail; w
     return (
       <div className="note ok">
         <b>
-          Delivered{tries}: the receiver responded {delivery.http_status}
+          Delivered{tries}: the receiver responded with {delivery.http_status}
           {delivery.duration_ms !== null && ` in ${formatMs(delivery.duration_ms)}`}.
         </b>
       </div>
