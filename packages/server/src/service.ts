@@ -162,7 +162,7 @@ function openEventReads(config: Config, primary: Database, parts: ReplicaParts):
   const { readDatabaseUrl: connectionString } = config;
   if (connectionString === undefined) return (work) => work(primary);
   const reader = new ReadReplica({
-    ...{ primary, logger, onRead: (from) => metrics.eventReads.inc({ from }) },
+    ...{ primary, logger, onRead: metrics.countEventReads() },
     replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
   });
   closers.push(() => reader.stop());

@@ -26,12 +26,6 @@ export class Metrics {
     help: 'Events acknowledged by this process',
     registers: [this.registry],
   });
-  readonly eventReads = new Counter({
-    name: 'posthorn_event_reads_total',
-    help: 'Reads of the event stream on a node with a read replica, by the database that served them',
-    labelNames: ['from'],
-    registers: [this.registry],
-  });
   readonly requestSeconds = new Histogram({
     name: 'posthorn_http_request_duration_seconds',
     help: 'Time to respond to an HTTP request',
@@ -127,6 +121,18 @@ export class Metrics {
         for (const [value, number] of Object.entries(reading)) gauge.set({ [label ?? '']: value }, number);
       },
     });
+  }
+
+  /** Adds the counter of reads on a node with a read replica. Returns the function that counts one. */
+  countEventReads(): (from: 'replica' | 'primary') => void {
+    const reads = new Counter({
+      name: 'posthorn_event_reads_total',
+      help: 'Reads of the event stream on a node with a read replica, by the database that served them',
+      labelNames: ['from'],
+      registers: [this.registry],
+    });
+    for (const from of ['replica', 'primary']) reads.inc({ from }, 0);
+    return (from) => reads.inc({ from });
   }
 
   observeRequests(listener: string) {
