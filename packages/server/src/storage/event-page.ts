@@ -20,8 +20,10 @@ export function readEventPage(
   readHorizon = () => readHorizonMs(database, filter.organization_id),
   run: ReadEvents = (work) => work(database),
 ): Promise<Page<StoredEvent>> {
-  const read = async (part: EventFilter) =>
-    pageOf(await run((source) => readEvents(source, part, order, after, limit + 1)), limit);
+  const read = async (part: EventFilter) => {
+    const { events, found } = await run((source) => readEvents(source, part, order, after, limit + 1));
+    return pageOf(events, limit, found);
+  };
   return order === 'desc' ? read(filter) : readSettled(read, filter, after, readHorizon);
 }
 
@@ -35,8 +37,8 @@ export function readEventTextPage(
   run: ReadEvents,
 ): Promise<Page<string>> {
   const read = async (part: EventFilter) => {
-    const texts = await run((source) => readEventTexts(source, part, order, after, limit + 1));
-    return pageBy(eventJsonPosition, texts, limit);
+    const { events, found } = await run((source) => readEventTexts(source, part, order, after, limit + 1));
+    return pageBy(eventJsonPosition, events, limit, found);
   };
   return order === 'desc'
     ? read(filter)

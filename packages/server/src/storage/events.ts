@@ -6,11 +6,20 @@ import { type PageFilter, pageStatement } from './page.js';
 const eventTable = {
   name: 'events',
   columns: `id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
-         payload, created_at`,
+         payload, created_at, bytes`,
   equalities: ['workspace_id', 'type', 'subject_type', 'subject_id', 'actor_id'],
 } as const;
 
 export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
+
+/** A page ends with the event that reaches this size. A thousand of the largest events would not fit into memory. */
+const pageBytesMax = 16 * 1024 * 1024;
+
+/** Events that were found for a page. If they are too large for one page, `events` has only the first of them. */
+export interface FoundEvents<Event> {
+  events: readonly Event[];
+  found: number;
+}
 
 /** Reads one page in the order of (`created_at`, `id`), after `after`. */
 export async function readEvents(
@@ -19,8 +28,11 @@ export async function readEvents(
   order: Order,
   after: Position | undefined,
   limit: number,
-): Promise<readonly StoredEvent[]> {
-  return (await database.query<StoredEvent>(eventPageStatement(filter, order, after, limit))).rows;
+): Promise<FoundEvents<StoredEvent>> {
+  const statement = eventPageStatement(filter, order, after, limit);
+  const { rows } = await database.query<StoredEvent & { fits: boolean }>(statement);
+  const events = rows.filter(({ fits }) => fits).map(({ fits: _, ...event }) => event);
+  return { events, found: rows.length };
 }
 
 export function eventPageStatement(
@@ -29,7 +41,21 @@ export function eventPageStatement(
   after: Position | undefined,
   limit: number,
 ) {
-  return pageStatement(eventTable, filter, order, after, limit);
+  const page = sizedPageStatement(filter, order, after, limit);
+  const text = `
+  select id, type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
+         case when fits then payload end as payload, created_at, fits
+    from (${page.text}) page`;
+  return { ...page, text };
+}
+
+/** Returns the statement for a page whose rows tell whether they fit into it. The first one always does. */
+function sizedPageStatement(filter: EventFilter, order: Order, after: Position | undefined, limit: number) {
+  const page = pageStatement(eventTable, filter, order, after, limit);
+  const text = `
+  select *, sum(bytes) over (rows unbounded preceding) - bytes < ${pageBytesMax} as fits
+    from (${page.text}) found`;
+  return { ...page, text };
 }
 
 /** Reads the same page as texts, each equal to `eventJson` of the event. */
@@ -39,10 +65,10 @@ export async function readEventTexts(
   order: Order,
   after: Position | undefined,
   limit: number,
-): Promise<readonly string[]> {
+): Promise<FoundEvents<string>> {
   const statement = eventTextStatement(filter, order, after, limit);
-  const { rows } = await database.query<{ texts: string | null }>(statement);
-  return rows[0]?.texts?.split(recordSeparator) ?? [];
+  const { rows } = await database.query<{ texts: string | null; found: number }>(statement);
+  return { events: rows[0]?.texts?.split(recordSeparator) ?? [], found: rows[0]?.found ?? 0 };
 }
 
 /** JSON cannot contain this character, so it can separate events. */
@@ -59,15 +85,17 @@ export function eventTextStatement(
   after: Position | undefined,
   limit: number,
 ) {
-  const page = eventPageStatement(filter, order, after, limit);
+  const page = sizedPageStatement(filter, order, after, limit);
   const text = `
-  select string_agg(row_to_json(event)::text, chr(${recordSeparator.charCodeAt(0)})) as texts
-    from (select id, type, organization_id, workspace_id,
-                 (select a from (select actor_type as type, actor_id as id) a) as actor,
-                 (select s from (select subject_type as type, subject_id as id) s) as subject,
-                 payload,
-                 to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
-            from (${page.text}) page) event`;
+  select string_agg(row_to_json(event)::text, chr(${recordSeparator.charCodeAt(0)})) filter (where fits) as texts,
+         count(*)::int as found
+    from (${page.text}) page
+   cross join lateral (
+         select id, type, organization_id, workspace_id,
+                (select a from (select actor_type as type, actor_id as id) a) as actor,
+                (select s from (select subject_type as type, subject_id as id) s) as subject,
+                payload,
+                to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at) event`;
   return { ...page, name: `${page.name} as text`, text };
 }
 

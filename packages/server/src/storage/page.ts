@@ -60,12 +60,16 @@ export function pageStatement<Column extends string>(
   return { name: `${table.name} ${order} ${filters}${range}`, text, values };
 }
 
-/** Returns the page for rows that were read with `limit` + 1, to find out whether there are more. */
+/**
+ * Returns the page for rows that were read with `limit` + 1, to find out whether there are more. `found` counts the rows
+ * if not all of them were read.
+ */
 export function pageOf<Row extends { created_at: Date; id: string }>(
   rows: readonly Row[],
   limit: number,
+  found = rows.length,
 ): Page<Row> {
-  return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit);
+  return pageBy(({ created_at, id }) => ({ atMs: created_at.getTime(), id }), rows, limit, found);
 }
 
 /** Like `pageOf`, for rows without `created_at` and `id`. */
@@ -73,12 +77,13 @@ export function pageBy<Row>(
   positionOf: (row: Row) => Position,
   rows: readonly Row[],
   limit: number,
+  found = rows.length,
 ): Page<Row> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
     rows: shown,
-    hasMore: rows.length > limit,
+    hasMore: found > shown.length,
     next: last === undefined ? undefined : positionOf(last),
   };
 }

@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventJson, eventJsonPosition } from '../../src/domain/event.js';
+import type { Position } from '../../src/domain/page.js';
 import { Database } from '../../src/storage/database.js';
+import { type ReadEvents, readEventPage, readEventTextPage } from '../../src/storage/event-page.js';
 import { readEvents, readEventTexts } from '../../src/storage/events.js';
 import { freshDatabase } from '../support/database.js';
 
@@ -54,21 +56,55 @@ afterAll(() => database.close());
 test.each(['desc', 'asc'] as const)(
   'the texts of a page match its rows, byte for byte, %s',
   async (order) => {
-    const rows = await readEvents(database, filter, order, undefined, 100);
-    expect(rows).toHaveLength(60);
-    expect(await readEventTexts(database, filter, order, undefined, 100)).toEqual(rows.map(eventJson));
+    const { events, found } = await readEvents(database, filter, order, undefined, 100);
+    expect(events).toHaveLength(60);
+    expect(await readEventTexts(database, filter, order, undefined, 100)).toEqual({
+      events: events.map(eventJson),
+      found,
+    });
   },
 );
 
 test('the position of an event can be read from its text', async () => {
-  const rows = await readEvents(database, filter, 'desc', undefined, 100);
-  const positions = rows.map(({ created_at, id }) => ({ atMs: created_at.getTime(), id }));
+  const { events } = await readEvents(database, filter, 'desc', undefined, 100);
+  const positions = events.map(({ created_at, id }) => ({ atMs: created_at.getTime(), id }));
   const given = await readEventTexts(database, filter, 'desc', undefined, 100);
-  expect(given.map(eventJsonPosition)).toEqual(positions);
+  expect(given.events.map(eventJsonPosition)).toEqual(positions);
 });
 
 test('a page without events has no texts', async () => {
   expect(
     await readEventTexts(database, { ...filter, type: 'invoice.voided' }, 'desc', undefined, 100),
-  ).toEqual([]);
+  ).toEqual({ events: [], found: 0 });
 });
+
+test.each(['desc', 'asc'] as const)(
+  'a page of large events ends early and has more, and the pages together have every event once, %s',
+  async (order) => {
+    const { database: own } = await freshDatabase();
+    // Only the size that is stored with an event counts, so that this test need not move 60 MiB.
+    await own.query({ text: "select posthorn.ensure_partition('events', '2024-01-05')" });
+    await own.query({
+      text: `
+  insert into posthorn.events (organization_id, created_at, id, type, workspace_id, actor_type, actor_id, subject_type,
+                               subject_id, payload, bytes)
+  select 'ORG-acme', '2024-01-05T10:00:00Z', 'EVT-' || lpad(n::text, 26, '0'), 'invoice.paid', null, 'user', 'USR-ada',
+         'invoice', 'INV-1', '{}', 7 * 1024 * 1024
+    from generate_series(1, 8) n`,
+    });
+    const run: ReadEvents = (work) => work(own);
+    const sizes: number[] = [];
+    const ids: string[] = [];
+    let after: Position | undefined;
+    for (let more = true; more; ) {
+      const rows = await readEventPage(own, filter, order, after, 100);
+      const texts = await readEventTextPage(own, filter, order, after, 100, run);
+      expect(texts).toMatchObject({ rows: rows.rows.map(eventJson), hasMore: rows.hasMore });
+      ids.push(...rows.rows.map(({ id }) => id));
+      sizes.push(rows.rows.length);
+      ({ hasMore: more, next: after } = rows);
+    }
+    expect(sizes).toEqual([3, 3, 2]);
+    expect(new Set(ids).size).toBe(8);
+  },
+);

@@ -35,8 +35,10 @@ beforeEach(() => {
 const newEvent = (fields: Partial<NewEvent> = {}) =>
   event({ organization_id: organization, ...fields }) as unknown as NewEvent;
 
-function stored(organizationId = organization): Promise<readonly StoredEvent[]> {
-  return readEvents(database, { organization_id: organizationId, fromMs: 0 }, 'asc', undefined, 10_000);
+async function stored(organizationId = organization): Promise<readonly StoredEvent[]> {
+  return (
+    await readEvents(database, { organization_id: organizationId, fromMs: 0 }, 'asc', undefined, 10_000)
+  ).events;
 }
 
 async function storedIds(organizationId = organization): Promise<string[]> {

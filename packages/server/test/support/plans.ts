@@ -15,10 +15,10 @@ interface Statement {
 }
 
 /**
- * The limit's own sub-select is the result; partitions that follow each other in time are appended. What was read may be
- * put together into one text.
+ * The limit's own sub-select is the result; partitions that follow each other in time are appended. The sizes of what was
+ * read may be added up, and it may be put together into one text.
  */
-const usual = ['Limit', 'Result', 'Append', 'Subquery Scan', 'Aggregate'];
+const usual = ['Limit', 'Result', 'Append', 'Subquery Scan', 'WindowAgg', 'Aggregate'];
 
 /** The page is read by scans of this index of each partition, in its order, and nothing else. */
 export async function expectOrderedScan(
