@@ -3,7 +3,7 @@
 
 const width = 760;
 const labelWidth = 200;
-const valueWidth = 130;
+const valueWidth = 175;
 const rowHeight = 24;
 const barHeight = 15;
 const headHeight = 58;

@@ -12,19 +12,12 @@ const images = new URL('../docs/images/performance/', import.meta.url);
 let text = readFileSync(page, 'utf8');
 mkdirSync(images, { recursive: true });
 
-for (const [name, result] of Object.entries(savedResults())) {
-  const parts = [];
-  for (const [file, draw] of Object.entries(plots[name] ?? {})) {
-    writeFileSync(new URL(file, images), draw(result));
-    parts.push(`![${name}](images/performance/${file})`);
-  }
-  const { at, commit, machine, seconds, lines } = result;
-  parts.push(['```', ...lines.map(lineOf), '```'].join('\n'));
-  parts.push(
-    `*${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}, ${seconds} s.*`,
+const results = savedResults();
+for (const [, name] of [...text.matchAll(/<!-- bench (\w+): printed by npm run plots -->/g)])
+  renew(
+    `bench ${name}`,
+    results[name] ? shown(name, results[name]) : `*Not measured yet: \`npm run bench -- ${name} --save\`.*`,
   );
-  renew(`bench ${name}`, parts.join('\n\n'));
-}
 
 const given = readOptions([]);
 const unit = readUnitCosts();
@@ -41,6 +34,23 @@ renew(
   ].join('\n\n'),
 );
 writeFileSync(page, text);
+
+/** Draws the plots of a bench, and returns its part of the page. */
+function shown(name, result) {
+  const { at, commit, machine, seconds, loadBefore, lines } = result;
+  const drawn = Object.entries(plots[name] ?? {}).map(([file, draw]) => {
+    writeFileSync(new URL(file, images), draw(result));
+    return `![${name}](images/performance/${file})`;
+  });
+  const measured = `${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}`;
+  // What else the machine was doing shows in every figure.
+  const busy = loadBefore === undefined ? '' : `, load average before it ${loadBefore.toFixed(1)}`;
+  return [
+    ...drawn,
+    ['```', ...lines.map(lineOf), '```'].join('\n'),
+    `*${measured}, ${seconds} s${busy}.*`,
+  ].join('\n\n');
+}
 
 /** Replaces what stands between the comments of that name. */
 function renew(name, content) {

@@ -5,11 +5,19 @@ import { hostMachine } from './machine.js';
 const folder = new URL('./results/', import.meta.url);
 
 /** Keeps what a bench printed, and its figures if it returned any. */
-export function saveResult(name, { seconds, lines, figures }) {
+export function saveResult(name, { seconds, loadBefore, lines, figures }) {
   mkdirSync(folder, { recursive: true });
   const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim();
   const at = new Date().toISOString();
-  const result = { at, commit, machine: hostMachine(), seconds: Math.round(seconds), lines, figures };
+  const result = {
+    at,
+    commit,
+    machine: hostMachine(),
+    seconds: Math.round(seconds),
+    loadBefore,
+    lines,
+    figures,
+  };
   writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(result, null, 2)}\n`);
 }
 

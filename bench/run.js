@@ -1,6 +1,7 @@
 // npm run bench [-- all | record | deliver | … ] [--long] [--save]
 // --save keeps the results in bench/results, and renews the tables and plots of docs/performance.md with them.
 // POSTHORN_BENCH_ENTRY=<another checkout>/packages/server/bin/posthorn.js measures that one.
+import { loadavg } from 'node:os';
 import { benchBreadth } from './breadth.js';
 import { benchCapacity } from './capacity.js';
 import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
@@ -53,6 +54,7 @@ for (const [name, bench] of Object.entries(benches)) {
   console.log(`\n${name}`);
   const lines = [];
   const startedMs = performance.now();
+  const [loadBefore] = loadavg();
   const figures = await bench(
     (...line) => {
       clearProgress();
@@ -61,6 +63,7 @@ for (const [name, bench] of Object.entries(benches)) {
     },
     { long, save },
   );
-  if (save) saveResult(name, { seconds: (performance.now() - startedMs) / 1000, lines, figures });
+  const seconds = (performance.now() - startedMs) / 1000;
+  if (save && figures !== null) saveResult(name, { seconds, loadBefore, lines, figures });
 }
 if (save) await import('./renew.js');

@@ -2,7 +2,7 @@ import { costOf } from './model.js';
 import { options } from './options.js';
 
 const whole = (value) => Math.ceil(value).toLocaleString('en');
-const short = (value) => (value >= 10 ? whole(value) : value.toFixed(1));
+const short = (value) => (value >= 10 ? whole(value) : (Math.ceil(value * 10) / 10).toFixed(1));
 const gb = (value) => (value >= 10_000 ? `${short(value / 1_000)} TB` : `${short(value)} GB`);
 
 const columns = {

@@ -10,7 +10,7 @@ export const platformToken = 'faults-platform-token';
 /**
  * The time limit of an attempt. The lease of a dead node ends 2.5 s later, and then other nodes attempt its deliveries.
  */
-const attemptMs = 2_000;
+export const attemptMs = 2_000;
 export const leaseMs = attemptMs + 2_500;
 /** Many short waits: a delivery survives half a minute of failures, and a run does not wait long for its last retry. */
 const retryWaits = ['200ms', '300ms', '500ms', '1s', '1s', '1s', ...Array(13).fill('2s')];

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { missingForIsolation } from '../isolation.js';
 import { NameServer } from '../name-server.js';
+import { attemptMs } from '../node.js';
 import { until } from '../waiting.js';
 
 const name = 'receiver.faults.example';
@@ -34,6 +35,8 @@ export const names = {
       await wait(random.between(300, 800));
       await world.fault(`DNS: ${state}`, async () => {
         world.names.set(name, states[state]);
+        // Until then, an attempt may still use the address that it got before the change.
+        await wait(attemptMs);
         await until('the end of requests to the address before', () => isQuiet(world), 20_000);
         const before = await world.receivers.progress();
         await wait(random.between(1_000, 2_000));

@@ -12,6 +12,7 @@ import {
   hasOrganization,
   type Move,
   readCell,
+  readClock,
   readClockMs,
   readProgress,
   readRelocation,
@@ -54,7 +55,7 @@ export interface Relocated {
 /** Rounds end when one is this short: then little is left to copy while the organization is stopped. */
 const shortRoundMs = 2_000;
 const roundsMax = 10;
-/** How long to wait, before the stop, for transactions that began earlier. */
+/** How long to wait for transactions that began earlier, while the organization works. */
 const patienceMs = 60_000;
 /** How long the organization may be stopped before it works on, and the move fails. */
 const stopMsMax = 30_000;
@@ -172,7 +173,9 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   let progress = await readProgress<Progress>(to, move);
   for (let round = 1; round <= roundsMax; round += 1) {
     const beganMs = performance.now();
-    const next = await copy.round(progress);
+    const floor = await readClock(from);
+    await transactionsEnd(from, patienceMs);
+    const next = await copy.round(progress, floor);
     await writeProgress(to, move, next);
     progress = next;
     if (performance.now() - beganMs < shortRoundMs) break;

@@ -18,8 +18,7 @@ const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
 
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
-  summary:
-    'Move an organization to the database of another cell, or continue an interrupted move. The organization stays available while it is copied. Its writes are rejected for a few seconds at the end.',
+  summary: 'Move an organization to another cell while it works, or continue an interrupted move.',
   argument: { name: 'organization', description: 'Organization ID, ORG-…' },
   options: {
     to: {

@@ -50,13 +50,14 @@ export function shownHeaders(
   const named = ['User-Agent', userAgent, 'webhook-id', message.id];
   if (at) named.push('webhook-timestamp', String(Math.floor(at.getTime() / 1000)));
   const own = new Set(customNames.map((name) => name.toLowerCase()));
-  const headers: Record<string, string | null> = {};
+  const headers: [name: string, value: string | null][] = [];
   const flat = [...fixedHeaders, ...named];
   addEventHeaders(flat, message);
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!;
-    if (!own.has(name.toLowerCase())) headers[name] = flat[index + 1]!;
+    if (!own.has(name.toLowerCase())) headers.push([name, flat[index + 1]!]);
   }
-  for (const name of customNames) headers[name] = null;
-  return headers;
+  for (const name of customNames) headers.push([name, null]);
+  // Not by assignment: a header can be named `__proto__`.
+  return Object.fromEntries(headers);
 }

@@ -4,10 +4,10 @@ import { type Condition, type CopiedTable, copyRows, writePlainly } from './row-
 
 /**
  * How far the copy of an organization has come. A round copies what has changed since the round before. A row can only
- * have changed if it was open then, or is newer than everything that was committed then.
+ * have changed if it is a delivery that was open then, or if its time is later than the start of that round.
  */
 export interface Progress {
-  /** The start of the last complete round. Whatever was committed later has a later time, unless it was open. */
+  /** The start of the last complete round. All transactions that began earlier had ended before it read anything. */
   floor: string;
   /** For each webhook with open deliveries at that time: the time of the oldest. */
   floors: Readonly<Record<string, string>>;
@@ -84,11 +84,14 @@ export class RelocationCopy {
     this.#onPage = onPage;
   }
 
-  /** Copies what has changed since `progress`, or everything, while the organization works. Returns the new progress. */
-  async round(progress: Partial<Progress>): Promise<Progress> {
+  /**
+   * Copies what has changed since `progress`, or everything, while the organization works. `floor` is a time before which
+   * no open transaction began. Returns the new progress.
+   */
+  async round(progress: Partial<Progress>, floor: string): Promise<Progress> {
     const [source, target] = [await this.#starting(this.#from), await this.#starting(this.#to)];
     const next: Progress = {
-      floor: source.floor,
+      floor,
       floors: await this.#openDeliveries(),
       firstDay: progress.firstDay ?? [source.counted_day, target.counted_day].sort()[0]!,
     };
@@ -173,15 +176,12 @@ export class RelocationCopy {
   }
 
   /** Returns the time before which everything is committed, and the day up to which events are counted. */
-  async #starting(database: Database): Promise<{ horizon: string; floor: string; counted_day: string }> {
+  async #starting(database: Database): Promise<{ horizon: string; counted_day: string }> {
     return database.transaction(async (client) => {
       await writePlainly(client);
-      const { rows } = await client.query<{ horizon: string; floor: string; counted_day: string }>({
+      const { rows } = await client.query<{ horizon: string; counted_day: string }>({
         text: `
-  select h.horizon::text, date_trunc('day', p.counted_until, 'UTC')::text as counted_day,
-         -- Redeliveries and replays do not announce themselves, but their deliveries are as old as their transaction.
-         least(h.horizon, (select min(a.xact_start) from pg_stat_activity a
-                            where a.datname = current_database() and a.pid <> pg_backend_pid()))::text as floor
+  select h.horizon::text, date_trunc('day', p.counted_until, 'UTC')::text as counted_day
     from posthorn.event_horizon($1) as h (horizon), posthorn.event_count_progress p`,
         values: [this.#move.organizationId],
       });

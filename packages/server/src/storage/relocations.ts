@@ -140,6 +140,14 @@ export async function readClockMs(database: Queryable): Promise<number> {
   return rows[0]!.at.getTime();
 }
 
+/** Returns the time of the database as text that every database reads alike. */
+export async function readClock(database: Queryable): Promise<string> {
+  const { rows } = await database.query<{ at: string }>({
+    text: "select (clock_timestamp() at time zone 'UTC')::text || '+00' as at",
+  });
+  return rows[0]!.at;
+}
+
 /** Returns whether the database has any rows of an organization. */
 export async function hasOrganization(client: Queryable, organizationId: string): Promise<boolean> {
   const tables = ['audit_chains', 'tokens', 'webhooks', 'resources', 'events'];

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
@@ -9,10 +9,13 @@ import type { Database, Queryable, Statement } from '../../src/storage/database.
 import { countEvents } from '../../src/storage/event-counts.js';
 import { readRelocation } from '../../src/storage/relocations.js';
 import { ask, event } from '../support/client.js';
+import { command } from '../support/command.js';
+import { freshDatabase } from '../support/database.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
-import { startReceiver } from '../support/receiver.js';
+import { Posthorn as Command, serve } from '../support/process.js';
+import { hangs, startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
-import { eventually, Tenant } from '../support/tenant.js';
+import { eventually, newTenant, Tenant } from '../support/tenant.js';
 
 const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
 const retries = { POSTHORN_RETRY_SCHEDULE: '300ms,300ms,1h' };
@@ -30,13 +33,13 @@ const publicApi = hasNginx ? { url: await startNginx(cells) } : { url: east.publ
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
-/** An organization in the cell east, with a token of that cell. */
-async function tenantOf(): Promise<Tenant> {
+/** An organization in a cell, with a token of that cell. */
+async function tenantOf(cell = east): Promise<Tenant> {
   const organization_id = `ORG-${randomBytes(6).toString('hex')}`;
-  const made = await ask(`${east.platformUrl}/platform/tokens`, {
+  const made = await ask(`${cell.platformUrl}/platform/tokens`, {
     ...{ method: 'POST', token: platformToken, body: { organization_id, scopes } },
   });
-  return new Tenant(east, organization_id, made.body.data.token);
+  return new Tenant(cell, organization_id, made.body.data.token);
 }
 
 function move(tenant: Tenant, options: Partial<RelocationOptions> = {}) {
@@ -161,6 +164,54 @@ describe('an organization that is moved while it works', () => {
     });
     expect((await there.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
     expect(stoppedMs).toBeGreaterThan(0);
+  });
+});
+
+describe('posthorn organization move', () => {
+  it('completes a move during which the only node of the old cell is killed, and encrypts secrets again', async () => {
+    const { url } = await freshDatabase();
+    const settings = {
+      ...{ DATABASE_URL: url, POSTHORN_CELL: 'north', POSTHORN_PLATFORM_TOKEN: platformToken },
+      ...{ POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_DELIVERY_TIMEOUT: '1s' },
+    };
+    const node = await serve({ ...settings, POSTHORN_EGRESS_ALLOW: '127.0.0.0/8' });
+    const north = { ...east, publicUrl: node.publicUrl, platformUrl: node.platformUrl };
+    const tenant = await tenantOf(north);
+    // The node is killed before it gets a response.
+    const receiver = await startReceiver({ onDelivery: hangs });
+    await tenant.webhook(receiver, { secret: 'a secret of 27 characters' });
+    const { id } = await tenant.record();
+    await receiver.deliveries.nth(1);
+    const moving = new Command(['organization', 'move', tenant.organization, '--to', west.databaseUrl], {
+      ...settings,
+      POSTHORN_TARGET_SECRET_KEY: key.POSTHORN_SECRET_KEY,
+    });
+    await moving.until(/Stopping/);
+    node.process.kill('SIGKILL');
+    receiver.onDelivery = 200;
+    const { code, stdout } = await moving.ended;
+    expect([code, stdout]).toEqual([0, expect.stringContaining('has moved from the cell north to west.')]);
+    const again = await receiver.deliveries.nth(2);
+    expect(again.envelope.id).toBe(id);
+    const digest = createHmac('sha256', 'a secret of 27 characters').update(again.body).digest('hex');
+    expect(again.headers['x-service-signature']).toBe(`sha256=${digest}`);
+    expect((await inWest(tenant).events()).map((one) => one.id)).toEqual([id]);
+  });
+
+  it.each([
+    ['ORG-nobody', 'The cell east has no data for ORG-nobody.'],
+    ['acme', "'acme' is not an organization ID."],
+  ])('refuses %s in one line', async (organization, expected) => {
+    const args = ['organization', 'move', organization, '--to', west.databaseUrl];
+    const { code, stderr } = await command(args, { DATABASE_URL: east.databaseUrl, ...key });
+    expect([code === 0, stderr]).toEqual([false, expect.stringContaining(expected)]);
+  });
+
+  it('refuses to merge an organization with another one of the same ID', async () => {
+    const tenant = await tenantOf();
+    await newTenant(west, { organization_id: tenant.organization });
+    await expect(move(tenant)).rejects.toThrow('already has an organization');
+    expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
   });
 });
 

@@ -45,7 +45,7 @@ function Figures() {
   return (
     <>
       <h1>{shown ? headingOf(shown, workspaceId) : 'Overview'}</h1>
-      <Loaded query={webhooks} lines={2}>
+      <Loaded query={webhooks}>
         {(all) =>
           all.length === 0 ? (
             <FirstWebhook />
@@ -54,7 +54,8 @@ function Figures() {
           )
         }
       </Loaded>
-      {webhooks.data?.length !== 0 && (
+      {/* Problems come first: whatever is shown before they are loaded would move down. */}
+      {!webhooks.isPending && webhooks.data?.length !== 0 && (
         <>
           <Loaded query={stats} skeleton={<FigureSkeleton />}>
             {(data) => (
