@@ -30,7 +30,6 @@ const SearchedPageMeta = Type.Object(
         description:
           'How far back the page searched. Present if the page ended early because it reached the limit on ' +
           'deliveries to read.',
-        examples: ['2026-11-03T18:42:07.311Z'],
       }),
     ),
   },
