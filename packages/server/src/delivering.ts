@@ -54,7 +54,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const { config, database, target, alone, reachability, tracer, policy, logger, metrics, recorded, now } =
     options;
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
-  const own = new Database(target, engineConnections, reachability);
+  const own = new Database(target, engineConnections, reachability, database.route);
   const { deliveryTimeoutMs: timeoutMs, directDatabaseUrl: direct, retryScheduleMs } = config;
   const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
   const transport = new Transport({ policy, timeoutMs });

@@ -28,6 +28,7 @@ export async function migrateWhenReachable(
   let whenMigrated: (() => Promise<void>)[] = [];
   const attempt = async () => {
     if (migrated) return;
+    await database.detectPooler();
     const applied = await migrate(database);
     check();
     if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');

@@ -149,7 +149,7 @@ async function openDatabase(
 
 /** LISTEN does not work through a pooler that serves each transaction on any of its connections. */
 function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
-  if (!database.isPooled || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
+  if (!database.route.hasPooler || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
   throw new ConfigError(
     'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which loses ' +
       'notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',

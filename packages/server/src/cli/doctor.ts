@@ -98,7 +98,8 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   if (facts.version_number < 150_000)
     yield problem('database', `PostgreSQL ${facts.version}`, 'Upgrade PostgreSQL to version 15 or newer.');
   else yield fine('database', `PostgreSQL ${facts.version}, ${where}`);
-  if (pool.isPooled && config.directDatabaseUrl === undefined)
+  await pool.detectPooler();
+  if (pool.route.hasPooler && config.directDatabaseUrl === undefined)
     yield problem(
       'pooler',
       'DATABASE_URL leads to a connection pooler, which loses notifications',

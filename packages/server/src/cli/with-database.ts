@@ -12,6 +12,7 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
   if (config.databaseUrl !== undefined) {
     const database = new Database({ connectionString: config.databaseUrl }, 2);
     try {
+      await database.detectPooler();
       if (!(await isMigrated(database))) {
         throw new CommandFailure(
           'The database is not migrated to this version of Posthorn. Run posthorn migrate.',

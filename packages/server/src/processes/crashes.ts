@@ -1,7 +1,6 @@
 /** A process that lived this long has started well. It ends for another reason than the way it was started. */
 const steadyMs = 10_000;
 const firstWaitMs = 100;
-const waitMsMax = 5_000;
 /** So many short lives in a row, and starting again does not help. */
 export const shortLivesMax = 5;
 
@@ -15,7 +14,7 @@ export function remedyFor(shortLivesBefore: number, livedMs: number): Remedy {
   if (shortLives >= shortLivesMax) return { kind: 'give up' };
   return {
     kind: 'start again',
-    waitMs: Math.min(firstWaitMs * 4 ** (shortLives - 1), waitMsMax),
+    waitMs: firstWaitMs * 2 ** (shortLives - 1),
     shortLives,
   };
 }

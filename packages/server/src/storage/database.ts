@@ -53,18 +53,28 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 };
 
+/** What lies between this process and PostgreSQL. */
+export interface Route {
+  /** Whether successive statements of a connection may run on different connections of PostgreSQL. */
+  hasPooler: boolean;
+}
+
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #reachability: Reachability | undefined;
-  /** Connections that lead to a pooler: successive statements may run on different connections of PostgreSQL. */
-  readonly #pooled = new WeakSet<object>();
-  /** Whether a connection so far has led to a pooler. */
-  isPooled = false;
+  /** Shared by the pools of one database. */
+  readonly route: Route;
   /** Called when the response to a statement that leases deliveries was lost: it may have been executed. */
   onLeaseInDoubt: () => void = () => undefined;
 
-  constructor(target: DatabaseTarget, connectionsMax = 10, reachability?: Reachability) {
+  constructor(
+    target: DatabaseTarget,
+    connectionsMax = 10,
+    reachability?: Reachability,
+    route: Route = { hasPooler: false },
+  ) {
     this.#reachability = reachability;
+    this.route = route;
     this.#pool = new pg.Pool({
       ...target,
       types,
@@ -73,8 +83,7 @@ export class Database implements Queryable {
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       application_name: 'posthorn',
-      onConnect: (client) => this.#detectPooler(client),
-    } as pg.PoolConfig);
+    });
     // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
     this.#pool.on('error', () => undefined);
     // A connection that breaks in use fails its statement. Between two statements nothing else listens, and an
@@ -82,15 +91,9 @@ export class Database implements Queryable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** A pooler gives its clients process IDs of its own. */
-  async #detectPooler(client: pg.ClientBase): Promise<void> {
-    const { rows } = await client.query<{ pid: number }>({
-      text: 'select pg_backend_pid() as pid',
-      query_timeout: databaseLimits.connectMs,
-    } as pg.QueryConfig);
-    if (rows[0]?.pid === (client as pg.ClientBase & { processID: number }).processID) return;
-    this.#pooled.add(client);
-    this.isPooled = true;
+  /** Finds out whether a pooler is in between. Called once, before the first named statement. */
+  async detectPooler(): Promise<void> {
+    this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
 
   /**
@@ -100,7 +103,7 @@ export class Database implements Queryable {
   #run<Row extends object>(client: pg.PoolClient, { name, ...statement }: Statement, hasLimit = true) {
     return client.query<Row>({
       ...statement,
-      ...(name === undefined || this.#pooled.has(client) ? {} : { name }),
+      ...(name === undefined || this.route.hasPooler ? {} : { name }),
       ...(hasLimit ? { query_timeout: databaseLimits.queryMs } : {}),
     } as pg.QueryConfig);
   }
@@ -188,6 +191,12 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+/** Returns whether a connection leads to a pooler, which gives its clients process IDs of its own. */
+export async function isPooled(client: Queryable, connection: object): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
+  return rows[0]?.pid !== (connection as { processID?: number }).processID;
 }
 
 const networkCodes = new Set([

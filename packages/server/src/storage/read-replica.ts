@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CoalescedCall } from '../signals/coalesced-call.js';
-import { type Database, isUnreachable, type Queryable } from './database.js';
+import { type Database, isPooled, isUnreachable, type Queryable } from './database.js';
 
 export interface ReadReplicaOptions {
   primary: Database;
@@ -78,7 +78,7 @@ export class ReadReplica {
     client: Queryable,
     connection: object,
   ): Promise<Attempt<T>> {
-    if (this.#options.replica.isPooled)
+    if (!this.#replayed.has(connection) && (await isPooled(client, connection)))
       return {
         kind: 'failed',
         reason: 'the URL points to a connection pooler; use the address of the replica',

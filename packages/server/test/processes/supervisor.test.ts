@@ -16,7 +16,7 @@ describe('a process that ends unexpectedly', () => {
       waits.push(remedy.kind === 'give up' ? remedy.kind : remedy.waitMs);
       if (remedy.kind === 'start again') shortLives = remedy.shortLives;
     }
-    expect(waits).toEqual([100, 400, 1_600, 5_000, 'give up', 'give up']);
+    expect(waits).toEqual([100, 200, 400, 800, 'give up', 'give up']);
   });
 
   test('starts with a clean record after it has run for a while', () => {
