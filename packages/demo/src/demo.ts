@@ -33,7 +33,7 @@ export interface DemoOptions {
   service: DemoService;
   organizationId: string;
   perSecond: number;
-  /** How long the company works. If undefined, until `stop`. */
+  /** How long the company works after its first event. If undefined, until `stop`. */
   forMs: number | undefined;
   seed: number;
   stop: AbortSignal;
@@ -52,6 +52,8 @@ export interface RunningDemo {
 const inFlightMax = 64;
 const afterTroubleMs = 1_000;
 const forgeryMs = 3_000;
+/** If the service records nothing for this long, the demo ends all the same. */
+const firstEventMsMax = 30_000;
 const settleMsMax = 10_000;
 const catchUpMsMax = 10_000;
 const lookMs = 50;
@@ -134,12 +136,20 @@ class Demo {
     const ended = AbortSignal.any([stop, over.signal]);
     // Every action that fails adds a listener.
     setMaxListeners(0, ended);
-    const timer = forMs === undefined ? undefined : setTimeout(() => over.abort(), forMs);
+    const endIn = (ms: number) => setTimeout(() => over.abort(), ms);
+    let timer = forMs === undefined ? undefined : endIn(firstEventMsMax + forMs);
+    let isCounting = false;
     this.#figures.begin(Date.now());
     this.#wanted = new WantedRate(perSecond, this.#figures.startedMs);
     const pacer = new Pacer({
       ...{ perSecond, inFlightMax },
-      work: () => this.#act(company, platform, ended),
+      work: async () => {
+        await this.#act(company, platform, ended);
+        if (isCounting || forMs === undefined || this.#figures.recorded === 0) return;
+        isCounting = true;
+        clearTimeout(timer);
+        timer = endIn(forMs);
+      },
       now: () => performance.now(),
     });
     const forging = setInterval(() => {
