@@ -292,15 +292,17 @@ describeInBrowser('the console in a browser', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: /needs attention/ }).waitFor();
-    for (const [id, heading] of [
-      [event.id, 'invoice.paid'],
-      [delivery.id, 'invoice.paid'],
-      [webhook.id, webhook.url.replace('http://', '')],
-    ]) {
+    const webhookPath = `/webhooks/${webhook.id}`;
+    for (const [id, path, heading] of [
+      [event.id, `/events/${event.id}`, 'invoice.paid'],
+      // Found by its ID alone: the console first looks up the webhook that it belongs to.
+      [delivery.id, `${webhookPath}/deliveries/${delivery.id}`, 'invoice.paid'],
+      [webhook.id, webhookPath, webhook.url.replace('http://', '')],
+    ] as const) {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Go to' }).fill(id);
       await page.keyboard.press('Enter');
-      await page.waitForURL((url) => url.pathname.includes(id));
+      await page.waitForURL((url) => url.pathname.endsWith(path));
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
     }
     await page.keyboard.press('g');
