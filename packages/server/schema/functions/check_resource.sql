@@ -6,7 +6,7 @@ declare
 begin
   if tg_op = 'UPDATE'
      and (old.organization_id, old.id, old.kind) is distinct from (new.organization_id, new.id, new.kind) then
-    raise exception 'posthorn: % keeps its organization, id and kind', old.id using errcode = 'check_violation';
+    raise exception 'posthorn: the organization, id and kind of % cannot change', old.id using errcode = 'check_violation';
   end if;
   if left_status is distinct from new.status and not exists (
     select from posthorn.lifecycle_moves m

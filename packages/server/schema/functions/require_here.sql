@@ -10,7 +10,7 @@ begin
      and r.state <> 'copying' and not (r.state = 'stopping' and event_type like 'webhook.%')
    limit 1;
   if found then
-    raise exception 'posthorn: % is in the cell % or moves there', away.organization_id, away.cell
+    raise exception 'posthorn: % is in the cell % or is moving there', away.organization_id, away.cell
       using errcode = case when away.state in ('moved', 'arriving') then 'PH421' else 'PH503' end, detail = away.cell;
   end if;
 end

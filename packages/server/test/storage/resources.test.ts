@@ -77,7 +77,7 @@ describe('SQL written by hand', async () => {
   test.each(["organization_id = 'ORG-other'", "id = 'INV-other'", "kind = 'task'"])(
     'cannot set %s',
     async (assignment) => {
-      await expect(set(assignment)).rejects.toThrow('keeps its organization, id and kind');
+      await expect(set(assignment)).rejects.toThrow('the organization, id and kind of');
     },
   );
 });

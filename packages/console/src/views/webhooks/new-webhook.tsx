@@ -33,7 +33,7 @@ export function NewWebhook() {
       </Breadcrumb>
       <h1>New webhook</h1>
       <p className="lead">
-        Posthorn sends a signed request to the URL at once. The webhook becomes active when your receiver
+        Posthorn immediately sends a signed request to the URL. The webhook becomes active when your receiver
         responds with exactly 200 within 5 seconds.
       </p>
       <Form />
