@@ -56,7 +56,7 @@ export interface Relocated {
 const shortRoundMs = 2_000;
 const roundsMax = 10;
 /** How long to wait for transactions that began earlier, while the organization works. */
-const patienceMs = 60_000;
+const transactionsMsMax = 60_000;
 /** How long the organization may be stopped before it works on, and the move fails. */
 const stopMsMax = 30_000;
 const pollMs = 25;
@@ -174,13 +174,13 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   for (let round = 1; round <= roundsMax; round += 1) {
     const beganMs = performance.now();
     const floor = await readClock(from);
-    await transactionsEnd(from, patienceMs);
+    await transactionsEnd(from, transactionsMsMax);
     const next = await copy.round(progress, floor);
     await writeProgress(to, move, next);
     progress = next;
     if (performance.now() - beganMs < shortRoundMs) break;
   }
-  await transactionsEnd(from, patienceMs);
+  await transactionsEnd(from, transactionsMsMax);
 
   signal?.throwIfAborted();
   onStep('stopping');
@@ -217,8 +217,8 @@ async function drain(from: Database, organizationId: string, deadlineMs: number)
   }
 }
 
-async function transactionsEnd(database: Database, patientMs: number): Promise<void> {
-  const deadlineMs = performance.now() + patientMs;
+async function transactionsEnd(database: Database, msMax: number): Promise<void> {
+  const deadlineMs = performance.now() + msMax;
   let open = await openTransactions(database);
   while (open.length > 0) {
     if (performance.now() > deadlineMs) {
