@@ -60,7 +60,7 @@ it('leads from an empty directory to a verified event, a broken secret, its reas
   await project.write('receiver.mjs', block('js', 'createReceiver'));
   let receiver = await receive('quickstart-secret-1');
   const listener = project.start(block('sh', 'posthorn listen').trim(), env);
-  await prints(listener, 'Listening to');
+  await prints(listener, 'Listening for');
   await terminal('/platform/events');
   await prints(receiver, 'INV-2042 is paid\n');
   await prints(listener, '200 in ');
