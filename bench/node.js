@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { cpuMsOfFamily } from './cpu.js';
+import { freePort } from './server.js';
 
 const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
 const platformToken = 'bench-platform-token';
@@ -80,13 +80,4 @@ export async function startNode(databaseUrl, args = []) {
 async function isReady(api) {
   const response = await fetch(`${api}/readyz`).catch(() => undefined);
   return response?.status === 200;
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -112,7 +112,7 @@ async function ready(child, api, tokenFile) {
   }
 }
 
-async function freePort() {
+export async function freePort() {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const { port } = probe.address();

@@ -1,3 +1,4 @@
+import type { Config } from './config.js';
 import type { NewEvent } from './domain/event.js';
 import { defaultLifetimeMs, newToken, newTokenText, scopes, tokenHash } from './domain/token.js';
 import { storedSecret } from './keys.js';
@@ -12,8 +13,12 @@ export const demoOrganization = 'ORG-demo';
 export const demoTokenFile = 'demo-token';
 
 /** Creates the demo token and the demo events once, in a new embedded database. Returns the token. */
-export async function prepareDemo(database: Database, dataDir: string, nowMs: number): Promise<string> {
-  const text = await storedSecret(dataDir, demoTokenFile, () => newTokenText());
+export async function prepareDemo(
+  database: Database,
+  { dataDir, cell }: Pick<Config, 'dataDir' | 'cell'>,
+  nowMs: number,
+): Promise<string> {
+  const text = await storedSecret(dataDir, demoTokenFile, () => newTokenText(cell));
   const hash = tokenHash(text);
   if (await findToken(database, hash)) return text;
   const token = newToken(

@@ -75,7 +75,7 @@ async function runOnService(
 ): Promise<Summary> {
   const service = await startService(config, logger);
   try {
-    const accessToken = await prepareDemo(service.database, config.dataDir, Date.now());
+    const accessToken = await prepareDemo(service.database, config, Date.now());
     return await runDemo({
       ...options,
       service: {

@@ -17,7 +17,7 @@ export interface Welcoming {
  */
 export async function welcome(service: Welcoming, config: Config, terminal: Terminal): Promise<void> {
   const { publicUrl, platformUrl, consoleLink, database } = service;
-  const token = await prepareDemo(database, config.dataDir, Date.now());
+  const token = await prepareDemo(database, config, Date.now());
   const shown = terminal.isInteractive ? token : undefined;
   const tokenFile = `${config.dataDir}/${demoTokenFile}`;
   const bold = (text: string) => terminal.paint('bold', text);

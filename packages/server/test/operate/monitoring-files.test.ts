@@ -1,6 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -15,6 +14,7 @@ import {
   ruleTestsFile,
 } from '../support/monitoring-files.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
+import { freePort } from '../support/snippets.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
 const promtool = spawnSync('promtool', ['--version']).status === 0;
@@ -173,13 +173,4 @@ async function startPrometheus({ platformUrl }: TestService): Promise<string> {
   );
   await deliverSomething(service);
   return url;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterFile } from './cleanup.js';
 import { ask } from './client.js';
+import { freePort } from './snippets.js';
 import { eventually } from './tenant.js';
 
 /** Whether nginx is there. Tests that need it say so if it is not. */
@@ -47,13 +47,4 @@ export async function startNginx(cells: Readonly<Record<string, string>>): Promi
     (status) => status === 200,
   );
   return url;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

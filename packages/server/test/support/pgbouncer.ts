@@ -2,12 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { unprivilegedAccount } from '../../src/storage/embedded/account.js';
 import { afterFile } from './cleanup.js';
+import { freePort } from './snippets.js';
 
 const program = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find(existsSync);
 
@@ -73,13 +72,4 @@ async function stop(pooler: ChildProcess): Promise<void> {
   if (pooler.exitCode !== null || pooler.signalCode !== null) return;
   pooler.kill('SIGTERM');
   await once(pooler, 'exit');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
