@@ -80,7 +80,7 @@ describe('an organization that is moved while it works', () => {
     await tenant.record({ type: 'invoice.voided' });
     const producer = new Producer({ url: east.platformUrl, token: platformToken, cells: platformCells });
     const recorded: string[] = [];
-    let isRecording = true;
+    let [isRecording, hasRecordedAll] = [true, false];
     const recording = (async () => {
       while (isRecording) {
         const sent = [event({ organization_id, type: 'task.created' }), event({ organization_id })];
@@ -93,7 +93,7 @@ describe('an organization that is moved while it works', () => {
     const read: string[] = [];
     const reading = (async () => {
       let cursor: string | undefined;
-      while (isRecording || !recorded.every((id) => read.includes(id))) {
+      while (!hasRecordedAll || !recorded.every((id) => read.includes(id))) {
         const query = { organization_id, order: 'asc', limit: 100, ...(cursor && { cursor }) } as const;
         const page = await reader.events.list(query).first();
         read.push(...page.data.map(({ id }) => id));
@@ -122,7 +122,9 @@ describe('an organization that is moved while it works', () => {
       (count) => count > before + 40,
     );
     isRecording = false;
-    await Promise.all([recording, reading]);
+    await recording;
+    hasRecordedAll = true;
+    await reading;
     await producer.close();
 
     const listed = await new Posthorn({ url: west.publicUrl, token: tenant.token }).events
