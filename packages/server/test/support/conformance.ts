@@ -18,7 +18,13 @@ export class Conformance {
   private constructor(document: ApiDocument) {
     // Each schema is used once or twice, so optimizing its code would take longer than it saves.
     const code = { optimize: false };
-    this.#ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, inlineRefs: false, code });
+    this.#ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      validateSchema: false,
+      inlineRefs: false,
+      code,
+    });
     addFormats.default(this.#ajv);
     // Components are schemas of their own, so that Ajv compiles each once and not again for every reference to it.
     const { components, ...rest } = JSON.parse(
