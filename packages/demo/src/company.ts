@@ -25,8 +25,8 @@ const firstAgent = 'AGT-penny';
 const workspaces = ['WS-berlin', 'WS-lisbon', 'WS-oslo'] as const;
 
 /**
- * A simulated company. It knows its resources and their statuses and decides what to do next; the caller does it,
- * over HTTP. The same random numbers and responses lead to the same actions.
+ * A simulated company. It knows its resources and their statuses and decides what to do next. The caller carries that
+ * out, over HTTP. The same random numbers and responses lead to the same actions.
  */
 export class Company {
   readonly #organizationId: string;
@@ -53,7 +53,7 @@ export class Company {
     return this.#create('tasks');
   }
 
-  /** Notes that the platform did the action, and the resulting status. */
+  /** Notes that the platform performed the action, and the resulting status. */
   done({ resources, move }: Step, resource: { id: string; status: string }): void {
     if (!move) this.#countCreated(resources);
     const { id, status } = resource;

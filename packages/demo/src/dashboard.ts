@@ -27,7 +27,7 @@ export interface ConsoleAddress {
   url: string;
   /** Signs in with the token that it contains. */
   link: string;
-  /** Where that token is, for those who cannot be shown the link. */
+  /** The file with that token, for output that cannot show the link. */
   tokenFile: string;
 }
 

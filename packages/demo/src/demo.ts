@@ -52,7 +52,7 @@ export interface RunningDemo {
 const inFlightMax = 64;
 const afterTroubleMs = 1_000;
 const forgeryMs = 3_000;
-/** If the service records nothing for this long, the demo ends all the same. */
+/** If the service records nothing for this long, the demo ends anyway. */
 const firstEventMsMax = 30_000;
 const settleMsMax = 10_000;
 const catchUpMsMax = 10_000;

@@ -1,4 +1,4 @@
--- Refuses a change of status that no move in the table makes, and any change of organization, id or kind.
+-- Refuses a change of status that no row of lifecycle_moves allows, and any change of organization, id or kind.
 create or replace function posthorn.check_resource() returns trigger
 language plpgsql as $$
 declare

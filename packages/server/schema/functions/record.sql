@@ -7,8 +7,8 @@
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `zero`: the n-th event has the number zero + n
 --   for each event already recorded with the same idempotency key: its ordinal, id and time
---   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals handed to the
---   node (null: none), and whether any were left
+--   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals handed to the node
+--   (null: none), and whether the rest went to the backlog
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],
@@ -81,7 +81,7 @@ begin
   ), matched as (
     select s.organization_id, w.id as webhook_id, w.revision,
            array_agg(e.ordinal order by e.ordinal) as ordinals, count(*)::int as size, sum(e.bytes) as bytes,
-           -- Every share has room for the whole batch, so a delivery's number is its share's zero plus its ordinal.
+           -- Every share reserves a number per event, so a delivery's number is its share's zero plus its ordinal.
            base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as zero
       from scopes s
      cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
@@ -130,7 +130,7 @@ begin
      where s.taken < s.size
   )
   select 0::bigint, head, recorded_at, base, null, null::int, null::int[], null::boolean
-    -- A recording node knows from the result what was left. Without a node, notify all nodes.
+    -- A recording node sees in the result what went to the backlog. Without a node, notify all nodes.
     from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
    union all
   select b.ordinal, b.id, b.created_at, null, null, null, null, null

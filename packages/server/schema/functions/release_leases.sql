@@ -12,12 +12,12 @@ declare
   parts    posthorn.backlog[];
   n        bigint;
 begin
-  -- Leaves a node that is settling right now to the next call: waiting for it would delay all others.
+  -- Skips a node that is settling right now. The next call handles it; waiting for it would delay all others.
   with overdue as (
     select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
-  -- Ids above 0: lease 0 means held for a webhook that is not verified.
+  -- Only ids above 0: 0 means held for a webhook that is not verified, and -1 for an organization that is moving.
   select array_agg(h.id) into dead
     from (select d.leased_by as id from posthorn.deliveries d where d.status = 'pending' and d.leased_by > 0
            union select h.leased_by from posthorn.handoffs h

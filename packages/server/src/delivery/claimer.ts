@@ -84,7 +84,7 @@ export class Claimer {
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const hasMore = lanes.claimed(claimed, room, beganMs);
-    // If it claimed nothing, another node is taking the deliveries.
+    // If the claim got nothing, another node is taking the deliveries.
     if (hasMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
     if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);

@@ -35,7 +35,7 @@ export interface EngineOptions {
   random: () => number;
   /** Called when the service has recorded its own events. */
   onRecorded: (batch: RecordedBatch) => void;
-  /** Called when a webhook was disabled because of its receiver. */
+  /** Called after a webhook has been disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
   /** Called when outcomes have been written in one commit. */
   onSettled: (outcomes: number) => void;

@@ -4,7 +4,7 @@ const MiB = 1024 * 1024;
 export const limitTable = {
   // Requests in flight
   slots: [1_024, 'requests', 'For all webhooks of a node: more sockets add no throughput.'],
-  spareSlots: [512, 'requests', 'In addition, one for each slot that a stalled webhook holds.'],
+  spareSlots: [512, 'requests', 'Extra slots: one for each slot that a stalled webhook holds.'],
   unprovenSlots: [512, 'requests', 'For all webhooks that are not healthy: the healthy keep half.'],
   elasticSlots: [768, 'requests', 'Above this, a healthy webhook falls back to the usual window.'],
   elasticUnprovenSlots: [448, 'requests', 'For webhooks that are not healthy: leaves one usual window free.'],
@@ -47,7 +47,7 @@ export const limitTable = {
   // Settling
   gatherMs: [20, 'ms', 'Groups outcomes into one commit; too short to notice.'],
   settleOutcomes: [500, 'outcomes', 'One statement takes about 10 ms.'],
-  unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending stops: a crash would send them again.'],
+  unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending stops: after a crash, they are sent again.'],
   settleAgainMs: [500, 'ms', 'After the database was unreachable or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],
   healthEveryMs: [1_000, 'ms', 'In a larger batch, an unchanged webhook is reported this often.'],
@@ -63,7 +63,7 @@ export const limitTable = {
   // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
   alignWithinMs: [2_000, 'ms', 'A request that disables a webhook waits at most this long.'],
-  sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator must act.'],
+  sealedWaitMs: [5_000, 'ms', 'No key decrypts the secret, so an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
   drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],
   // Verifications

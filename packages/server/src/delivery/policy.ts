@@ -24,7 +24,7 @@ export interface Track {
   /** How many requests the webhook may have in flight. */
   readonly window: number;
   readonly inFlight: number;
-  /** Since when no request has ended. */
+  /** When a request last ended, or when the first of those in flight started. */
   readonly silentSinceMs: number;
 }
 
@@ -45,7 +45,7 @@ export interface Load {
   unproven: number;
   /** Requests in flight of webhooks that are stalled now. */
   stalled: number;
-  /** Deliveries in memory of webhooks that respond, and the size of their payloads and of all others. */
+  /** Deliveries in memory of proven webhooks, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
   unprovenBytes: number;
@@ -90,7 +90,7 @@ export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: '
 export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
   let { successes, failuresInARow, responseUs, bestUs, window } = track;
   if (attempt.kind !== 'not attempted') {
-    // An average that started at 0 would make the first responses look best, and all later ones slowed down.
+    // If the average started at 0, the first responses would look fast, and all later ones slowed down.
     const tookUs = attempt.tookMs * 1_000;
     responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);

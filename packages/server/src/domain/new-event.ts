@@ -77,7 +77,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
       if (typeFault) faults.push(typeFault);
-      // A recursive schema could follow the nesting without end, so it never sees a payload that is too deep.
+      // A recursive schema could recurse too deeply, so a payload that is too deep is not validated against it.
       else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }

@@ -55,7 +55,7 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
-  /** Set if other processes of this machine count the same requests. */
+  /** Set if other processes on this machine count the same requests. */
   counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */

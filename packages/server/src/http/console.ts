@@ -121,7 +121,7 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     // A missing file, such as one from an older build. The page that requests it must reload itself.
     if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
       throw new Problem('not_found', 'Nothing exists at this path.');
-    // Every other path is a view of the console, which its script shows.
+    // Every other path is a view of the console, which the script of the page renders.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
   const route = { config: open, compress: false as const, onSend: markEncoding };

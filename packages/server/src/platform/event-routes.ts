@@ -34,7 +34,7 @@ export interface RecordTracer {
 export interface EventRoutesOptions {
   recorder: Recorder;
   check: EventChecker;
-  /** Present if traces are on. */
+  /** Present if tracing is on. */
   tracer: RecordTracer | undefined;
 }
 

@@ -146,7 +146,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Concatenates the JSON so that the payload text stays as recorded. */
+/** Sends the resource and its event. Concatenates the JSON so that the payload text stays as recorded. */
 function respond(
   reply: FastifyReply,
   lifecycle: Lifecycle,

@@ -58,7 +58,7 @@ const wanted = `
 export const runningMax = 10;
 /**
  * How many events are counted when a replay is created. That takes about half a second. The limit is lower if
- * deliveries are looked up as well, because each lookup reads up to 90 partitions.
+ * deliveries are looked up as well, because a lookup reads every partition since the event.
  */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;

@@ -57,7 +57,7 @@ export interface Schema {
   required?: readonly string[];
   items?: Schema;
   minimum?: number;
-  /** Constraints for the document only: the service checks them in code, with its own messages. */
+  /** Constraints that only the document contains: the service checks them in code, with its own messages. */
   'x-stated'?: Schema & Record<string, unknown>;
 }
 

@@ -113,7 +113,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
   });
 }
 
-/** Scalar does not show the scopes of a bearer token, so the description lists them. */
+/** Returns the description with the required scopes, because Scalar does not show the scopes of a bearer token. */
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
   const required =
     scopes.length === 0

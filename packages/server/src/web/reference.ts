@@ -59,7 +59,7 @@ export function referenceRoutes(app: FastifyInstance): void {
   });
 }
 
-/** Paths are relative, so that the page also works behind a proxy that adds a prefix. */
+/** Returns the page. Its paths are relative, so that it also works behind a proxy that adds a prefix. */
 function pageOf(title: string, scalarName: string): string {
   return `<!doctype html>
 <html lang="en">

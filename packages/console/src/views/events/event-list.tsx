@@ -23,10 +23,7 @@ import type { Outcome } from './outcome';
 import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
-/**
- * Reads the filter from the URL. A range that ends now starts at a full minute, so that the pages stay the
- * same.
- */
+/** Reads the filter from the URL. A range that ends now starts on a whole minute, so that the pages stay the same. */
 function filterOf(search: EventSearch): EventFilter {
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
