@@ -13,10 +13,10 @@ export const limitTable = {
   windowMax: [512, 'requests', '300 events/s at 1 s each need 300; half the slots stay free.'],
   windowFailing: [4, 'requests', 'Enough for a failing webhook to make progress on its backlog.'],
   elasticMs: [50, 'ms', '64 requests of 50 ms are 1,280 per second: a faster receiver needs no more.'],
-  failuresToFail: [5, 'failures', 'In a row: any receiver fails from time to time.'],
+  failingAfter: [5, 'failures', 'In a row: any receiver fails from time to time.'],
   slowMs: [1_000, 'ms', 'A slower response holds its slot so long that others wait.'],
   restMs: [25, 'ms', 'A receiver that refuses immediately gets 160 requests per second, not 8,000.'],
-  failuresToRestLonger: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
+  restLongerEvery: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
   restFactorMax: [4, 'ratio', 'With 40 attempts per second, a recovery is still noticed within 0.1 s.'],
   paceSlackMs: [50, 'ms', 'A webhook with a rate limit makes up for a timer that fires late.'],
   // Memory
@@ -31,7 +31,7 @@ export const limitTable = {
   pacedSeconds: [10, 's', 'A webhook with a rate limit keeps this much work in memory.'],
   unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, in addition to the rest.'],
   recordedShare: [0.8, 'ratio', 'Recordings leave a fifth of a lane to claims, so that retries find room.'],
-  askShare: [0.125, 'ratio', 'Avoids a claim for every single delivery that leaves a lane.'],
+  claimRoomMin: [0.125, 'ratio', 'Avoids a claim for every single delivery that leaves a lane.'],
   talliedWebhooks: [5_000, 'webhooks', 'Counted in memory; beyond this, counts go to new rows.'],
   lanes: [5_000, 'webhooks', 'Idle webhooks are remembered up to this number.'],
   // Claims
