@@ -18,7 +18,7 @@ interface Held {
 const names = Object.keys(routines) as ResourcesName[];
 
 /** The probability that the company creates a resource while it has fewer than it wants. */
-const beginning = 0.5;
+const creationProbability = 0.5;
 
 const people = ['USR-ada', 'USR-grace', 'USR-linus', 'USR-mary'] as const;
 const firstAgent = 'AGT-penny';
@@ -46,7 +46,8 @@ export class Company {
     for (const resources of this.#inRandomOrder()) {
       const idle = this.#idle(resources);
       const isShort = this.#count(resources) < routineOf(resources).wanted;
-      if (isShort && (idle.length === 0 || this.#random() < beginning)) return this.#create(resources);
+      if (isShort && (idle.length === 0 || this.#random() < creationProbability))
+        return this.#create(resources);
       const [first, ...others] = idle;
       if (first) return this.#move(resources, pick(this.#random, [first, ...others]));
     }

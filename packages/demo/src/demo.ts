@@ -10,7 +10,7 @@ import { forge } from './forger.js';
 import { Pacer } from './pace.js';
 import { seededRandom } from './random.js';
 import { perSecondMax, perSecondMin } from './rate.js';
-import { manners, Receiver } from './receivers.js';
+import { behaviors, Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
 import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
@@ -73,7 +73,7 @@ export async function runDemo(options: DemoOptions): Promise<Summary> {
 class Demo {
   readonly #options: DemoOptions;
   readonly #closers: Closers;
-  readonly #figures = new Figures(manners);
+  readonly #figures = new Figures(behaviors);
   #phase: Situation['phase'] = 'running';
   #eventTypes: readonly string[] = [];
   #wanted: WantedRate;
@@ -114,9 +114,9 @@ class Demo {
 
   async #openReceivers(): Promise<readonly Receiver[]> {
     const receivers: Receiver[] = [];
-    for (const [index, manner] of manners.entries()) {
+    for (const [index, behavior] of behaviors.entries()) {
       const receiver = await Receiver.open({
-        manner,
+        behavior,
         secret: `whsec_${randomBytes(32).toString('base64')}`,
         random: seededRandom(this.#options.seed + index + 1),
         now: Date.now,
@@ -153,8 +153,8 @@ class Demo {
       now: () => performance.now(),
     });
     const forging = setInterval(() => {
-      for (const { manner, url } of receivers) {
-        if (manner.checksSignatures) forge(url, Date.now()).catch(() => undefined);
+      for (const { behavior, url } of receivers) {
+        if (behavior.checksSignatures) forge(url, Date.now()).catch(() => undefined);
       }
     }, forgeryMs);
     onStart({
