@@ -22,7 +22,7 @@ export const NewEventSchema = Type.Object(
   {
     type: Type.String({
       description: 'Event type. `webhook.*` is not allowed.',
-      'x-stated': { pattern: '^(?!webhook\\.)[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*){1,2}$', maxLength: 194 },
+      'x-documented': { pattern: '^(?!webhook\\.)[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*){1,2}$', maxLength: 194 },
       examples: ['invoice.finalized'],
     }),
     organization_id: Type.String({

@@ -24,7 +24,7 @@ const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
 
 /** The rules for headers as JSON Schema, for the API document. */
-export const statedHeaders = {
+export const documentedHeaders = {
   maxProperties: countMax,
   propertyNames: { pattern: token.source, maxLength: nameLengthMax },
   additionalProperties: { type: ['string', 'null'], pattern: value.source },

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
 import { prefersHtml } from '../web/accept.js';
 import { markEncoding } from '../web/etag.js';
-import { FixedText } from '../web/fixed-text.js';
+import { StaticContent } from '../web/static-content.js';
 import { type ConsoleFiles, hashedFolder } from './console-files.js';
 
 export interface PortalLogo {
@@ -90,7 +90,7 @@ function indexRoute(app: FastifyInstance, version: string): void {
 /** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
 function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
   const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
-  const settings = new FixedText(
+  const settings = new StaticContent(
     'application/json; charset=utf-8',
     JSON.stringify({
       ...{ name, accent, logo: logo ? '/console/logo' : null, version },
@@ -103,7 +103,7 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
 }
 
 function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
-  const image = logo && new FixedText(logo.type, logo.bytes);
+  const image = logo && new StaticContent(logo.type, logo.bytes);
   app.get('/console/logo', { config: open }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
     // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading

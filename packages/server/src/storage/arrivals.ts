@@ -42,8 +42,8 @@ export async function stageRows(
   select $1, r.relation, r.content from unnest($2::text[], $3::text[]) as r (relation, content)`,
       values: [move.organizationId, rows.map(({ relation }) => relation), rows.map(({ content }) => content)],
     });
-    const days = rows.flatMap(({ day }) => (day === null ? [] : [Number(day)]));
-    await ensurePartitions(client, 'event_counts', days);
+    const times = rows.flatMap(({ at_ms }) => (at_ms === null ? [] : [Number(at_ms)]));
+    await ensurePartitions(client, 'event_counts', times);
   }, true);
 }
 
@@ -51,7 +51,7 @@ interface StagedRow {
   relation: string;
   content: string;
   /** For counts: when their period starts, in milliseconds. */
-  day: string | null;
+  at_ms: string | null;
 }
 
 async function readRows(
@@ -68,7 +68,7 @@ async function readRows(
   const resealed = secrets.rows.map((webhook) => hexOf(reseal(webhook)));
   const { rows } = await client.query<StagedRow>({
     text: `
-  select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as day
+  select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as at_ms
     from posthorn.webhooks w
     join unnest($3::text[], $4::jsonb[]) as s (id, sealed) on s.id = w.id
    where w.organization_id = $1

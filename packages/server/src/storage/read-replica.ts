@@ -49,7 +49,7 @@ export class ReadReplica {
   async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
     const { primary, onRead } = this.#options;
     if (this.isUsed) {
-      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), refused);
+      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), failedIfReachable);
       if (attempt.kind === 'read') {
         onRead('replica');
         return attempt.value;
@@ -116,7 +116,7 @@ export class ReadReplica {
       const attempt = await this.#needed
         .call()
         .then((needed) => this.#try(needed, async () => undefined))
-        .catch(refusedAnyway);
+        .catch(failed);
       if (this.#stopped) return;
       if (attempt.kind !== 'read') return this.#tryLater();
       this.#restingFor = undefined;
@@ -131,13 +131,13 @@ export class ReadReplica {
   }
 }
 
-/** A primary that has become a standby cannot say where its log ends, but can still be read. */
-function refused(error: Error): Attempt<never> {
+/** Returns a failed attempt if the primary can still be read, as after it became a standby. Otherwise rethrows. */
+function failedIfReachable(error: Error): Attempt<never> {
   if (isUnreachable(error)) throw error;
-  return refusedAnyway(error);
+  return failed(error);
 }
 
-const refusedAnyway = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
+const failed = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
 
 type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
 

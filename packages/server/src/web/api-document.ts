@@ -58,7 +58,7 @@ export interface Schema {
   items?: Schema;
   minimum?: number;
   /** Constraints that only the document contains: the service checks them in code, with its own messages. */
-  'x-stated'?: Schema & Record<string, unknown>;
+  'x-documented'?: Schema & Record<string, unknown>;
 }
 
 /** Returns the scopes that an operation requires. */

@@ -16,9 +16,9 @@ import {
 } from './api-document.js';
 import { nameComponents, plainSchema } from './components.js';
 import { errorsGuide } from './errors-guide.js';
-import { FixedText } from './fixed-text.js';
 import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
 import { schemaExample } from './schema-example.js';
+import { StaticContent } from './static-content.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -106,9 +106,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     document ??= completed(app.swagger() as unknown as ApiDocument, info.webhooks);
     return document;
   });
-  let text: FixedText | undefined;
+  let text: StaticContent | undefined;
   app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
-    text ??= new FixedText('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
+    text ??= new StaticContent('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
     return text.send(request, reply);
   });
 }
