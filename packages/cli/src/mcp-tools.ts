@@ -134,7 +134,9 @@ export const tools: readonly Tool[] = [
         webhook_id: only && (await webhookId(connection, only)),
         status: string(status) as 'success' | 'failed' | undefined,
         event_type: string(event_type),
-        ...{ from: string(from), to: string(to), limit: max },
+        from: string(from),
+        to: string(to),
+        limit: max,
       };
       const { data, searchedTo } = await connection.posthorn.deliveries.list(query).search(max, pagesMax);
       if (data.length >= max || searchedTo === undefined) return data.slice(0, max);

@@ -37,7 +37,9 @@ export const installedOperators: LoadOperators = async () => {
 /** Stand-ins for the operator's commands if @posthorn/server is not installed. They explain how to install it. */
 export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
   ([name, summary]) => ({
-    ...{ name, summary, options: {} },
+    name,
+    summary,
+    options: {},
     run: () => Promise.reject(notInstalled(name)),
   }),
 );

@@ -77,7 +77,13 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   }
   const { code, title, detail, errors, request_id, possible_moves, cell } = problem;
   return new PosthornError({
-    ...{ ...common, code, title, detail, errors, possibleMoves: possible_moves, cell },
+    ...common,
+    code,
+    title,
+    detail,
+    errors,
+    possibleMoves: possible_moves,
+    cell,
     requestId: request_id ?? common.requestId,
   });
 }

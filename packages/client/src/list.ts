@@ -79,7 +79,9 @@ export function listAt<T>(transport: Transport, path: string, query: Query, sign
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
     const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta }>('GET', path, request);
     return {
-      ...{ data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false },
+      data,
+      cursor: meta?.cursor ?? null,
+      hasMore: meta?.has_more ?? false,
       ...(meta?.searched_to !== undefined && { searchedTo: meta.searched_to }),
     };
   });

@@ -106,7 +106,8 @@ class Demo {
     await watch.stop();
     const givenUp = await this.#settle(watch, webhooks, tail);
     return summarize(this.#figures, {
-      ...{ endedMs, givenUp },
+      endedMs,
+      givenUp,
       wantedPerSecond: this.#wanted.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),
     });
@@ -142,7 +143,8 @@ class Demo {
     this.#figures.begin(Date.now());
     this.#wanted = new WantedRate(perSecond, this.#figures.startedMs);
     const pacer = new Pacer({
-      ...{ perSecond, inFlightMax },
+      perSecond,
+      inFlightMax,
       work: async () => {
         await this.#act(company, platform, ended);
         if (isCounting || forMs === undefined || this.#figures.recorded === 0) return;

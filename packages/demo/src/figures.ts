@@ -53,7 +53,12 @@ export class Figures {
 
   constructor(receivers: readonly { name: string; description: string; checksSignatures: boolean }[]) {
     this.receivers = receivers.map(({ name, description, checksSignatures }) => ({
-      ...{ name, description, delivered: 0, pending: 0, failed: 0, accepted: 0 },
+      name,
+      description,
+      delivered: 0,
+      pending: 0,
+      failed: 0,
+      accepted: 0,
       latencies: new Latencies(),
       signatures: checksSignatures ? { verified: 0, refused: 0 } : undefined,
     }));

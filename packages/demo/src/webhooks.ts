@@ -25,7 +25,10 @@ export class Webhooks {
     const ids = new Map<string, string>();
     for (const { behavior, url, secret } of receivers) {
       const { id, status } = await posthorn.webhooks.create({
-        ...{ organization_id: organizationId, url, event_types: [...behavior.eventTypes], secret },
+        organization_id: organizationId,
+        url,
+        event_types: [...behavior.eventTypes],
+        secret,
         description: behavior.name,
       });
       if (status !== 'active') throw new Error(`The webhook of the ${behavior.name} receiver is ${status}.`);

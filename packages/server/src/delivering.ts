@@ -64,15 +64,27 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
   );
   const changes = new WebhookChanges({
-    ...{ database: own, directory, logger, alone },
+    database: own,
+    directory,
+    logger,
+    alone,
     node: () => engine.node,
   });
   const tally = new DeliveryTally({
-    ...{ database: own, logger, now },
-    ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
+    database: own,
+    logger,
+    now,
+    everyMs: limits.tallyEveryMs,
+    webhooksMax: limits.talliedWebhooks,
   });
   const engine = new DeliveryEngine({
-    ...{ database: own, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    database: own,
+    logger,
+    directory,
+    sender,
+    timeoutMs,
+    retryScheduleMs,
+    alone,
     target: direct === undefined ? target : { connectionString: direct },
     random: Math.random,
     onRecorded: (batch) => recorded.notify(batch.organizations),
@@ -123,7 +135,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await engine.start();
       jobs.push(
         new Verifications({
-          ...{ database, logger, now, everyMs: limits.verifyEveryMs },
+          database,
+          logger,
+          now,
+          everyMs: limits.verifyEveryMs,
           ...control,
         }),
         new Replays(database, logger),

@@ -259,7 +259,9 @@ async function arrive(
   await laterThan(from, to);
   await activate(to, move, firstDay, {
     ...origin,
-    ...{ organization_id: organizationId, workspace_id: null, action: 'organization.moved' },
+    organization_id: organizationId,
+    workspace_id: null,
+    action: 'organization.moved',
     target: { type: 'organization', id: organizationId },
     changes: { cell: { from: names.from, to: names.to } },
   });

@@ -123,7 +123,10 @@ const columns: readonly Column<StoredEvent>[] = [
 
 function lineOf({ id, type, workspace_id, created_at, subject_id, actor_id }: StoredEvent) {
   return {
-    ...{ id, type, workspace_id, created_at: created_at.toISOString() },
+    id,
+    type,
+    workspace_id,
+    created_at: created_at.toISOString(),
     subject: { type: '', id: subject_id },
     actor: { type: '', id: actor_id },
   };

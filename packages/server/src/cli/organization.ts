@@ -84,7 +84,11 @@ async function move(
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
   const progress = new ProgressLine(terminal, options.json !== undefined);
   return moveOrganization({
-    ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
+    organizationId,
+    from,
+    to,
+    origin: operatorOrigin(),
+    signal: interrupted.signal,
     reseal: await resealing(config, env),
     onStep: (step) => progress.step(step),
     onPage: (table, rows) => progress.copied(table, rows),

@@ -93,8 +93,12 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
   const settings = new StaticContent(
     'application/json; charset=utf-8',
     JSON.stringify({
-      ...{ name, accent, logo: logo ? '/console/logo' : null, version },
-      ...{ retention_days: Math.floor(retentionMs / dayMs), retry_waits_ms: retryScheduleMs },
+      name,
+      accent,
+      logo: logo ? '/console/logo' : null,
+      version,
+      retention_days: Math.floor(retentionMs / dayMs),
+      retry_waits_ms: retryScheduleMs,
     }),
   );
   app.get('/console/settings.json', { config: open }, async (request, reply) =>

@@ -160,7 +160,12 @@ function bindingFor(request: FastifyRequest): string {
   const { status, final, event_type } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('deliveries', {
-    ...{ status, final, event_type, from, to, organization_id: request.token.organization_id },
+    status,
+    final,
+    event_type,
+    from,
+    to,
+    organization_id: request.token.organization_id,
     webhook_id: params.webhook_id ?? query.webhook_id,
     event_id: params.event_id ?? query.event_id,
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,

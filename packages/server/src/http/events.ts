@@ -121,7 +121,13 @@ export function eventRoutes(
     const { organization_id, type, subject_type, subject_id, actor_id } = query;
     const keptFromMs = oldestMs();
     return {
-      ...{ organization_id, workspace_id: workspaceId, type, subject_type, subject_id, actor_id, toMs },
+      organization_id,
+      workspace_id: workspaceId,
+      type,
+      subject_type,
+      subject_id,
+      actor_id,
+      toMs,
       fromMs: Math.max(fromMs ?? keptFromMs, keptFromMs),
     };
   }
@@ -137,7 +143,13 @@ function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('events', {
-    ...{ organization_id, type, subject_type, subject_id, actor_id, from, to },
+    organization_id,
+    type,
+    subject_type,
+    subject_id,
+    actor_id,
+    from,
+    to,
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
     order: query.order ?? 'desc',
   });

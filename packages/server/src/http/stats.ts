@@ -164,7 +164,9 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       reply.header('Cache-Control', 'no-store');
       return {
         data: {
-          ...{ interval, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+          interval,
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs).toISOString(),
           ...figuresOf(interval, span, deliveries, events),
           events_by_type: types,
         },

@@ -63,8 +63,11 @@ export function failureDetail(error: Error): FailureDetail {
 
 /** The time ran out before a connection was open, so the receiver never saw the request. */
 export const connectTimeout: FailureDetail = {
-  ...{ code: 'connect_timeout', message: 'no connection in time' },
-  ...{ altNames: undefined, validTo: undefined, address: undefined },
+  code: 'connect_timeout',
+  message: 'no connection in time',
+  altNames: undefined,
+  validTo: undefined,
+  address: undefined,
 };
 
 function codeOf(error: Error): string {

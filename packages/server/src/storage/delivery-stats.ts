@@ -60,8 +60,11 @@ export class DeliveryCounter {
       const hours = await this.#count(client, webhook, since.getTime(), now.getTime(), isFinished);
       const sum = (read: (counts: Counts) => number) => hours.reduce((all, one) => all + read(one), 0);
       return {
-        ...{ success: sum((counts) => counts.success), failed: sum((counts) => counts.failed) },
-        ...{ pending, oldest_undelivered_at, hours },
+        success: sum((counts) => counts.success),
+        failed: sum((counts) => counts.failed),
+        pending,
+        oldest_undelivered_at,
+        hours,
         ...(await readDurations(client, webhook, since)),
       };
     });

@@ -105,7 +105,10 @@ export class Metrics {
     aggregator: 'sum' | 'first' | 'min' = 'sum',
   ): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, aggregator, registers: [this.registry] },
+      name,
+      help,
+      aggregator,
+      registers: [this.registry],
       labelNames: label === undefined ? [] : [label],
       collect: async () => {
         const reading = await Promise.resolve()

@@ -67,6 +67,10 @@ const IdempotencyHeaders = Type.Object({
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
   const { securityName } = info;
   const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
+  // An extension that the types of the plugin do not know.
+  const tagGroups = {
+    'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
+  };
   await app.register(swagger, {
     hideUntagged: true,
     openapi: {
@@ -79,7 +83,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
       },
       servers: [{ url: info.serverUrl ?? '/' }],
       tags: groups.flatMap(({ tags }) => tags),
-      ...{ 'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })) },
+      ...tagGroups,
       components: {
         securitySchemes: {
           [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
@@ -91,7 +95,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     transform: ({ schema, url, route }) => {
       const { scopes, idempotent, refusals, sends, bodyIsOptional } = route.config ?? {};
       const described = {
-        ...{ 'x-refusals': refusals ?? [], 'x-sends': sends ?? [], 'x-optional': bodyIsOptional === true },
+        'x-refusals': refusals ?? [],
+        'x-sends': sends ?? [],
+        'x-optional': bodyIsOptional === true,
         ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
         ...(idempotent && { headers: IdempotencyHeaders }),
         ...schema,

@@ -1,7 +1,9 @@
 import { type ApiResponse, isCounted, type Operation } from './api-document.js';
 
 const text = (description: string, example: string) => ({
-  ...{ description, schema: { type: 'string' }, example },
+  description,
+  schema: { type: 'string' },
+  example,
 });
 
 /** The headers of responses that clients use. */

@@ -29,7 +29,11 @@ function filterOf(search: EventSearch): EventFilter {
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   const { type, subject_type, subject_id, actor_id, workspace_id } = search;
   return {
-    ...{ type, subject_type, subject_id, actor_id, workspace_id },
+    type,
+    subject_type,
+    subject_id,
+    actor_id,
+    workspace_id,
     from: range && new Date(range.fromMs).toISOString(),
     to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
   };
