@@ -111,8 +111,8 @@ export class Lanes {
   /** Notes what a recording left in the database. Returns whether this node has room for some of it. */
   recorded(matched: readonly Matched[]): boolean {
     let hasRoom = false;
-    for (const { webhook_id: id, is_left } of matched) {
-      if (!is_left) continue;
+    for (const { webhook_id: id, has_backlog } of matched) {
+      if (!has_backlog) continue;
       const lane = this.#lanes.get(id);
       lane?.noteWaiting('many', this.#now());
       hasRoom ||= !lane || this.#wantsMore(lane);

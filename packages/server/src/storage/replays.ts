@@ -52,7 +52,7 @@ const wanted = `
           limit 1),
          -- Without a row it was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
-                      where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
+                      where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 
 /** The maximum number of running replays per webhook. */
 export const runningMax = 10;

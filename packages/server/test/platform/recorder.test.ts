@@ -21,7 +21,7 @@ function recorder() {
   const query = ({ values }: { values: unknown[] }) =>
     new Promise((resolve, reject) => {
       const events = String(values[0]).split(',').length;
-      const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), zero: 2 ** 38 };
+      const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), base: 2 ** 38 };
       transactions.push({ events, commit: (rows = [head]) => resolve({ rows }), fail: reject });
     });
   const it = new Recorder(
