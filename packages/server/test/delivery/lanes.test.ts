@@ -286,7 +286,7 @@ test('a receiver that takes 300 ms gets as many requests in flight as 300 events
   expect(rig.count('WHK-1')).toBeGreaterThan(90);
 });
 
-test('a webhook with a rate limit is sent as many requests per second, from the first one on', () => {
+test('a webhook with a rate limit is sent that many requests per second, from the first one on', () => {
   const rig = new Rig();
   rig.lanes.add(many(40, 'WHK-limited'));
   const first = rig.lanes.next()!;

@@ -6,7 +6,7 @@ import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-describe.runIf(hasPgBouncer())('a pooler of transactions', () => {
+describe.runIf(hasPgBouncer())('a transaction pooler', () => {
   let direct: TestDatabase;
   let pooledUrl: string;
   let tenant: Tenant;
