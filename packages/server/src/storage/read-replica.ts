@@ -93,7 +93,7 @@ export class ReadReplica {
         const bytes = Number(needed - replayed);
         return {
           kind: 'failed',
-          reason: `the replica is ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
+          reason: `the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
         };
       }
       await delay(catchUpStepMs);
