@@ -35,11 +35,11 @@ export interface RecordedBatch {
 
 /** Events to record. The text of each payload is stored unchanged. */
 export interface NewBatch {
-  events: readonly (NewEvent & { undelivered?: boolean; traceparent?: string })[];
+  events: readonly (Omit<NewEvent, 'payload'> & { undelivered?: boolean; traceparent?: string })[];
   payloads: readonly string[];
 }
 
-export function batchOf(events: NewBatch['events']): NewBatch {
+export function batchOf(events: readonly (NewEvent & { undelivered?: boolean })[]): NewBatch {
   return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
 }
 
