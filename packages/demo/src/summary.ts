@@ -147,7 +147,7 @@ function remarksOf({ receivers, events, troubles }: Summary): string[] {
   return [
     ...signed,
     ...(unsettled > 0
-      ? [`${whole(unsettled)} deliveries are not final; they continue at the next start.`]
+      ? [`${whole(unsettled)} deliveries are not final; they continue on the next start.`]
       : []),
     ...(events.by_others > 0 ? [`${whole(events.by_others)} events were recorded by other programs.`] : []),
     ...(troubles > 0 ? [`${whole(troubles)} requests failed.`] : []),

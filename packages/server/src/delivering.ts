@@ -61,7 +61,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
   const prober = new Prober(sender, secrets, timeoutMs, limits);
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
-    logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
+    logger.error({ webhook_id, reason: error.message }, 'deliveries to this webhook are waiting'),
   );
   const changes = new WebhookChanges({
     database: own,
@@ -145,7 +145,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       );
       // The secrets can still be decrypted, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
-        logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
+        logger.warn({ reason: (error as Error).message }, 'secrets could not be re-encrypted yet'),
       );
     },
     pause: () => engine.pause(),

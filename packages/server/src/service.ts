@@ -173,8 +173,8 @@ async function openDatabase(
 function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
   if (!database.route.hasPooler || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
   throw new ConfigError(
-    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which loses ' +
-      'notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
+    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which does ' +
+      'not forward notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
   );
 }
 

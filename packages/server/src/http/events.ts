@@ -107,7 +107,8 @@ export function eventRoutes(
         createdMs === undefined
           ? undefined
           : await readEvents((source) => readEvent(source, { ...key, createdMs }));
-      if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
+      if (!event)
+        throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
       const body = `{"data":${eventJson(event)}}`;
       const etag = etagOf(body);
       reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');

@@ -93,7 +93,7 @@ export class ReadReplica {
         const bytes = Number(needed - replayed);
         return {
           kind: 'failed',
-          reason: `the replica was still ${bytes} bytes behind after ${catchUpMsMax} ms`,
+          reason: `the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
         };
       }
       await delay(catchUpStepMs);

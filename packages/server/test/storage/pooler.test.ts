@@ -25,7 +25,9 @@ describe.runIf(hasPgBouncer())('a transaction pooler', () => {
     expect(failure).toBeInstanceOf(ConfigError);
     expect((failure as Error).message).toMatch(/^POSTHORN_DIRECT_DATABASE_URL: not set, .* pooler/);
     const { stdout } = await command(['doctor', '--json'], { DATABASE_URL: pooledUrl });
-    expect(stdout).toContain('"DATABASE_URL leads to a connection pooler, which loses notifications"');
+    expect(stdout).toContain(
+      '"DATABASE_URL points to a connection pooler, which does not forward notifications"',
+    );
   });
 
   test('carries recording, delivery and reading, on whichever connection a statement runs', async () => {
