@@ -7,9 +7,9 @@ export interface CopiedTable {
   name: string;
   /** The primary key after the organization: names and types of the columns. */
   key: readonly (readonly [name: string, type: string])[];
-  /** The column that decides the partition, if the table has any. */
+  /** The column that determines the partition, if the table has partitions. */
   partitionedBy?: string;
-  /** Whether a row that exists already is replaced. If not, it stays: its content never changes. */
+  /** Whether a row that already exists is replaced. If not, it stays: its content never changes. */
   replaces?: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface Condition {
   values: readonly unknown[];
 }
 
-/** What happens with each page. */
+/** What to do with each page. */
 export interface CopySteps {
   /** The state of the organization in the database `to`. Default: arriving. */
   state?: 'arriving' | 'here';
@@ -40,7 +40,10 @@ interface Page {
   days: number[];
 }
 
-/** Makes times, numbers and bytes readable for the other database, whatever its settings. */
+/**
+ * Sets the formats of this transaction, so that another database can read its times, numbers and bytes whatever its
+ * settings.
+ */
 export async function writePlainly(client: Queryable): Promise<void> {
   await client.query({
     text: `set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex';
@@ -112,7 +115,7 @@ async function readPage(
   };
 }
 
-/** Inserts rows that were read as text. `times` are those that decide the partitions. */
+/** Inserts rows that were read as text. `times` are the values that determine the partitions. */
 async function insertRows(
   client: Queryable,
   { name, key, replaces }: CopiedTable,
