@@ -109,7 +109,9 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
     const which = source === undefined ? 'This database' : 'The database in --to';
-    throw new RelocationRefused(`${which} does not belong to a cell. Start a node on it with POSTHORN_CELL.`);
+    throw new RelocationRefused(
+      `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
+    );
   }
   if (source === target) {
     throw new RelocationRefused(
