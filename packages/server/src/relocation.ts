@@ -5,7 +5,13 @@ import { activate, type Reseal, stageRows } from './storage/arrivals.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
-import { copyCounts, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
+import {
+  type Copied,
+  copyCounts,
+  type OnPage,
+  type Progress,
+  RelocationCopy,
+} from './storage/relocation-rounds.js';
 import {
   changeState,
   enterState,
@@ -48,6 +54,8 @@ export interface RelocationOptions {
 export interface Relocated {
   from: string;
   to: string;
+  /** What this process copied, and how long that took. Nothing if an earlier process had copied everything. */
+  copied: Copied;
   /** How long the organization could not be written to. Undefined if an earlier process had stopped it. */
   stoppedMs: number | undefined;
 }
@@ -74,7 +82,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   const names = await namesOf(from, to);
   const move: Move = { organizationId, id: randomUUID() };
   const hasLeft = await begin(options, move, names);
-  const stoppedMs = hasLeft ? undefined : await leave(options, move);
+  const { copied, stoppedMs } = hasLeft ? hadLeft : await leave(options, move);
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
   if (await takeOver(to, move, 'arriving')) await arrive(options, move, names);
@@ -82,7 +90,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   onStep('cleaning up');
   await copyLateCounts(options, move, stoppedMs === undefined ? 0 : options.countsMs);
   await deleteDeparted(from, move, 'moved');
-  return { ...names, stoppedMs };
+  return { ...names, copied, stoppedMs };
 }
 
 /** Ends a move that has not switched yet: the organization works on in its old cell, and its copy is deleted. */
@@ -162,11 +170,20 @@ async function begin(
   return false;
 }
 
-/** Copies the organization, stops it, copies the rest and lets go of it. Returns how long it was stopped. */
-async function leave(options: RelocationOptions, move: Move): Promise<number> {
+type Left = Pick<Relocated, 'copied' | 'stoppedMs'>;
+const hadLeft: Left = { copied: { rows: 0, ms: 0 }, stoppedMs: undefined };
+
+/** Copies the organization, stops it, copies the rest and lets go of it. */
+async function leave(options: RelocationOptions, move: Move): Promise<Left> {
   const { from, to, onStep, onPage, signal, reseal } = options;
+  let deadlineMs = Number.POSITIVE_INFINITY;
   const copy = new RelocationCopy(from, to, move, (table, rows) => {
     signal?.throwIfAborted();
+    if (performance.now() > deadlineMs) {
+      throw new RelocationRefused(
+        `Copying the rest of ${move.organizationId} takes too long. The organization stays in its old cell. Run the command again when it has less traffic.`,
+      );
+    }
     onPage(table, rows);
   });
   onStep('copying');
@@ -185,11 +202,12 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   signal?.throwIfAborted();
   onStep('stopping');
   const stoppedAtMs = performance.now();
+  deadlineMs = stoppedAtMs + stopMsMax;
   await changeState(from, move, 'copying', 'stopping');
   try {
-    await drain(from, move.organizationId, stoppedAtMs + stopMsMax);
+    await drain(from, move.organizationId, deadlineMs);
     await changeState(from, move, 'stopping', 'stopped');
-    await transactionsEnd(from, stopMsMax);
+    await transactionsEnd(from, deadlineMs - performance.now());
     onStep('copying the rest');
     await copy.lastRound(progress);
     await stageRows(from, to, move, progress.firstDay ?? '', reseal);
@@ -201,7 +219,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
   await delay(options.trustMs ?? tokenTrustMs);
-  return performance.now() - stoppedAtMs;
+  return { copied: copy.copied, stoppedMs: performance.now() - stoppedAtMs };
 }
 
 /** Waits until no transaction can write what began before the stop, and no attempt is in flight. */
