@@ -82,15 +82,21 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   const names = await namesOf(from, to);
   const move: Move = { organizationId, id: randomUUID() };
   const hasLeft = await begin(options, move, names);
-  const { copied, stoppedMs } = hasLeft ? hadLeft : await leave(options, move);
+  const left = hasLeft ? undefined : await leave(options, move);
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
-  if (await takeOver(to, move, 'arriving')) await arrive(options, move, names);
+  if (await takeOver(to, move, 'arriving')) {
+    await delay(options.trustMs ?? tokenTrustMs);
+    await arrive(options, move, names);
+  }
+  const stoppedMs = left && performance.now() - left.stoppedAtMs;
   if (await takeOver(from, move, 'left')) await changeState(from, move, 'left', 'moved');
   onStep('cleaning up');
-  await copyLateCounts(options, move, stoppedMs === undefined ? 0 : options.countsMs);
+  // The nodes of the old cell write the counts of their last attempts late.
+  await delay(options.countsMs ?? lateCountsMs);
+  await copyCounts(from, to, move);
   await deleteDeparted(from, move, 'moved');
-  return { ...names, copied, stoppedMs };
+  return { ...names, copied: left?.copied ?? { rows: 0, ms: 0 }, stoppedMs };
 }
 
 /** Ends a move that has not switched yet: the organization works on in its old cell, and its copy is deleted. */
@@ -170,11 +176,11 @@ async function begin(
   return false;
 }
 
-type Left = Pick<Relocated, 'copied' | 'stoppedMs'>;
-const hadLeft: Left = { copied: { rows: 0, ms: 0 }, stoppedMs: undefined };
-
-/** Copies the organization, stops it, copies the rest and lets go of it. */
-async function leave(options: RelocationOptions, move: Move): Promise<Left> {
+/** Copies the organization, stops it, copies the rest and lets go of it. Returns what was copied and when it stopped. */
+async function leave(
+  options: RelocationOptions,
+  move: Move,
+): Promise<{ copied: Copied; stoppedAtMs: number }> {
   const { from, to, onStep, onPage, signal, reseal } = options;
   let deadlineMs = Number.POSITIVE_INFINITY;
   const copy = new RelocationCopy(from, to, move, (table, rows) => {
@@ -218,8 +224,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<Left> {
   }
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
-  await delay(options.trustMs ?? tokenTrustMs);
-  return { copied: copy.copied, stoppedMs: performance.now() - stoppedAtMs };
+  return { copied: copy.copied, stoppedAtMs };
 }
 
 /** Waits until no transaction can write what began before the stop, and no attempt is in flight. */
@@ -255,16 +260,6 @@ async function resume(from: Database, move: Move): Promise<void> {
   await from.transaction(async (client) => {
     if (await resumeHere(client, move)) await releaseDeliveries(client, move.organizationId);
   }, true);
-}
-
-/** Copies the counts of the last attempts, which the nodes of the old cell write late. */
-async function copyLateCounts(
-  { from, to }: RelocationOptions,
-  move: Move,
-  waitMs = lateCountsMs,
-): Promise<void> {
-  await delay(waitMs);
-  await copyCounts(from, to, move);
 }
 
 /** Lets the new cell act for the organization. */
