@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-const memoryMbMax = 400;
+const memoryMbMax = 300;
 const readersCount = 4;
 
 /**

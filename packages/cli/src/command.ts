@@ -18,7 +18,7 @@ interface Argument {
   optional?: boolean;
 }
 
-/** Further rows for the help and the docs of a command. */
+/** Additional rows for the help and the docs of a command. */
 export interface Section {
   title: string;
   rows: readonly (readonly [string, string])[];

@@ -42,7 +42,10 @@ export async function connect(context: Context): Promise<Connection> {
   const posthorn = new Posthorn({ url, token, parse: texts.parse });
   let organization: Promise<string> | undefined;
   return {
-    ...{ posthorn, url, profile, texts },
+    posthorn,
+    url,
+    profile,
+    texts,
     organization: () => {
       const given = context.options.organization;
       organization ??=

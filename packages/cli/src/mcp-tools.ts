@@ -134,7 +134,9 @@ export const tools: readonly Tool[] = [
         webhook_id: only && (await webhookId(connection, only)),
         status: string(status) as 'success' | 'failed' | undefined,
         event_type: string(event_type),
-        ...{ from: string(from), to: string(to), limit: max },
+        from: string(from),
+        to: string(to),
+        limit: max,
       };
       const { data, searchedTo } = await connection.posthorn.deliveries.list(query).search(max, pagesMax);
       if (data.length >= max || searchedTo === undefined) return data.slice(0, max);
@@ -146,7 +148,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'get_delivery',
     title: 'Get a delivery',
-    description: 'Returns a delivery with all attempts, the request and what the receiver responded.',
+    description: 'Returns a delivery with all attempts, the request and the response of the receiver.',
     schema: takes({ delivery_id: delivery }, 'delivery_id'),
     writes: false,
     run: async (connection, args) => detailOf(connection, await find(connection, args)),
@@ -166,7 +168,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'test_webhook',
     title: 'Send a test event',
-    description: 'Sends a test event to a webhook, and returns what the receiver responded.',
+    description: 'Sends a test event to a webhook, and returns the response of the receiver.',
     schema: takes(
       { webhook_id: webhook, event_type: text('Event type to send.') },
       'webhook_id',
@@ -200,7 +202,7 @@ export const tools: readonly Tool[] = [
         ...range,
         only_failed: {
           type: 'boolean',
-          description: 'Only events whose latest delivery failed, or that have none.',
+          description: 'Only events whose latest delivery failed, or that have no delivery.',
         },
       },
       'webhook_id',

@@ -15,7 +15,7 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
   'audit verify':
     'Check that no audit log entry was altered or removed, and print the hash of the last entry.',
   'organization move':
-    'Move an organization to another cell while it works, or continue an interrupted move.',
+    'Move an organization to another cell while it is in use, or continue an interrupted move.',
 };
 
 /** Returns the operator's commands, or undefined if @posthorn/server is not installed. */
@@ -37,7 +37,9 @@ export const installedOperators: LoadOperators = async () => {
 /** Stand-ins for the operator's commands if @posthorn/server is not installed. They explain how to install it. */
 export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
   ([name, summary]) => ({
-    ...{ name, summary, options: {} },
+    name,
+    summary,
+    options: {},
     run: () => Promise.reject(notInstalled(name)),
   }),
 );

@@ -8,7 +8,7 @@ const prompts = () => import('@clack/prompts');
 export async function promptText(message: string, suggested: string): Promise<string> {
   const { text, isCancel } = await prompts();
   const value = await text({ message, placeholder: suggested, defaultValue: suggested });
-  if (isCancel(value)) throw new CommandFailure('Cancelled.');
+  if (isCancel(value)) throw new CommandFailure('Canceled.');
   return value;
 }
 

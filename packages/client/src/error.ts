@@ -27,8 +27,8 @@ export class PosthornError extends Error {
   readonly status: number;
   /**
    * Code of the problem, as in the API reference. The client adds `unreachable` (no response), `timeout`,
-   * `unexpected_response` (not from the service, such as the page of a proxy) and, for a producer, `queue_full` and
-   * `closed`.
+   * `unexpected_response` (not from the service, such as an error page of a proxy) and, for a producer, `queue_full`
+   * and `closed`.
    */
   readonly code: string;
   /** The kind of problem in a few words, as a heading. Undefined if the service did not send a problem. */
@@ -77,7 +77,13 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   }
   const { code, title, detail, errors, request_id, possible_moves, cell } = problem;
   return new PosthornError({
-    ...{ ...common, code, title, detail, errors, possibleMoves: possible_moves, cell },
+    ...common,
+    code,
+    title,
+    detail,
+    errors,
+    possibleMoves: possible_moves,
+    cell,
     requestId: request_id ?? common.requestId,
   });
 }

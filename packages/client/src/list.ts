@@ -45,8 +45,8 @@ export class List<T> implements AsyncIterable<T> {
 
   /**
    * Loads pages until there are `wanted` results or the list ends, but at most `pagesMax` pages. Returns them as one
-   * page, which can have more than `wanted` results. If few of very many deliveries match a filter, this limits the
-   * time: with `hasMore`, continue with the cursor.
+   * page, which can have more than `wanted` results. This limits the time if a filter matches only a few of very many
+   * deliveries. If `hasMore` is true, continue with the cursor.
    */
   async search(wanted: number, pagesMax: number): Promise<Page<T>> {
     const data: T[] = [];
@@ -79,7 +79,9 @@ export function listAt<T>(transport: Transport, path: string, query: Query, sign
     const request = { query: cursor === undefined ? query : { ...query, cursor }, signal };
     const { data, meta } = await transport.json<{ data: T[]; meta?: SearchedPageMeta }>('GET', path, request);
     return {
-      ...{ data, cursor: meta?.cursor ?? null, hasMore: meta?.has_more ?? false },
+      data,
+      cursor: meta?.cursor ?? null,
+      hasMore: meta?.has_more ?? false,
       ...(meta?.searched_to !== undefined && { searchedTo: meta.searched_to }),
     };
   });

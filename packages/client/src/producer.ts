@@ -25,9 +25,9 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** More organizations than this have not moved while a producer runs. */
+/** The maximum number of organizations whose cells are remembered. If there are more, all are forgotten. */
 const homesMax = 10_000;
-/** A producer follows an organization once, and back once if it has returned. */
+/** How many times a batch follows an organization: once to another cell, and once back if it has returned. */
 const hopsMax = 2;
 const limits = { events: 1_000, bytes: 8 * 1024 * 1024 - 1_024 };
 const utf8 = new TextEncoder();

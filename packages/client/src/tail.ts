@@ -9,7 +9,7 @@ export interface TailOptions {
   lastEventId?: string | undefined;
   /** Ends the tail: the iteration throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Called when the connection was lost, with the time until the next attempt. */
+  /** Called when the connection is lost, with the time until the next attempt. */
   onDisconnect?: ((error: unknown, waitMs: number) => void) | undefined;
   /** Called when the tail is connected, the first time and every time after that. */
   onConnect?: (() => void) | undefined;

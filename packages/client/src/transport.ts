@@ -136,7 +136,7 @@ export class Transport {
   }
 
   /**
-   * Sends one request, once, and once more if its organization lives in another cell. Returns the response if it is
+   * Sends a request once, and a second time if its organization lives in another cell. Returns the response if it is
    * successful; its body is not read yet.
    */
   async open(method: string, path: string, options: RequestOptions): Promise<Response> {

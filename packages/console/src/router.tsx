@@ -14,7 +14,7 @@ const root = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
   validateSearch: (search: Search) => keep('live', 'workspace_id')(search),
-  // Live mode and the workspace stay from view to view until they are changed.
+  // Live mode and the workspace carry over from view to view until they are changed.
   search: { middlewares: [retainSearchParams(['live', 'workspace_id'])] },
 });
 

@@ -18,15 +18,15 @@ interface Held {
 const names = Object.keys(routines) as ResourcesName[];
 
 /** The probability that the company creates a resource while it has fewer than it wants. */
-const beginning = 0.5;
+const creationProbability = 0.5;
 
 const people = ['USR-ada', 'USR-grace', 'USR-linus', 'USR-mary'] as const;
 const firstAgent = 'AGT-penny';
 const workspaces = ['WS-berlin', 'WS-lisbon', 'WS-oslo'] as const;
 
 /**
- * A simulated company. It knows its resources and their statuses and decides what to do next; the caller does it,
- * over HTTP. The same random numbers and responses lead to the same actions.
+ * A simulated company. It knows its resources and their statuses and decides what to do next. The caller carries that
+ * out, over HTTP. The same random numbers and responses lead to the same actions.
  */
 export class Company {
   readonly #organizationId: string;
@@ -46,14 +46,15 @@ export class Company {
     for (const resources of this.#inRandomOrder()) {
       const idle = this.#idle(resources);
       const isShort = this.#count(resources) < routineOf(resources).wanted;
-      if (isShort && (idle.length === 0 || this.#random() < beginning)) return this.#create(resources);
+      if (isShort && (idle.length === 0 || this.#random() < creationProbability))
+        return this.#create(resources);
       const [first, ...others] = idle;
       if (first) return this.#move(resources, pick(this.#random, [first, ...others]));
     }
     return this.#create('tasks');
   }
 
-  /** Notes that the platform did the action, and the resulting status. */
+  /** Notes that the platform performed the action, and the resulting status. */
   done({ resources, move }: Step, resource: { id: string; status: string }): void {
     if (!move) this.#countCreated(resources);
     const { id, status } = resource;

@@ -27,7 +27,7 @@ export interface ConsoleAddress {
   url: string;
   /** Signs in with the token that it contains. */
   link: string;
-  /** Where that token is, for those who cannot be shown the link. */
+  /** The file with that token, for output that cannot show the link. */
   tokenFile: string;
 }
 
@@ -94,38 +94,38 @@ const figureColumns = [
   { title: 'p99', width: 8 },
 ] as const;
 const nameWidth = 11;
-const manners = { title: 'behavior', widthMin: 24, widthMax: 40 };
+const behaviorColumn = { title: 'behavior', widthMin: 24, widthMax: 40 };
 
 /** Returns the table of receivers. Its heading says what p50 and p99 measure: the first arrival, not the response. */
 function receiverLines(figures: Figures, columns: number): Line[] {
   const figuresWidth = figureColumns.reduce((sum, { width }) => sum + width, 0);
   const left = columns - nameWidth - figuresWidth;
-  const mannerWidth = left < manners.widthMin ? 0 : Math.min(manners.widthMax, left);
-  const width = nameWidth + mannerWidth + figuresWidth;
-  const row = (name: Piece, manner: Piece, cells: readonly Piece[]): Line => [
+  const behaviorWidth = left < behaviorColumn.widthMin ? 0 : Math.min(behaviorColumn.widthMax, left);
+  const width = nameWidth + behaviorWidth + figuresWidth;
+  const row = (name: Piece, behavior: Piece, cells: readonly Piece[]): Line => [
     fitted(name, nameWidth),
-    fitted(manner, mannerWidth),
+    fitted(behavior, behaviorWidth),
     ...cells.map((cell, index) => fitted(cell, -(figureColumns[index]?.width ?? 0))),
   ];
   const titles = row(
     'receiver',
-    manners.title,
+    behaviorColumn.title,
     figureColumns.map(({ title }) => title),
   );
   return [
     [['dim', 'time to arrival'.padStart(width)]],
     [['underline', titles.join('').padEnd(columns)]],
     ...figures.receivers.map((receiver) =>
-      row(receiver.name, ['dim', mannerOf(receiver)], cellsOf(receiver)),
+      row(receiver.name, ['dim', behaviorOf(receiver)], cellsOf(receiver)),
     ),
     row(['bold', 'all'], '', cellsOf(figures.total)),
   ];
 }
 
-function mannerOf({ manner, signatures }: ReceiverFigures): string {
+function behaviorOf({ description, signatures }: ReceiverFigures): string {
   return signatures
     ? `${compact(signatures.verified)} signed, ${compact(signatures.refused)} forged`
-    : manner;
+    : description;
 }
 
 function cellsOf(figures: Pick<ReceiverFigures, 'delivered' | 'pending' | 'failed' | 'latencies'>): Piece[] {

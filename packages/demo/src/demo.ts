@@ -10,7 +10,7 @@ import { forge } from './forger.js';
 import { Pacer } from './pace.js';
 import { seededRandom } from './random.js';
 import { perSecondMax, perSecondMin } from './rate.js';
-import { manners, Receiver } from './receivers.js';
+import { behaviors, Receiver } from './receivers.js';
 import { type Summary, summarize } from './summary.js';
 import { WantedRate } from './wanted-rate.js';
 import { Watch } from './watch.js';
@@ -52,7 +52,7 @@ export interface RunningDemo {
 const inFlightMax = 64;
 const afterTroubleMs = 1_000;
 const forgeryMs = 3_000;
-/** If the service records nothing for this long, the demo ends all the same. */
+/** If the service records nothing for this long, the demo ends anyway. */
 const firstEventMsMax = 30_000;
 const settleMsMax = 10_000;
 const catchUpMsMax = 10_000;
@@ -73,7 +73,7 @@ export async function runDemo(options: DemoOptions): Promise<Summary> {
 class Demo {
   readonly #options: DemoOptions;
   readonly #closers: Closers;
-  readonly #figures = new Figures(manners);
+  readonly #figures = new Figures(behaviors);
   #phase: Situation['phase'] = 'running';
   #eventTypes: readonly string[] = [];
   #wanted: WantedRate;
@@ -106,7 +106,8 @@ class Demo {
     await watch.stop();
     const givenUp = await this.#settle(watch, webhooks, tail);
     return summarize(this.#figures, {
-      ...{ endedMs, givenUp },
+      endedMs,
+      givenUp,
       wantedPerSecond: this.#wanted.average(endedMs),
       webhookIdOf: (receiver) => webhooks.idOf(receiver),
     });
@@ -114,9 +115,9 @@ class Demo {
 
   async #openReceivers(): Promise<readonly Receiver[]> {
     const receivers: Receiver[] = [];
-    for (const [index, manner] of manners.entries()) {
+    for (const [index, behavior] of behaviors.entries()) {
       const receiver = await Receiver.open({
-        manner,
+        behavior,
         secret: `whsec_${randomBytes(32).toString('base64')}`,
         random: seededRandom(this.#options.seed + index + 1),
         now: Date.now,
@@ -142,7 +143,8 @@ class Demo {
     this.#figures.begin(Date.now());
     this.#wanted = new WantedRate(perSecond, this.#figures.startedMs);
     const pacer = new Pacer({
-      ...{ perSecond, inFlightMax },
+      perSecond,
+      inFlightMax,
       work: async () => {
         await this.#act(company, platform, ended);
         if (isCounting || forMs === undefined || this.#figures.recorded === 0) return;
@@ -153,8 +155,8 @@ class Demo {
       now: () => performance.now(),
     });
     const forging = setInterval(() => {
-      for (const { manner, url } of receivers) {
-        if (manner.checksSignatures) forge(url, Date.now()).catch(() => undefined);
+      for (const { behavior, url } of receivers) {
+        if (behavior.checksSignatures) forge(url, Date.now()).catch(() => undefined);
       }
     }, forgeryMs);
     onStart({

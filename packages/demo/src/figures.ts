@@ -23,7 +23,7 @@ export interface DeliveryCounts {
 export interface ReceiverFigures extends DeliveryCounts {
   readonly name: string;
   /** Describes its behavior in a few words. */
-  readonly manner: string;
+  readonly description: string;
   /** From recording to the first arrival. */
   readonly latencies: Latencies;
   /** Requests that it accepted with a 2xx status. */
@@ -51,9 +51,14 @@ export class Figures {
   recorded = 0;
   trouble: Trouble = { count: 0, latest: '' };
 
-  constructor(receivers: readonly { name: string; manner: string; checksSignatures: boolean }[]) {
-    this.receivers = receivers.map(({ name, manner, checksSignatures }) => ({
-      ...{ name, manner, delivered: 0, pending: 0, failed: 0, accepted: 0 },
+  constructor(receivers: readonly { name: string; description: string; checksSignatures: boolean }[]) {
+    this.receivers = receivers.map(({ name, description, checksSignatures }) => ({
+      name,
+      description,
+      delivered: 0,
+      pending: 0,
+      failed: 0,
+      accepted: 0,
       latencies: new Latencies(),
       signatures: checksSignatures ? { verified: 0, refused: 0 } : undefined,
     }));
@@ -69,7 +74,7 @@ export class Figures {
   eventRecorded(id: string, nowMs: number): void {
     this.recorded += 1;
     this.recording.count(nowMs);
-    this.ledger.told(id);
+    this.ledger.acknowledged(id);
   }
 
   /** Notes that the stream showed an event. */

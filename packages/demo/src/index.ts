@@ -1,4 +1,4 @@
-/** The error if the service refuses a request of the demo. */
+/** The error for a request that the service refuses. */
 export { PosthornError as Refused } from '@posthorn/client';
 export { type DemoOptions, type DemoService, type RunningDemo, runDemo } from './demo.js';
 export { parseRate, rateAccepts } from './rate.js';

@@ -3,22 +3,22 @@
  * have it, so it stays as short as the lag of the stream.
  */
 export class Ledger {
-  readonly #told = new Set<string>();
+  readonly #acknowledged = new Set<string>();
   readonly #shown = new Set<string>();
 
   /** Notes that the platform acknowledged this event. */
-  told(id: string): void {
-    if (!this.#shown.delete(id)) this.#told.add(id);
+  acknowledged(id: string): void {
+    if (!this.#shown.delete(id)) this.#acknowledged.add(id);
   }
 
   /** Notes that the stream showed this event. */
   shown(id: string): void {
-    if (!this.#told.delete(id)) this.#shown.add(id);
+    if (!this.#acknowledged.delete(id)) this.#shown.add(id);
   }
 
   /** Returns how many acknowledged events the stream has not shown yet. */
   get missing(): number {
-    return this.#told.size;
+    return this.#acknowledged.size;
   }
 
   /** Returns how many events in the stream others recorded. */

@@ -4,8 +4,8 @@ const waitMsMin = 5;
 const waitMsMax = 250;
 
 /**
- * Calculates how much work is due. A late timer is compensated at the next call, so that the pace is right on
- * average; a machine that is too slow does not accumulate a backlog.
+ * Calculates how much work is due. The next call makes up for a late timer, so that the pace is right on average. On a
+ * machine that is too slow, no backlog builds up.
  */
 export class Pace {
   #perSecond: number;

@@ -10,10 +10,10 @@ import { between, pick, type Random } from './random.js';
 type Reaction = { status: number; afterMs: number } | 'hang up';
 
 /** The behavior of one receiver. */
-export interface Manner {
+export interface Behavior {
   name: string;
   /** Describes the behavior in a few words. */
-  manner: string;
+  description: string;
   eventTypes: readonly string[];
   checksSignatures: boolean;
   react: (random: Random) => Reaction;
@@ -22,24 +22,24 @@ export interface Manner {
 const immediate: Reaction = { status: 200, afterMs: 0 };
 
 /** Typical receivers. */
-export const manners: readonly Manner[] = [
+export const behaviors: readonly Behavior[] = [
   {
     name: 'healthy',
-    manner: 'responds at once',
+    description: 'responds at once',
     eventTypes: ['*'],
     checksSignatures: false,
     react: () => immediate,
   },
   {
     name: 'slow',
-    manner: 'responds in 0.2 to 0.8 s',
+    description: 'responds in 0.2 to 0.8 s',
     eventTypes: ['incident.*', 'invoice.*'],
     checksSignatures: false,
     react: (random) => ({ status: 200, afterMs: between(random, 200, 800) }),
   },
   {
     name: 'flaky',
-    manner: 'fails 1 in 3 requests',
+    description: 'fails 1 in 3 requests',
     eventTypes: ['agent.*', 'execution.*', 'integration.*'],
     checksSignatures: false,
     react: (random) => {
@@ -49,14 +49,14 @@ export const manners: readonly Manner[] = [
   },
   {
     name: 'dead',
-    manner: 'closes every connection',
+    description: 'closes every connection',
     eventTypes: ['service_line.*', 'capacity.*'],
     checksSignatures: false,
     react: () => 'hang up',
   },
   {
     name: 'verifying',
-    manner: 'checks signatures',
+    description: 'checks signatures',
     eventTypes: ['*'],
     checksSignatures: true,
     react: () => immediate,
@@ -64,7 +64,7 @@ export const manners: readonly Manner[] = [
 ];
 
 export interface ReceiverOptions {
-  manner: Manner;
+  behavior: Behavior;
   secret: string;
   random: Random;
   now: () => number;
@@ -106,8 +106,8 @@ export class Receiver {
     return receiver;
   }
 
-  get manner(): Manner {
-    return this.#options.manner;
+  get behavior(): Behavior {
+    return this.#options.behavior;
   }
 
   get secret(): string {
@@ -116,7 +116,7 @@ export class Receiver {
 
   get url(): string {
     const { port } = this.#server.address() as AddressInfo;
-    return `http://${host}:${port}${receiverPath}${this.manner.name}`;
+    return `http://${host}:${port}${receiverPath}${this.behavior.name}`;
   }
 
   async close(): Promise<void> {
@@ -128,26 +128,26 @@ export class Receiver {
   }
 
   async #receive(body: Buffer, headers: IncomingHttpHeaders, response: ServerResponse): Promise<void> {
-    const { manner, secret, random, now, figures } = this.#options;
+    const { behavior, secret, random, now, figures } = this.#options;
     const arrivedMs = now();
-    if (manner.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok) {
-      figures.signatureChecked(manner.name, false);
+    if (behavior.checksSignatures && !verify(body, headers, secret, { requireTimestamp: true }).ok) {
+      figures.signatureChecked(behavior.name, false);
       return void response.writeHead(401).end();
     }
     const envelope = parse(body);
     if (!envelope) return void response.writeHead(400).end();
     // A receiver that fails verification gets no events, so even the dead one responds to this.
     if (envelope.type === 'webhook.verification') return void response.writeHead(200).end();
-    if (manner.checksSignatures) figures.signatureChecked(manner.name, true);
-    const reaction = manner.react(random);
+    if (behavior.checksSignatures) figures.signatureChecked(behavior.name, true);
+    const reaction = behavior.react(random);
     if (reaction === 'hang up') return void response.socket?.resetAndDestroy();
     const attempt = Number(headers['x-service-attempt'] ?? 1);
-    figures.deliveryArrived(manner.name, attempt, arrivedMs - Date.parse(envelope.created_at));
+    figures.deliveryArrived(behavior.name, attempt, arrivedMs - Date.parse(envelope.created_at));
     if (reaction.afterMs > 0) {
       await delay(reaction.afterMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     }
     response.writeHead(reaction.status).end();
-    if (reaction.status < 300) figures.deliveryAccepted(manner.name);
+    if (reaction.status < 300) figures.deliveryAccepted(behavior.name);
   }
 }
 

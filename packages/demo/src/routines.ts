@@ -27,7 +27,9 @@ const office: readonly ActorType[] = ['user', 'system'];
  */
 export const routines = {
   tasks: {
-    ...{ share: 24, wanted: 40, createdBy: anybody },
+    share: 24,
+    wanted: 40,
+    createdBy: anybody,
     moves: {
       assign: { from: ['open', 'in_progress'], by: anybody },
       start: { from: ['open'], by: anybody },
@@ -36,14 +38,19 @@ export const routines = {
     },
   },
   runs: {
-    ...{ share: 22, wanted: 30, createdBy: anybody },
+    share: 22,
+    wanted: 30,
+    createdBy: anybody,
     moves: {
       complete: { from: ['running'], by: ['agent'] },
       fail: { from: ['running'], by: ['agent', 'system'], weight: 0.25 },
     },
   },
   invoices: {
-    ...{ share: 14, wanted: 30, isOrganizationWide: true, createdBy: ['user'] },
+    share: 14,
+    wanted: 30,
+    isOrganizationWide: true,
+    createdBy: ['user'],
     moves: {
       finalize: { from: ['draft'], by: office },
       pay: { from: ['open'], by: office },
@@ -52,21 +59,27 @@ export const routines = {
     },
   },
   incidents: {
-    ...{ share: 9, wanted: 15, createdBy: anybody },
+    share: 9,
+    wanted: 15,
+    createdBy: anybody,
     moves: {
       'change-severity': { from: ['open'], by: anybody, weight: 0.5 },
       resolve: { from: ['open'], by: anybody },
     },
   },
   executions: {
-    ...{ share: 9, wanted: 20, createdBy: ['user'] },
+    share: 9,
+    wanted: 20,
+    createdBy: ['user'],
     moves: {
       block: { from: ['running'], by: anybody },
       resume: { from: ['blocked'], by: anybody },
     },
   },
   'service-lines': {
-    ...{ share: 7, wanted: 8, createdBy: ['user'] },
+    share: 7,
+    wanted: 8,
+    createdBy: ['user'],
     moves: {
       activate: { from: ['draft'], by: anybody },
       pause: { from: ['active'], by: anybody },
@@ -75,7 +88,10 @@ export const routines = {
     },
   },
   integrations: {
-    ...{ share: 5, wanted: 6, isOrganizationWide: true, createdBy: office },
+    share: 5,
+    wanted: 6,
+    isOrganizationWide: true,
+    createdBy: office,
     moves: {
       'fail-sync': { from: ['connected'], by: ['system'] },
       disconnect: { from: ['connected'], by: office, weight: 0.3 },
@@ -83,21 +99,28 @@ export const routines = {
     },
   },
   users: {
-    ...{ share: 4, wanted: 15, isOrganizationWide: true, createdBy: office },
+    share: 4,
+    wanted: 15,
+    isOrganizationWide: true,
+    createdBy: office,
     moves: {
       'change-role': { from: ['invited'], by: office },
       deactivate: { from: ['invited'], by: office, weight: 0.3 },
     },
   },
   capacities: {
-    ...{ share: 4, wanted: 8, createdBy: ['user'] },
+    share: 4,
+    wanted: 8,
+    createdBy: ['user'],
     moves: {
       warn: { from: ['normal', 'strained', 'short'], by: ['system'] },
       'detect-gap': { from: ['normal', 'strained', 'short'], by: ['system', 'agent'] },
     },
   },
   agents: {
-    ...{ share: 2, wanted: 6, createdBy: ['user'] },
+    share: 2,
+    wanted: 6,
+    createdBy: ['user'],
     moves: { 'report-violation': { from: ['active'], by: ['agent', 'system'] } },
   },
 } as const satisfies Record<string, Routine>;

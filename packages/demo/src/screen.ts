@@ -37,7 +37,7 @@ export class Screen {
     return { columns: this.#out.columns || 80, rows: this.#out.rows || 24 };
   }
 
-  /** Clears each line before writing it: after a full line the cursor is still on its last character. */
+  /** Shows the lines. Clears each before writing it: after a full line, the cursor is still on its last character. */
   show(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const below = lines.length < this.size.rows ? `\r\n${clearBelow}` : '';

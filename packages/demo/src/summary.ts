@@ -108,7 +108,7 @@ export function summaryLines(summary: Summary): string[] {
 const nameWidth = 11;
 const columns: readonly { title: string; width: number; of: (receiver: ReceiverSummary) => string }[] = [
   { title: 'delivered', width: 11, of: ({ delivered }) => whole(delivered) },
-  // As on the dashboard: a delivery that was waiting for a retry at the end did not fail by itself.
+  // As on the dashboard, a delivery that was waiting for a retry at the end does not count as failed.
   { title: 'failed', width: 9, of: ({ failed, given_up }) => whole(failed - given_up) },
   { title: 'at the end', width: 12, of: ({ given_up }) => whole(given_up) },
   { title: 'p50', width: 11, of: ({ latency_ms }) => milliseconds(latency_ms.p50) },
@@ -147,7 +147,7 @@ function remarksOf({ receivers, events, troubles }: Summary): string[] {
   return [
     ...signed,
     ...(unsettled > 0
-      ? [`${whole(unsettled)} deliveries are not final; they continue at the next start.`]
+      ? [`${whole(unsettled)} deliveries are not final; they continue on the next start.`]
       : []),
     ...(events.by_others > 0 ? [`${whole(events.by_others)} events were recorded by other programs.`] : []),
     ...(troubles > 0 ? [`${whole(troubles)} requests failed.`] : []),

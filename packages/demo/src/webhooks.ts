@@ -23,13 +23,16 @@ export class Webhooks {
     const earlier = existing.filter(({ url }) => new URL(url).pathname.startsWith(receiverPath));
     for (const { id } of earlier) await posthorn.webhooks.delete(id);
     const ids = new Map<string, string>();
-    for (const { manner, url, secret } of receivers) {
+    for (const { behavior, url, secret } of receivers) {
       const { id, status } = await posthorn.webhooks.create({
-        ...{ organization_id: organizationId, url, event_types: [...manner.eventTypes], secret },
-        description: manner.name,
+        organization_id: organizationId,
+        url,
+        event_types: [...behavior.eventTypes],
+        secret,
+        description: behavior.name,
       });
-      if (status !== 'active') throw new Error(`The webhook of the ${manner.name} receiver is ${status}.`);
-      ids.set(manner.name, id);
+      if (status !== 'active') throw new Error(`The webhook of the ${behavior.name} receiver is ${status}.`);
+      ids.set(behavior.name, id);
     }
     return new Webhooks(posthorn, ids);
   }

@@ -5,7 +5,7 @@ import { createCatalogue } from '../../server/src/domain/catalogue.js';
 import { dashboard, type Situation } from '../src/dashboard.js';
 import { Figures } from '../src/figures.js';
 import type { Paint } from '../src/line.js';
-import { manners } from '../src/receivers.js';
+import { behaviors } from '../src/receivers.js';
 
 const plain: Paint = (_style, text) => text;
 const coloured: Paint = (style, text) => styleText(style, text, { validateStream: false });
@@ -30,7 +30,7 @@ const situation: Situation = {
 
 /** A demo that has run for a minute and a half. */
 function busy(times = 12): Figures {
-  const figures = new Figures(manners);
+  const figures = new Figures(behaviors);
   figures.begin(1_000);
   const types = createCatalogue().list();
   for (let n = 0; n < types.length * times; n++) {
@@ -120,7 +120,7 @@ describe('the dashboard', () => {
   });
 
   test('draws its chart from the right, so that it does not look like a progress bar', () => {
-    const young = new Figures(manners);
+    const young = new Figures(behaviors);
     young.begin(0);
     for (let ms = 0; ms < 5_000; ms += 50) young.eventRecorded(`EVT-${ms}`, ms);
     const [line = ''] = dashboard(
@@ -145,9 +145,11 @@ describe('the dashboard', () => {
   test('describes a receiver completely or not at all', () => {
     for (let columns = 20; columns < 130; columns++) {
       const text = frame(columns, 40).join('\n');
-      const told = manners.filter(({ checksSignatures }) => !checksSignatures).map(({ manner }) => manner);
-      const shown = told.filter((manner) => text.includes(manner));
-      expect([0, told.length]).toContain(shown.length);
+      const described = behaviors
+        .filter(({ checksSignatures }) => !checksSignatures)
+        .map(({ description }) => description);
+      const shown = described.filter((description) => text.includes(description));
+      expect([0, described.length]).toContain(shown.length);
       if (shown.length === 0) expect(text).not.toMatch(/\b(responds|fails|closes)\b/);
     }
   });

@@ -147,7 +147,7 @@ describe('posthorn demo', () => {
     );
   });
 
-  test('does not run beside another one on the same data directory', async () => {
+  test('does not run alongside another one on the same data directory', async () => {
     const { DATABASE_URL: _, ...shared } = env;
     const embedded = { ...shared, POSTHORN_DATA_DIR: await preparedDirectory() };
     const first = new Posthorn(['demo'], embedded);

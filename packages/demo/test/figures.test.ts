@@ -4,7 +4,7 @@ import { Figures, type StreamEvent } from '../src/figures.js';
 import { Latencies } from '../src/latencies.js';
 import { Ledger } from '../src/ledger.js';
 import { RateMeter } from '../src/rate-meter.js';
-import { manners } from '../src/receivers.js';
+import { behaviors } from '../src/receivers.js';
 import { progressLine, summarize, summaryLines } from '../src/summary.js';
 import { WantedRate } from '../src/wanted-rate.js';
 import { clock, compact, milliseconds, perSecond, wait, whole } from '../src/wording.js';
@@ -18,8 +18,8 @@ function shown(id: string, type = 'invoice.paid'): StreamEvent {
 }
 
 const two = [
-  { name: 'healthy', manner: 'answers', checksSignatures: false },
-  { name: 'verifying', manner: 'checks', checksSignatures: true },
+  { name: 'healthy', description: 'answers', checksSignatures: false },
+  { name: 'verifying', description: 'checks', checksSignatures: true },
 ];
 
 describe('latencies', () => {
@@ -70,7 +70,7 @@ describe('the ledger', () => {
             if (left.told.length + left.seen.length === 0) break;
             const id = (isTold ? left.told : left.seen).shift();
             if (id === undefined) continue;
-            if (isTold) ledger.told(`EVT-${id}`);
+            if (isTold) ledger.acknowledged(`EVT-${id}`);
             else ledger.shown(`EVT-${id}`);
           }
           expect(ledger.missing).toBe(told.filter((id) => !seen.includes(id)).length);
@@ -167,9 +167,9 @@ describe('figures', () => {
 
 describe('a summary for people', () => {
   const lines = () => {
-    const figures = new Figures(manners);
+    const figures = new Figures(behaviors);
     figures.begin(0);
-    for (const { name, checksSignatures } of manners) {
+    for (const { name, checksSignatures } of behaviors) {
       figures.deliveriesCounted(name, { delivered: 1_234_567, pending: 12_345, failed: 98_765 });
       figures.deliveryArrived(name, 1, 599_000);
       if (checksSignatures) for (let n = 0; n < 1_000; n++) figures.signatureChecked(name, true);

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Figures } from '../src/figures.js';
 import { forge } from '../src/forger.js';
 import { seededRandom } from '../src/random.js';
-import { manners, Receiver } from '../src/receivers.js';
+import { behaviors, Receiver } from '../src/receivers.js';
 
 const secret = 'secret-of-the-receivers';
 const nowMs = Date.parse('2026-11-15T04:17:25.400Z');
@@ -11,10 +11,10 @@ const opened: Receiver[] = [];
 afterAll(() => Promise.all(opened.map((receiver) => receiver.close())));
 
 async function open(name: string): Promise<{ receiver: Receiver; figures: Figures }> {
-  const figures = new Figures(manners);
-  const manner = manners.find((one) => one.name === name)!;
+  const figures = new Figures(behaviors);
+  const behavior = behaviors.find((one) => one.name === name)!;
   const receiver = await Receiver.open({
-    manner,
+    behavior,
     secret,
     random: seededRandom(1),
     now: () => nowMs,
@@ -48,7 +48,7 @@ describe('receivers', () => {
     });
   });
 
-  test.each(manners.map(({ name }) => name))(
+  test.each(behaviors.map(({ name }) => name))(
     '%s responds to a verification, so that its webhook is active',
     async (name) => {
       const { receiver, figures } = await open(name);

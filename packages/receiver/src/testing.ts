@@ -61,7 +61,7 @@ export function signedRequest<Type extends keyof EnvelopeData>(
   return { method: 'POST', headers, body: sent, event };
 }
 
-/** Returns the same as a Web `Request` to this URL. */
+/** Returns the same request as a Web `Request` to this URL. */
 export function signedWebRequest<Type extends keyof EnvelopeData>(
   url: string | URL,
   type: Type,

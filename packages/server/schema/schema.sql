@@ -43,8 +43,8 @@ create table posthorn.backlog (
   head text collate "C" not null,
   first integer not null,
   leased_by integer,
-  event_zero bigint not null,
-  zero bigint not null,
+  event_base bigint not null,
+  base bigint not null,
   ordinals integer[] not null,
   bytes bigint not null,
   constraint backlog_pkey PRIMARY KEY (organization_id, webhook_id, created_at, head, first)
@@ -137,11 +137,11 @@ create table posthorn.handoffs (
   head text collate "C" not null,
   created_at timestamp(3) with time zone not null,
   leased_by integer not null,
-  event_zero bigint not null,
+  event_base bigint not null,
   bytes bigint not null,
   organization_ids text[] collate "C" not null,
   webhook_ids text[] collate "C" not null,
-  zeros bigint[] not null,
+  bases bigint[] not null,
   sizes integer[] not null,
   ordinals integer[] not null,
   constraint handoffs_pkey PRIMARY KEY (head)
@@ -341,9 +341,9 @@ create sequence posthorn.last_announcement;
 -- posthorn.new_id(prefix text, at timestamp with time zone) returns text
 -- posthorn.number_of(id text) returns bigint
 -- posthorn.numbered(prefix text, head text, number bigint) returns text
--- posthorn.open_shares(organization text, webhook text, recording text) returns TABLE(created_at timestamp with time zone, head text, event_zero bigint, zero bigint, ordinal integer)
+-- posthorn.open_shares(organization text, webhook text, recording text) returns TABLE(created_at timestamp with time zone, head text, event_base bigint, base bigint, ordinal integer)
 -- posthorn.partition_end(parent text, start date) returns timestamp with time zone
--- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, zero bigint, webhook_id text, revision integer, ordinals integer[], is_left boolean)
+-- posthorn.record(types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[], subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[], node integer, known text[], rooms integer[], room_each integer, room integer) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone, base bigint, webhook_id text, revision integer, ordinals integer[], has_backlog boolean)
 -- posthorn.record_event(type text, organization_id text, actor json, subject json, payload json, workspace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text) returns text
 -- posthorn.record_events(events json) returns TABLE(ordinal bigint, id text, created_at timestamp with time zone)
 -- posthorn.refuse_change() returns trigger
@@ -351,7 +351,7 @@ create sequence posthorn.last_announcement;
 -- posthorn.require_here(organizations text[], event_type text) returns void
 -- posthorn.resource_json(resource resources) returns json
 -- posthorn.settle(node integer, listed boolean, failing_since_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
--- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, zero bigint, ordinals integer[])
+-- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, base bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)
 -- posthorn.write_audit(entries json) returns void

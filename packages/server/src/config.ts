@@ -53,7 +53,7 @@ export const settings = {
     fallbackNote: 'the same as `DATABASE_URL`',
     accepts: 'a URL such as postgres://user:password@host:5432/database',
     description:
-      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. One connection per process listens on it.',
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the role `delivery` opens one connection to it, to listen for notifications.',
     secret: true,
     parse: postgresUrl,
   }),

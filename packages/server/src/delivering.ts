@@ -61,18 +61,30 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
   const prober = new Prober(sender, secrets, timeoutMs, limits);
   const directory = new WebhookDirectory(own, secrets, limits, (webhook_id, error) =>
-    logger.error({ webhook_id, reason: error.message }, 'deliveries of this webhook wait'),
+    logger.error({ webhook_id, reason: error.message }, 'deliveries to this webhook are waiting'),
   );
   const changes = new WebhookChanges({
-    ...{ database: own, directory, logger, alone },
+    database: own,
+    directory,
+    logger,
+    alone,
     node: () => engine.node,
   });
   const tally = new DeliveryTally({
-    ...{ database: own, logger, now },
-    ...{ everyMs: limits.tallyEveryMs, webhooksMax: limits.talliedWebhooks },
+    database: own,
+    logger,
+    now,
+    everyMs: limits.tallyEveryMs,
+    webhooksMax: limits.talliedWebhooks,
   });
   const engine = new DeliveryEngine({
-    ...{ database: own, logger, directory, sender, timeoutMs, retryScheduleMs, alone },
+    database: own,
+    logger,
+    directory,
+    sender,
+    timeoutMs,
+    retryScheduleMs,
+    alone,
     target: direct === undefined ? target : { connectionString: direct },
     random: Math.random,
     onRecorded: (batch) => recorded.notify(batch.organizations),
@@ -123,14 +135,17 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       await engine.start();
       jobs.push(
         new Verifications({
-          ...{ database, logger, now, everyMs: limits.verifyEveryMs },
+          database,
+          logger,
+          now,
+          everyMs: limits.verifyEveryMs,
           ...control,
         }),
         new Replays(database, logger),
       );
       // The secrets can still be decrypted, and the next start tries again.
       await rotateSecrets(database, secrets, logger).catch((error) =>
-        logger.warn({ reason: (error as Error).message }, 'secrets could not be encrypted again yet'),
+        logger.warn({ reason: (error as Error).message }, 'secrets could not be re-encrypted yet'),
       );
     },
     pause: () => engine.pause(),

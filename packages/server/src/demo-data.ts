@@ -23,8 +23,12 @@ export async function prepareDemo(
   if (await findToken(database, hash)) return text;
   const token = newToken(
     {
-      ...{ organization_id: demoOrganization, workspace_id: null, scopes, portal: false },
-      ...{ actor: { type: 'user', id: 'USR-demo' }, lifetimeMs: defaultLifetimeMs },
+      organization_id: demoOrganization,
+      workspace_id: null,
+      scopes,
+      portal: false,
+      actor: { type: 'user', id: 'USR-demo' },
+      lifetimeMs: defaultLifetimeMs,
     },
     nowMs,
   );

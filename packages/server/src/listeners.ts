@@ -83,17 +83,34 @@ export class Listeners {
     const { config, catalogue, database, delivery, logger, logo, metrics, now, policy } = this.#parts;
     const { host, port, trustedProxies, eventRetentionMs: retentionMs, retryScheduleMs } = config;
     const app = await createPublicApi({
-      ...{ guesses: this.#guesses, counts: this.#parts.counts, trustedProxies, tokens: this.#openTokens() },
-      ...{ catalogue, database, logger, metrics, now, policy, version },
-      ...{ recorded: this.#parts.recorded, readEvents: this.#parts.readEvents },
+      guesses: this.#guesses,
+      counts: this.#parts.counts,
+      trustedProxies,
+      tokens: this.#openTokens(),
+      catalogue,
+      database,
+      logger,
+      metrics,
+      now,
+      policy,
+      version,
+      recorded: this.#parts.recorded,
+      readEvents: this.#parts.readEvents,
       rateLimits: { reads: config.rateLimitReads, writes: config.rateLimitWrites },
       deliveryRules: { retryScheduleMs, timeoutMs: config.deliveryTimeoutMs },
-      ...{ retentionMs, webhooksMax: config.webhooksMax },
+      retentionMs,
+      webhooksMax: config.webhooksMax,
       secrets: delivery.secrets,
       control: delivery.control,
       console: {
-        ...{ version, logo, files: findConsoleFiles(consoleBuild()), retentionMs, retryScheduleMs },
-        ...{ name: config.portalName, accent: config.portalAccent, frameOrigins: config.portalOrigins },
+        version,
+        logo,
+        files: findConsoleFiles(consoleBuild()),
+        retentionMs,
+        retryScheduleMs,
+        name: config.portalName,
+        accent: config.portalAccent,
+        frameOrigins: config.portalOrigins,
       },
       serverUrl: config.publicOrigin,
       isReady: this.#parts.isReady,
@@ -120,7 +137,12 @@ export class Listeners {
     const { room } = delivery.control;
     const onRecorded = handOver(delivery, metrics);
     const app = await createPlatformApi({
-      ...{ logger, metrics, version, guesses: this.#guesses, trustedProxies, tracer },
+      logger,
+      metrics,
+      version,
+      guesses: this.#guesses,
+      trustedProxies,
+      tracer,
       recorder: new Recorder(database, room, onRecorded),
       lifecycles: { database, room, onRecorded },
       portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
@@ -140,7 +162,11 @@ export class Listeners {
     const { config, isReady, logger, metrics } = this.#parts;
     const { platformHost, platformPort, trustedProxies } = config;
     const app = await createMonitoringListener({
-      ...{ logger, metrics, guesses: this.#guesses, trustedProxies, isReady },
+      logger,
+      metrics,
+      guesses: this.#guesses,
+      trustedProxies,
+      isReady,
       token: await monitoringToken(config),
     });
     this.#apps.push(app);

@@ -7,7 +7,7 @@ const listenFaults: Record<string, string> = {
   EADDRNOTAVAIL: 'this machine does not have that address',
   ENOTFOUND: 'the name does not exist',
   EAI_AGAIN: 'the name cannot be resolved',
-  EACCES: 'this user may not listen on it',
+  EACCES: 'this user is not allowed to listen on it',
 };
 
 /**

@@ -92,7 +92,10 @@ export class OtlpExporter implements SpanExporter {
 function spanOf(span: ReadableSpan): object {
   const { traceId, spanId } = span.spanContext();
   return {
-    ...{ traceId, spanId, parentSpanId: span.parentSpanContext?.spanId ?? '', name: span.name },
+    traceId,
+    spanId,
+    parentSpanId: span.parentSpanContext?.spanId ?? '',
+    name: span.name,
     // The numbers of OTLP start at 1, those of the API at 0.
     kind: span.kind + 1,
     startTimeUnixNano: nanoseconds(span.startTime),

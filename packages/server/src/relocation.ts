@@ -122,8 +122,8 @@ export async function abortMove(from: Database, to: Database, organizationId: st
 async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
-    const which = source === undefined ? 'This database' : 'The database of --to';
-    throw new RelocationRefused(`${which} belongs to no cell. Start a node on it with POSTHORN_CELL.`);
+    const which = source === undefined ? 'This database' : 'The database in --to';
+    throw new RelocationRefused(`${which} does not belong to a cell. Start a node on it with POSTHORN_CELL.`);
   }
   if (source === target) {
     throw new RelocationRefused(
@@ -246,7 +246,7 @@ async function transactionsEnd(database: Database, msMax: number): Promise<void>
   while (open.length > 0) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `${open.length} transactions in the old cell are still open. Look for them in pg_stat_activity, or try again later.`,
+        `Transactions in the old cell are still open (${open.length}). Look for them in pg_stat_activity, or try again later.`,
       );
     }
     await delay(pollMs);
@@ -272,7 +272,9 @@ async function arrive(
   await laterThan(from, to);
   await activate(to, move, firstDay, {
     ...origin,
-    ...{ organization_id: organizationId, workspace_id: null, action: 'organization.moved' },
+    organization_id: organizationId,
+    workspace_id: null,
+    action: 'organization.moved',
     target: { type: 'organization', id: organizationId },
     changes: { cell: { from: names.from, to: names.to } },
   });

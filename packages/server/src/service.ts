@@ -91,15 +91,37 @@ export async function startService(
     }
 
     const delivery = await openDelivery({
-      ...{ config, database, target, reachability, tracer, policy, logger, metrics, recorded, now },
+      config,
+      database,
+      target,
+      reachability,
+      tracer,
+      policy,
+      logger,
+      metrics,
+      recorded,
+      now,
       alone: config.databaseUrl === undefined && member === undefined,
     });
     closers.push(() => delivery.stop());
     if (config.roles.has('delivery')) await readiness.whenReady(() => delivery.start());
 
     const listeners = new Listeners({
-      ...{ config, database, catalogue, logo, tracer, policy, logger, metrics, delivery, recorded, now },
-      ...{ isReady: readiness.isReady, stopping: stopping.signal, counts: member?.counts, readEvents },
+      config,
+      database,
+      catalogue,
+      logo,
+      tracer,
+      policy,
+      logger,
+      metrics,
+      delivery,
+      recorded,
+      now,
+      isReady: readiness.isReady,
+      stopping: stopping.signal,
+      counts: member?.counts,
+      readEvents,
     });
     closers.push(() => listeners.close());
     const urls = await listeners.open();
@@ -151,8 +173,8 @@ async function openDatabase(
 function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
   if (!database.route.hasPooler || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
   throw new ConfigError(
-    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which loses ' +
-      'notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
+    'POSTHORN_DIRECT_DATABASE_URL: not set, but DATABASE_URL points to a connection pooler, which does ' +
+      'not forward notifications. Set it to the URL of PostgreSQL itself, or to the same URL if the pooler pools sessions.',
   );
 }
 
@@ -162,7 +184,9 @@ function openEventReads(config: Config, primary: Database, parts: ReplicaParts):
   const { readDatabaseUrl: connectionString } = config;
   if (connectionString === undefined) return (work) => work(primary);
   const reader = new ReadReplica({
-    ...{ primary, logger, onRead: metrics.countEventReads() },
+    primary,
+    logger,
+    onRead: metrics.countEventReads(),
     replica: new Database({ connectionString }, requestConnections(processes ?? 1)),
   });
   closers.push(() => reader.stop());

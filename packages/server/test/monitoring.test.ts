@@ -83,7 +83,7 @@ describe('waiting deliveries', () => {
     await database.query({
       text: `
   insert into posthorn.backlog
-  select organization_id, webhook_id, created_at, head || n, first, null, event_zero, zero, ordinals, bytes
+  select organization_id, webhook_id, created_at, head || n, first, null, event_base, base, ordinals, bytes
     from posthorn.backlog
    cross join generate_series(1, 6000) as n`,
     });

@@ -29,7 +29,8 @@ export const auditList: Command = {
       actor_id: options.actor,
       action: options.action,
       target_id: options.target,
-      ...{ from: options.from, to: options.to },
+      from: options.from,
+      to: options.to,
     };
     await printList(context, connection, {
       list: (limit) => connection.posthorn.auditLogs.list({ ...query, limit }),

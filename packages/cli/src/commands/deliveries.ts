@@ -42,7 +42,10 @@ export const deliveriesList: Command = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event)),
       event_type: options.type,
-      ...{ status, final, from: options.from, to: options.to },
+      status,
+      final,
+      from: options.from,
+      to: options.to,
     };
     const { event_id, ...others } = query;
     const onlyEvent = event_id !== undefined && Object.values(others).every((value) => value === undefined);

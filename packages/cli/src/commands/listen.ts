@@ -158,7 +158,9 @@ function jsonOf(
   file: string | undefined,
 ) {
   return {
-    ...{ event_id: event.id, type: event.type, created_at: event.created_at },
+    event_id: event.id,
+    type: event.type,
+    created_at: event.created_at,
     ...(result && {
       forwarded_to: target?.href,
       http_status: result.status,

@@ -20,7 +20,7 @@ export const deliveriesReplay: Command = {
       value: 'a,b',
       description: 'Only these event types or domains (invoice.*), separated by commas.',
     },
-    'only-failed': { description: 'Only events whose latest delivery failed, or that have none.' },
+    'only-failed': { description: 'Only events whose latest delivery failed, or that have no delivery.' },
     'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,
     ...connectionOptions,

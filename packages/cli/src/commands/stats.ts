@@ -24,7 +24,9 @@ export const stats: Command = {
     const found = await connection.posthorn.stats({
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       workspace_id: options.workspace,
-      ...{ from: options.from, to: options.to, interval },
+      from: options.from,
+      to: options.to,
+      interval,
     });
     if (options.json) {
       terminal.line(connection.texts.of(found));

@@ -146,8 +146,13 @@ function changed(event: Event, changes: readonly Change[]): Event {
 
 function jsonOf(event: Event, url: URL, { status, durationMs, response, error }: ForwardResult) {
   return {
-    ...{ event_id: event.id, type: event.type, forwarded_to: url.href },
-    ...{ http_status: status, duration_ms: durationMs, response, error },
+    event_id: event.id,
+    type: event.type,
+    forwarded_to: url.href,
+    http_status: status,
+    duration_ms: durationMs,
+    response,
+    error,
   };
 }
 

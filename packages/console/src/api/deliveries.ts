@@ -36,7 +36,7 @@ function queryOf({ state, ...rest }: DeliveryFilter): ListAllDeliveriesQuery {
  */
 export const searchedPagesMax = 5;
 
-/** The deliveries that match, a search at a time. Each search goes on until it has found `limit` of them. */
+/** The deliveries that match, one search at a time. Each search continues until it has found `limit` of them. */
 export const deliveryPagesQuery = (filter: DeliveryFilter, limit = 25) =>
   infiniteQueryOptions({
     queryKey: ['deliveries', 'pages', filter, limit],

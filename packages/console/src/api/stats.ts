@@ -11,7 +11,7 @@ export const statsQuery = (key: string, query: () => GetStatsQuery) =>
     staleTime: 10_000,
   });
 
-/** The last day of one webhook, by the hour. */
+/** The last day of one webhook, hour by hour. */
 export const webhookDayQuery = (webhookId: string) =>
   queryOptions({
     queryKey: ['stats', 'webhook-day', webhookId],

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { posthorn } from './client';
 
-/** All webhooks that the token sees. An organization may be allowed more than one page of them. */
+/** All webhooks that the token can see. An organization may be allowed more than one page of them. */
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks', 'list'],
   queryFn: ({ signal }) => posthorn.webhooks.list({ limit: 100 }, { signal }).all(),

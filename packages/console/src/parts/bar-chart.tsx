@@ -131,8 +131,8 @@ function drawn(
   const styles = getComputedStyle(element);
   const colorOf = (name: string) => styles.getPropertyValue(name).trim();
   const bars = UPlot.paths.bars!({ size: [0.8, 34], align: 1 });
-  // Every series is drawn from zero up to its cumulative height, the tallest first, so that each next one
-  // covers the lower part.
+  // Every series is drawn from zero up to its cumulative height, the tallest first, so that each one covers the lower
+  // part of the one before.
   const tops = stacked(series);
   const top = Math.max(0, ...(tops.at(-1) ?? []));
   const first = starts[0] ?? 0;

@@ -4,7 +4,9 @@ import { Segmented } from './segmented';
 
 const anyTime = { key: 'any', label: 'Any time' } as const;
 
-/** Selects the length of the time range, which is stored in the URL. Without a fallback, any time is a choice too. */
+/**
+ * Selects the length of the time range, which is stored in the URL. Without a fallback, `Any time` is also a choice.
+ */
 export function RangePicker({ search, fallback }: { search: RangeSearch; fallback?: string }) {
   const navigate = useNavigate();
   const choices = fallback === undefined ? [anyTime, ...rangeChoices] : rangeChoices;

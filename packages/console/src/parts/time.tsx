@@ -26,7 +26,7 @@ export function ClockTime({ at }: { at: string }) {
   );
 }
 
-/** Both: the time of day, and how long ago that was. */
+/** A time of day, and how long ago that was. */
 export function ExactTime({ at }: { at: string }) {
   const atMs = Date.parse(at);
   const shownZone = useStore(zone);

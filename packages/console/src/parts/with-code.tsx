@@ -1,4 +1,4 @@
-/** Text of the API's documents, in which backticks mark code. */
+/** Text from the API document, in which backticks mark code. */
 export function WithCode({ text }: { text: string }) {
   return (
     <>

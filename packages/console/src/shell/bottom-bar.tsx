@@ -11,7 +11,7 @@ export function BottomBar({ token }: { token: Token }) {
   const attention = useAttention(token);
   const all = viewsOf(token);
   return (
-    <nav className="bottom" aria-label="Views on a phone">
+    <nav className="bottom" aria-label="Bottom navigation">
       {all.map(
         (view) =>
           view.icon && (

@@ -13,7 +13,7 @@ import { viewsOf } from './views';
 
 interface Target {
   name: string;
-  /** More about it, which can also be searched for. */
+  /** More text about it, which is also searched. */
   detail?: string;
   what: string;
   go: () => void;

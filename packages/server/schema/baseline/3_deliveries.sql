@@ -54,18 +54,18 @@ create index deliveries_again on posthorn.deliveries (organization_id, event_id)
 
 -- A hand-off: the deliveries of one recording that are in the memory of the node that recorded it. They share one row,
 -- deleted when the last one is settled. The row belongs to a node, not to an organization.
---   event id:    'EVT-'  || head || (event_zero + ordinal) in hexadecimal
---   delivery id: 'WDLV-' || head || (the share's zero + ordinal) in hexadecimal
+--   event id:    'EVT-'  || head || (event_base + ordinal) in hexadecimal
+--   delivery id: 'WDLV-' || head || (the share's base + ordinal) in hexadecimal
 create table posthorn.handoffs (
   head             text collate "C" primary key,
   created_at       timestamptz(3) not null,
   leased_by        int not null,
-  event_zero       bigint not null,
+  event_base       bigint not null,
   bytes            bigint not null,
   -- One element per webhook.
   organization_ids text[] collate "C" not null,
   webhook_ids      text[] collate "C" not null,
-  zeros            bigint[] not null,
+  bases            bigint[] not null,
   sizes            int[] not null,
   -- The events of the first webhook, then those of the second, and so on.
   ordinals         int[] not null
@@ -82,8 +82,8 @@ create table posthorn.backlog (
   -- The first of the ordinals. It distinguishes the parts if a claim splits a row.
   first           int not null,
   leased_by       int,
-  event_zero      bigint not null,
-  zero            bigint not null,
+  event_base      bigint not null,
+  base            bigint not null,
   ordinals        int[] not null,
   bytes           bigint not null,
   primary key (organization_id, webhook_id, created_at, head, first)

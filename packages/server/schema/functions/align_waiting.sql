@@ -89,7 +89,7 @@ begin
   if state is not null then
     insert into posthorn.deliveries
            (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, status, error)
-    select organization, webhook, e.created_at, posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal),
+    select organization, webhook, e.created_at, posthorn.numbered('WDLV-', p.head, p.base + o.ordinal),
            e.id, e.type, e.created_at, e.created_at, 'failed', 'disabled'
       from unnest(ended) p
      cross join unnest(p.ordinals) as o (ordinal)
@@ -98,7 +98,7 @@ begin
            select e.id, e.type, e.created_at
              from posthorn.events e
             where e.organization_id = organization and e.created_at = p.created_at
-              and e.id = posthorn.numbered('EVT-', p.head, p.event_zero + o.ordinal)
+              and e.id = posthorn.numbered('EVT-', p.head, p.event_base + o.ordinal)
             limit 1) e
     on conflict do nothing;
     get diagnostics n = row_count;

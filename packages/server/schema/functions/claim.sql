@@ -118,8 +118,8 @@ begin
          for update skip locked
     ), split as (
       insert into posthorn.backlog
-             (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
-      select l.organization_id, l.webhook_id, l.created_at, l.head, l.ordinals[c.part + 1], l.event_zero, l.zero,
+             (organization_id, webhook_id, created_at, head, first, event_base, base, ordinals, bytes)
+      select l.organization_id, l.webhook_id, l.created_at, l.head, l.ordinals[c.part + 1], l.event_base, l.base,
              l.ordinals[c.part + 1:], l.bytes - l.bytes * c.part / cardinality(l.ordinals)
         from locked l join chosen c on c.ctid_of = l.ctid_of
        where c.part < cardinality(l.ordinals)
@@ -137,8 +137,8 @@ begin
     return query
     with contents as materialized (
       select p.organization_id, p.webhook_id, p.created_at, p.head, p.first,
-             posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal) as id,
-             posthorn.numbered('EVT-', p.head, p.event_zero + o.ordinal) as event_id
+             posthorn.numbered('WDLV-', p.head, p.base + o.ordinal) as id,
+             posthorn.numbered('EVT-', p.head, p.event_base + o.ordinal) as event_id
         from unnest(leased_parts) p
        cross join unnest(p.ordinals) as o (ordinal)
     )

@@ -5,18 +5,18 @@
 -- limit). What fits is handed to the node in one `handoffs` row; the rest waits in `backlog`. Without a node, all wait.
 --
 -- Returns, in this order:
---   ordinal 0: the head of all identifiers (`id`), the time, and `zero`: the n-th event has the number zero + n
+--   ordinal 0: the head of all identifiers (`id`), the time, and `base`: the n-th event has the number base + n
 --   for each event already recorded with the same idempotency key: its ordinal, id and time
---   for each webhook, if there is a node: the `revision` that was matched, its `zero`, the ordinals handed to the
---   node (null: none), and whether any were left
+--   for each webhook, if there is a node: the `revision` that was matched, its `base`, the ordinals handed to the node
+--   (null: none), and whether the rest went to the backlog
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],
   node int, known text[], rooms int[], room_each int, room int
 )
 returns table (
-  ordinal bigint, id text, created_at timestamptz, zero bigint,
-  webhook_id text, revision int, ordinals int[], is_left boolean
+  ordinal bigint, id text, created_at timestamptz, base bigint,
+  webhook_id text, revision int, ordinals int[], has_backlog boolean
 )
 language plpgsql
 -- Keeps one plan: planning costs as much as recording ten events. A plan for an empty table would keep scanning it.
@@ -30,7 +30,7 @@ declare
   head        text := left(posthorn.ulid_head(
                         posthorn.epoch_ms(recorded_at), ('x' || left(entropy, 10))::bit(40)::bigint), 16);
   -- At least 2^38, so that every number has ten hexadecimal digits, and far enough from the maximum to count up.
-  base        bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
+  event_base  bigint := (1::bigint << 38) | (('x' || right(entropy, 10))::bit(40)::bigint & ((1::bigint << 38) - 1));
   today       date := (recorded_at at time zone 'UTC')::date;
 begin
   perform posthorn.require_here(organization_ids, types[1]);
@@ -41,7 +41,7 @@ begin
     -- In the order of the keys, so that two batches with the same keys cannot deadlock.
     insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
     select distinct on (e.organization_id, e.key)
-           e.organization_id, e.key, posthorn.numbered('EVT-', head, base + e.ordinal), recorded_at
+           e.organization_id, e.key, posthorn.numbered('EVT-', head, event_base + e.ordinal), recorded_at
       from unnest(organization_ids, keys) with ordinality as e (organization_id, key, ordinal)
      where e.key is not null
      order by e.organization_id, e.key, e.ordinal
@@ -54,10 +54,10 @@ begin
   with batch as materialized (
     select e.ordinal, e.type, e.organization_id, e.workspace_id, e.actor_type, e.actor_id, e.subject_type,
            e.subject_id, e.undelivered, e.payload, octet_length(e.payload::text) as bytes,
-           coalesce(k.event_id, posthorn.numbered('EVT-', head, base + e.ordinal)) as id,
+           coalesce(k.event_id, posthorn.numbered('EVT-', head, event_base + e.ordinal)) as id,
            coalesce(k.created_at, recorded_at) as created_at,
            k.event_id is null
-             or k.event_id = posthorn.numbered('EVT-', head, base + e.ordinal) as fresh
+             or k.event_id = posthorn.numbered('EVT-', head, event_base + e.ordinal) as fresh
       from unnest(types, organization_ids, workspace_ids, actor_types, actor_ids, subject_types, subject_ids,
                   keys, undelivered, payloads) with ordinality as e (
              type, organization_id, workspace_id, actor_type, actor_id, subject_type, subject_id,
@@ -81,8 +81,8 @@ begin
   ), matched as (
     select s.organization_id, w.id as webhook_id, w.revision,
            array_agg(e.ordinal order by e.ordinal) as ordinals, count(*)::int as size, sum(e.bytes) as bytes,
-           -- Every share has room for the whole batch, so a delivery's number is its share's zero plus its ordinal.
-           base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as zero
+           -- Every share reserves a number per event, so a delivery's number is its share's base plus its ordinal.
+           event_base + (row_number() over (order by s.organization_id, w.id) - 1) * cardinality(types) as base
       from scopes s
      cross join unnest(array['', s.workspace_id]) as wide (workspace_id)
      cross join lateral (
@@ -110,11 +110,11 @@ begin
       from fitting f
   ), handed as (
     insert into posthorn.handoffs
-           (head, created_at, leased_by, event_zero, bytes, organization_ids, webhook_ids, zeros, sizes, ordinals)
-    select head, recorded_at, node, base, sum(s.bytes * s.taken / s.size)::bigint,
-           array_agg(s.organization_id order by s.zero), array_agg(s.webhook_id order by s.zero),
-           array_agg(s.zero order by s.zero), array_agg(s.taken order by s.zero),
-           (select array_agg(o.ordinal order by t.zero, o.ordinal)
+           (head, created_at, leased_by, event_base, bytes, organization_ids, webhook_ids, bases, sizes, ordinals)
+    select head, recorded_at, node, event_base, sum(s.bytes * s.taken / s.size)::bigint,
+           array_agg(s.organization_id order by s.base), array_agg(s.webhook_id order by s.base),
+           array_agg(s.base order by s.base), array_agg(s.taken order by s.base),
+           (select array_agg(o.ordinal order by t.base, o.ordinal)
               from shares t
              cross join unnest(t.ordinals[:t.taken]) as o (ordinal)
              where t.taken > 0)
@@ -123,21 +123,21 @@ begin
     having count(*) > 0
   ), waiting as (
     insert into posthorn.backlog
-           (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
-    select s.organization_id, s.webhook_id, recorded_at, head, s.ordinals[s.taken + 1], base, s.zero,
+           (organization_id, webhook_id, created_at, head, first, event_base, base, ordinals, bytes)
+    select s.organization_id, s.webhook_id, recorded_at, head, s.ordinals[s.taken + 1], event_base, s.base,
            s.ordinals[s.taken + 1:], s.bytes * (s.size - s.taken) / s.size
       from shares s
      where s.taken < s.size
   )
-  select 0::bigint, head, recorded_at, base, null, null::int, null::int[], null::boolean
-    -- A recording node knows from the result what was left. Without a node, notify all nodes.
+  select 0::bigint, head, recorded_at, event_base, null, null::int, null::int[], null::boolean
+    -- A recording node sees in the result what went to the backlog. Without a node, notify all nodes.
     from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
    union all
   select b.ordinal, b.id, b.created_at, null, null, null, null, null
     from batch b
    where not b.fresh
    union all
-  select null, null, null, s.zero, s.webhook_id, s.revision,
+  select null, null, null, s.base, s.webhook_id, s.revision,
          case when s.taken > 0 then s.ordinals[:s.taken] end, s.taken < s.size
     from shares s
    where node is not null

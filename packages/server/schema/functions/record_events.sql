@@ -45,16 +45,16 @@ begin
   end if;
   return query
   with recorded as materialized (
-    select r.ordinal, r.id, r.created_at, r.zero
+    select r.ordinal, r.id, r.created_at, r.base
       from posthorn.record(
              batch.types, batch.organization_ids, batch.workspace_ids, batch.actor_types, batch.actor_ids,
              batch.subject_types, batch.subject_ids, batch.keys, null, batch.payloads, null, null, null, null, null) r
      where batch.types is not null
   )
-  select e.ordinal, coalesce(k.id, posthorn.numbered('EVT-', h.id, h.zero + e.ordinal)),
+  select e.ordinal, coalesce(k.id, posthorn.numbered('EVT-', h.id, h.base + e.ordinal)),
          coalesce(k.created_at, h.created_at)
     from unnest(batch.types) with ordinality as e (type, ordinal)
-   cross join (select r.id, r.created_at, r.zero from recorded r where r.ordinal = 0) h
+   cross join (select r.id, r.created_at, r.base from recorded r where r.ordinal = 0) h
     left join recorded k on k.ordinal = e.ordinal
    order by e.ordinal;
 end

@@ -12,12 +12,12 @@ declare
   parts    posthorn.backlog[];
   n        bigint;
 begin
-  -- Leaves a node that is settling right now to the next call: waiting for it would delay all others.
+  -- Skips a node that is settling right now. The next call handles it; waiting for it would delay all others.
   with overdue as (
     select o.id from posthorn.nodes o where o.alive_until < clock_timestamp() for update skip locked
   )
   delete from posthorn.nodes o using overdue where o.id = overdue.id;
-  -- Ids above 0: lease 0 means held for a webhook that is not verified.
+  -- Only ids above 0: 0 means held for a webhook that is not verified, and -1 for an organization that is moving.
   select array_agg(h.id) into dead
     from (select d.leased_by as id from posthorn.deliveries d where d.status = 'pending' and d.leased_by > 0
            union select h.leased_by from posthorn.handoffs h
@@ -41,7 +41,7 @@ begin
     returning h
   )
   select array_agg((s.organization_id, s.webhook_id, (t.h).created_at, (t.h).head, s.ordinals[1], null,
-                    (t.h).event_zero, s.zero, s.ordinals,
+                    (t.h).event_base, s.base, s.ordinals,
                     (t.h).bytes * cardinality(s.ordinals) / cardinality((t.h).ordinals))::posthorn.backlog)
     into parts
     from taken t
@@ -60,7 +60,7 @@ begin
   select parts || array_agg(t.b) into parts from taken t;
 
   with open as materialized (
-    select p.organization_id, p.webhook_id, p.created_at, p.head, p.event_zero, p.zero, p.bytes, p.first,
+    select p.organization_id, p.webhook_id, p.created_at, p.head, p.event_base, p.base, p.bytes, p.first,
            cardinality(p.ordinals) as size, still.ordinals
       from unnest(parts) p
      cross join lateral (
@@ -69,12 +69,12 @@ begin
             where (select d.id from posthorn.deliveries d
                     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
                       and d.created_at = p.created_at
-                      and d.id = posthorn.numbered('WDLV-', p.head, p.zero + o.ordinal)) is null) still
+                      and d.id = posthorn.numbered('WDLV-', p.head, p.base + o.ordinal)) is null) still
      where still.ordinals is not null
   ), waiting as (
     insert into posthorn.backlog
-           (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
-    select o.organization_id, o.webhook_id, o.created_at, o.head, o.first, o.event_zero, o.zero, o.ordinals,
+           (organization_id, webhook_id, created_at, head, first, event_base, base, ordinals, bytes)
+    select o.organization_id, o.webhook_id, o.created_at, o.head, o.first, o.event_base, o.base, o.ordinals,
            o.bytes * cardinality(o.ordinals) / o.size
       from open o
   )

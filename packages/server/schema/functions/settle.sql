@@ -1,8 +1,8 @@
 -- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
 -- one; any other row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
--- after `waits_ms`, measured with the database's clock, which claims also use. If the number in `tries` has not grown,
--- no attempt was made. The `done_*` parameters list the hand-offs and backlog rows that are finished. The remaining
--- parameters are the health of the webhooks (see HealthReport).
+-- after `waits_ms`, measured with the database's clock, which claims also use. If `attempted_ms` is null, no attempt
+-- was made, and `tries` has the same number as before. The `done_*` parameters list the hand-offs and backlog rows that
+-- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was
 -- already written is not counted twice if the response was lost and the call is repeated. Returns the written ids if

@@ -5,14 +5,14 @@ create table posthorn.cell (
   name text collate "C" not null check (name ~ '^[a-z0-9]{1,16}$')
 );
 
--- Organizations that are moving between cells, or have moved to another one. An organization without a row lives here,
--- and nothing in this cell acts for an organization in a state other than 'copying'.
+-- Organizations that are moving between cells, or have moved to another one. An organization without a row lives here.
+-- In any state but 'copying', this cell starts no work for the organization.
 --   in the cell that it leaves:   copying → stopping → stopped → left → moved
 --   in the cell that it moves to: arriving → no row
 -- copying:  works as usual
 -- stopping: refuses writes and starts no attempts; attempts in flight still end
--- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have the lease -1
--- left:     refuses everything until the other cell has taken it over; from here on, nothing acts for it here
+-- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have leased_by -1
+-- left:     refuses everything until the other cell has taken it over; it can no longer stay here
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (
@@ -24,11 +24,11 @@ create table posthorn.relocations (
   move            text collate "C" not null,
   -- When the organization stopped here. Ascending reads end at this time: later events are read in the other cell.
   stopped_at      timestamptz,
-  -- How far the copy has come: see storage/relocation-rounds.ts.
+  -- How far the copying has progressed: see storage/relocation-rounds.ts.
   progress        jsonb not null default '{}'
 );
 
--- Rows of an arriving organization that would have an effect at once, such as webhooks and tokens. They are stored as
+-- Rows of an arriving organization that would take effect immediately, such as webhooks and tokens. They are stored as
 -- text until one transaction inserts all of them.
 create table posthorn.arrivals (
   organization_id text collate "C" not null,

@@ -102,7 +102,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
   if (pool.route.hasPooler && config.directDatabaseUrl === undefined)
     yield problem(
       'pooler',
-      'DATABASE_URL leads to a connection pooler, which loses notifications',
+      'DATABASE_URL points to a connection pooler, which does not forward notifications',
       'Set POSTHORN_DIRECT_DATABASE_URL to the URL of PostgreSQL itself.',
     );
   yield* aboutSettings(facts, isEmbedded, connectionsOf(config.processes ?? 1));

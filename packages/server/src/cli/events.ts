@@ -17,7 +17,7 @@ import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
-import { presentPosition, readEventPage } from '../storage/event-page.js';
+import { endOfStream, readEventPage } from '../storage/event-page.js';
 import { type EventFilter, readEvent } from '../storage/events.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
@@ -77,7 +77,7 @@ export const eventsTailCommand: OperatorCommand = {
     const filter = filterOf(options, config);
     await untilStopped((signal) =>
       withDatabase(config, async (database) => {
-        let position = await presentPosition(database, filter.organization_id);
+        let position = await endOfStream(database, filter.organization_id);
         if (terminal.isInteractive)
           terminal.line(terminal.paint('dim', `Following ${options.organization}. Press Ctrl-C to stop.`));
         while (!signal.aborted) {
@@ -123,7 +123,10 @@ const columns: readonly Column<StoredEvent>[] = [
 
 function lineOf({ id, type, workspace_id, created_at, subject_id, actor_id }: StoredEvent) {
   return {
-    ...{ id, type, workspace_id, created_at: created_at.toISOString() },
+    id,
+    type,
+    workspace_id,
+    created_at: created_at.toISOString(),
     subject: { type: '', id: subject_id },
     actor: { type: '', id: actor_id },
   };

@@ -18,7 +18,7 @@ const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
 
 export const organizationMove: OperatorCommand = {
   name: 'organization move',
-  summary: 'Move an organization to another cell while it works, or continue an interrupted move.',
+  summary: 'Move an organization to another cell while it is in use, or continue an interrupted move.',
   argument: { name: 'organization', description: 'Organization ID, ORG-…' },
   options: {
     to: {
@@ -27,7 +27,7 @@ export const organizationMove: OperatorCommand = {
       required: true,
     },
     abort: {
-      description: 'End a move that has not switched yet. The organization stays in its old cell.',
+      description: 'Cancel a move before the switch. The organization stays in its old cell.',
     },
     json,
   },
@@ -64,7 +64,7 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
   try {
     if (!(await isMigrated(database))) {
       throw new CommandFailure(
-        'The database of --to is not migrated to this version of Posthorn. Run posthorn migrate there.',
+        'The database in --to is not migrated to this version of Posthorn. Run posthorn migrate there.',
       );
     }
     await work(database);
@@ -84,7 +84,11 @@ async function move(
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
   const progress = new ProgressLine(terminal, options.json !== undefined);
   return moveOrganization({
-    ...{ organizationId, from, to, origin: operatorOrigin(), signal: interrupted.signal },
+    organizationId,
+    from,
+    to,
+    origin: operatorOrigin(),
+    signal: interrupted.signal,
     reseal: await resealing(config, env),
     onStep: (step) => progress.step(step),
     onPage: (table, rows) => progress.copied(table, rows),

@@ -19,7 +19,10 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
   const { counts } = member;
   const collectMetrics = () => member.collectMetrics();
   const service = await startService(configOf(config, start), logger, Date.now, env, {
-    ...{ processes: start.processes, target: start.target, counts, collectMetrics },
+    processes: start.processes,
+    target: start.target,
+    counts,
+    collectMetrics,
   }).catch(async (error) => {
     const failure = failureOf(error);
     // The supervisor reports it. Anything else is a bug, which this process reports itself.

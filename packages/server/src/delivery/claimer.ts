@@ -79,12 +79,11 @@ export class Claimer {
     const claimed = await claim(database, room, bounds);
     // Grow slowly, because a failed claim costs this node its leases.
     this.#part = Math.min(1, part * 1.1);
-    // The node got a new id in the meantime. The claimed deliveries are leased to the old id and will be
-    // released with it.
+    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const hasMore = lanes.claimed(claimed, room, beganMs);
-    // If it claimed nothing, another node is taking the deliveries.
+    // If the claim got nothing, another node is taking the deliveries.
     if (hasMore) return claimed.deliveries.length > 0 ? 0 : limits.wakeMs;
     if (claimed.nextMs === undefined || claimed.nextMs >= limits.pollMs) return limits.pollMs;
     return Math.max(0, Math.ceil(claimed.nextMs / limits.retryStepMs) * limits.retryStepMs);

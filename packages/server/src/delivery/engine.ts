@@ -35,7 +35,7 @@ export interface EngineOptions {
   random: () => number;
   /** Called when the service has recorded its own events. */
   onRecorded: (batch: RecordedBatch) => void;
-  /** Called when a webhook was disabled because of its receiver. */
+  /** Called after a webhook has been disabled because of its receiver. */
   onDisabled: (webhook: WebhookKey) => void;
   /** Called when outcomes have been written in one commit. */
   onSettled: (outcomes: number) => void;
@@ -66,12 +66,16 @@ export class DeliveryEngine {
       this.#leaseChanged(change),
     );
     this.#settler = new Settler({
-      ...{ database, logger, now: sender.now },
+      database,
+      logger,
+      now: sender.now,
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
     });
     this.#claimer = new Claimer({
-      ...{ database, logger, lanes: this.#lanes },
+      database,
+      logger,
+      lanes: this.#lanes,
       node: () => this.#lease.id,
       onClaimed: (deliveries) => this.#dispatch(deliveries),
     });
@@ -202,10 +206,13 @@ export class DeliveryEngine {
 
   /** Settles a delivery that cannot be attempted now, so that it waits in the database. */
   #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
-    if (reason === 'out_of_resources') this.#warnOfResources();
+    if (reason === 'out_of_resources') this.#warnOutOfResources();
     const waitMs: Record<Reason, number> = {
-      ...{ unread: 0, active: 0, recalled: 0 },
-      ...{ sealed: limits.sealedWaitMs, out_of_resources: limits.outOfResourcesWaitMs },
+      unread: 0,
+      active: 0,
+      recalled: 0,
+      sealed: limits.sealedWaitMs,
+      out_of_resources: limits.outOfResourcesWaitMs,
       // Settling holds or ends the delivery, unless the webhook is active again by then.
       idle: limits.trustMs,
     };
@@ -213,7 +220,7 @@ export class DeliveryEngine {
     return notAttempted;
   }
 
-  #warnOfResources(): void {
+  #warnOutOfResources(): void {
     if (performance.now() - this.#outOfResourcesAtMs <= limits.outOfResourcesWaitMs) return;
     this.#outOfResourcesAtMs = performance.now();
     this.#options.logger.error(

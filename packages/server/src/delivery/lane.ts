@@ -2,7 +2,7 @@ import Denque from 'denque';
 import { Pace } from '../domain/pace.js';
 import type { LeasedDelivery } from '../storage/leased-delivery.js';
 import { limits } from './limits.js';
-import { newTrack, type Track } from './policy.js';
+import { nothingObserved, type Observed } from './policy.js';
 
 /**
  * How many deliveries of a webhook are waiting in the database, as far as this node knows:
@@ -16,7 +16,7 @@ type Waiting = 'none' | 'some' | 'many';
 export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
-  track: Track = newTrack;
+  observed: Observed = nothingObserved;
   readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so that retries make progress no matter how many deliveries are fresh. */
@@ -44,7 +44,7 @@ export class Lane {
   }
 
   get isIdle(): boolean {
-    return this.queued === 0 && this.track.inFlight === 0 && this.#waiting === 'none';
+    return this.queued === 0 && this.observed.inFlight === 0 && this.#waiting === 'none';
   }
 
   push(delivery: LeasedDelivery): void {
@@ -76,9 +76,7 @@ export class Lane {
     this.#notedAtMs = nowMs;
   }
 
-  /**
-   * Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then are still waiting.
-   */
+  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then still wait. */
   noteNoneWaiting(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }

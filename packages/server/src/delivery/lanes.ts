@@ -34,7 +34,13 @@ export class Lanes {
   /** Lanes that start nothing for now, because they used up their rate limit or their webhook is being read. */
   readonly #held = new Set<Lane>();
   readonly #load: Load = {
-    ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+    inFlight: 0,
+    unproven: 0,
+    stalled: 0,
+    queued: 0,
+    queuedBytes: 0,
+    unprovenBytes: 0,
+    failing: 0,
   };
 
   /** `later` runs `work` after `ms`, then starts the attempts that have become possible. */
@@ -51,7 +57,8 @@ export class Lanes {
   inFlightByCondition(): Record<Condition, number> {
     const counts = { new: 0, healthy: 0, slow: 0, stalled: 0, failing: 0 };
     const nowMs = this.#now();
-    for (const { track } of this.#lanes.values()) counts[conditionOf(track, nowMs)] += track.inFlight;
+    for (const { observed } of this.#lanes.values())
+      counts[conditionOf(observed, nowMs)] += observed.inFlight;
     return counts;
   }
 
@@ -63,8 +70,8 @@ export class Lanes {
 
   /** Returns the webhooks with deliveries in memory, queued or in flight. */
   *inUse(): Iterable<{ organization_id: string; id: string }> {
-    for (const { queued, track, organizationId, webhookId } of this.#lanes.values()) {
-      if (queued > 0 || track.inFlight > 0) yield { organization_id: organizationId, id: webhookId };
+    for (const { queued, observed, organizationId, webhookId } of this.#lanes.values()) {
+      if (queued > 0 || observed.inFlight > 0) yield { organization_id: organizationId, id: webhookId };
     }
   }
 
@@ -79,8 +86,8 @@ export class Lanes {
   roomToClaim(node: number, part: number): Room {
     const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
     const total = Math.min(limits.claimDeliveries, free) * part;
-    return this.#room(node, Math.max(1, limits.claimEach * part), total, (_, { ask }) =>
-      Math.ceil(ask * part),
+    return this.#room(node, Math.max(1, limits.claimEach * part), total, (_, { toClaim }) =>
+      Math.ceil(toClaim * part),
     );
   }
 
@@ -104,8 +111,8 @@ export class Lanes {
   /** Notes what a recording left in the database. Returns whether this node has room for some of it. */
   recorded(matched: readonly Matched[]): boolean {
     let hasRoom = false;
-    for (const { webhook_id: id, is_left } of matched) {
-      if (!is_left) continue;
+    for (const { webhook_id: id, has_backlog } of matched) {
+      if (!has_backlog) continue;
       const lane = this.#lanes.get(id);
       lane?.noteWaiting('many', this.#now());
       hasRoom ||= !lane || this.#wantsMore(lane);
@@ -120,7 +127,7 @@ export class Lanes {
     for (const id of more) {
       const lane = this.#lanes.get(id);
       lane?.noteWaiting('many', nowMs);
-      again ||= !lane || this.#allow(lane, nowMs).ask > 0;
+      again ||= !lane || this.#allow(lane, nowMs).toClaim > 0;
     }
     for (const lane of this.#lanes.values()) {
       const wasAsked = (asked.webhooks.get(lane.webhookId) ?? asked.each) > 0;
@@ -130,7 +137,7 @@ export class Lanes {
   }
 
   #wantsMore(lane: Lane): boolean {
-    return lane.waiting !== 'none' && this.#allow(lane, this.#now()).ask > 0;
+    return lane.waiting !== 'none' && this.#allow(lane, this.#now()).toClaim > 0;
   }
 
   /** Queues deliveries, and returns those that do not fit. */
@@ -149,12 +156,9 @@ export class Lanes {
     return surplus;
   }
 
-  /**
-   * Removes deliveries that no longer fit from memory if the webhook does not respond. If it responds, a small excess
-   * is not worth a write.
-   */
+  /** Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. */
   #takeExcess(lane: Lane): LeasedDelivery[] {
-    if (isProven(lane.track)) return [];
+    if (isProven(lane.observed)) return [];
     const { inMemory } = this.#allow(lane, this.#now());
     if (lane.queued <= inMemory && this.#load.unprovenBytes <= limits.unprovenBytes) return [];
     const kept = this.#load.unprovenBytes > limits.unprovenBytes ? limits.windowAtStart : inMemory;
@@ -175,10 +179,10 @@ export class Lanes {
           this.#later(waitMs, () => this.release(lane));
           continue;
         }
-        const condition = conditionOf(lane.track, nowMs);
-        if (inFlightOf(condition, lane.track.window, this.#load) <= lane.track.inFlight) {
+        const condition = conditionOf(lane.observed, nowMs);
+        if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.observed.inFlight) {
           // A full window: the lane is offered again when one of its requests ends.
-          if (lane.track.inFlight >= lane.track.window) lanes.delete(lane);
+          if (lane.observed.inFlight >= lane.observed.window) lanes.delete(lane);
           continue;
         }
         const turn = this.#start(lane, condition, nowMs);
@@ -201,7 +205,7 @@ export class Lanes {
     const isUnproven = condition !== 'healthy';
     this.#load.inFlight += 1;
     if (isUnproven) this.#load.unproven += 1;
-    lane.track = started(lane.track, nowMs);
+    lane.observed = started(lane.observed, nowMs);
     lane.pace.begin(nowMs);
     return { lane, delivery, isUnproven };
   }
@@ -230,7 +234,7 @@ export class Lanes {
     if (isUnproven) this.#load.unproven -= 1;
     const nowMs = this.#now();
     this.#change(lane, () => {
-      lane.track = ended(lane.track, attempt, lane.queued > 0, nowMs);
+      lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
     });
     const { restMs } = this.#allow(lane, nowMs);
     if (restMs > 0) this.#rest(lane, restMs);
@@ -242,9 +246,9 @@ export class Lanes {
 
   /** Keeps the place of a failed request in the window occupied for a while. */
   #rest(lane: Lane, restMs: number): void {
-    lane.track = { ...lane.track, inFlight: lane.track.inFlight + 1 };
+    lane.observed = { ...lane.observed, inFlight: lane.observed.inFlight + 1 };
     this.#later(restMs, () => {
-      lane.track = { ...lane.track, inFlight: lane.track.inFlight - 1 };
+      lane.observed = { ...lane.observed, inFlight: lane.observed.inFlight - 1 };
       this.#offer(lane);
     });
   }
@@ -257,16 +261,16 @@ export class Lanes {
   }
 
   #allow(lane: Lane, nowMs: number): Allowance {
-    const condition = conditionOf(lane.track, nowMs);
-    return allow(condition, lane.track, lane, this.#load, lane.pace.limit);
+    const condition = conditionOf(lane.observed, nowMs);
+    return allow(condition, lane.observed, lane, this.#load, lane.pace.limit);
   }
 
   /** Counts the requests of stalled webhooks. Scans every lane, so it does this only when all slots are taken. */
   #stalled(nowMs: number): number {
     if (this.#load.inFlight < limits.slots) return 0;
     let stalled = 0;
-    for (const { track } of this.#lanes.values())
-      if (conditionOf(track, nowMs) === 'stalled') stalled += track.inFlight;
+    for (const { observed } of this.#lanes.values())
+      if (conditionOf(observed, nowMs) === 'stalled') stalled += observed.inFlight;
     return stalled;
   }
 
@@ -295,12 +299,12 @@ export class Lanes {
 
   #count(lane: Lane, sign: 1 | -1): void {
     const load = this.#load;
-    if (isProven(lane.track)) {
+    if (isProven(lane.observed)) {
       load.queued += sign * lane.queued;
       load.queuedBytes += sign * lane.bytes;
       return;
     }
     load.unprovenBytes += sign * lane.bytes;
-    if (lane.queued > 0 && lane.track.failuresInARow >= limits.failuresToFail) load.failing += sign;
+    if (lane.queued > 0 && lane.observed.failuresInARow >= limits.failingAfter) load.failing += sign;
   }
 }

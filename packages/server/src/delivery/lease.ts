@@ -71,7 +71,7 @@ export class NodeLease {
     const askedMs = performance.now();
     const id = this.#id;
     if (id !== undefined && !(await renewNode(database, id, leaseMs)) && id === this.#id) {
-      logger.warn('this node was declared dead; other nodes attempt its deliveries');
+      logger.warn('this node was declared dead; other nodes will attempt its deliveries');
       this.#lose();
     }
     this.#id ??= await registerNode(database, leaseMs);
@@ -81,7 +81,7 @@ export class NodeLease {
     if (overdue.length > 0)
       logger.warn(
         { nodes: overdue, deliveries: released },
-        'a node died; other nodes attempt its deliveries',
+        'a node died; other nodes will attempt its deliveries',
       );
     if (released > 0) this.#onChange('released');
   }

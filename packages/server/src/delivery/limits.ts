@@ -4,7 +4,7 @@ const MiB = 1024 * 1024;
 export const limitTable = {
   // Requests in flight
   slots: [1_024, 'requests', 'For all webhooks of a node: more sockets add no throughput.'],
-  spareSlots: [512, 'requests', 'In addition, one for each slot that a stalled webhook holds.'],
+  spareSlots: [512, 'requests', 'Extra slots: one for each slot that a stalled webhook holds.'],
   unprovenSlots: [512, 'requests', 'For all webhooks that are not healthy: the healthy keep half.'],
   elasticSlots: [768, 'requests', 'Above this, a healthy webhook falls back to the usual window.'],
   elasticUnprovenSlots: [448, 'requests', 'For webhooks that are not healthy: leaves one usual window free.'],
@@ -13,10 +13,10 @@ export const limitTable = {
   windowMax: [512, 'requests', '300 events/s at 1 s each need 300; half the slots stay free.'],
   windowFailing: [4, 'requests', 'Enough for a failing webhook to make progress on its backlog.'],
   elasticMs: [50, 'ms', '64 requests of 50 ms are 1,280 per second: a faster receiver needs no more.'],
-  failuresToFail: [5, 'failures', 'In a row: any receiver fails from time to time.'],
+  failingAfter: [5, 'failures', 'In a row: any receiver fails from time to time.'],
   slowMs: [1_000, 'ms', 'A slower response holds its slot so long that others wait.'],
   restMs: [25, 'ms', 'A receiver that refuses immediately gets 160 requests per second, not 8,000.'],
-  failuresToRestLonger: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
+  restLongerEvery: [500, 'failures', 'A dead receiver gets fewer and fewer requests.'],
   restFactorMax: [4, 'ratio', 'With 40 attempts per second, a recovery is still noticed within 0.1 s.'],
   paceSlackMs: [50, 'ms', 'A webhook with a rate limit makes up for a timer that fires late.'],
   // Memory
@@ -31,7 +31,7 @@ export const limitTable = {
   pacedSeconds: [10, 's', 'A webhook with a rate limit keeps this much work in memory.'],
   unprovenBytes: [16 * MiB, 'bytes', 'For all webhooks that do not respond, in addition to the rest.'],
   recordedShare: [0.8, 'ratio', 'Recordings leave a fifth of a lane to claims, so that retries find room.'],
-  askShare: [0.125, 'ratio', 'Avoids a claim for every single delivery that leaves a lane.'],
+  claimRoomMin: [0.125, 'ratio', 'Avoids a claim for every single delivery that leaves a lane.'],
   talliedWebhooks: [5_000, 'webhooks', 'Counted in memory; beyond this, counts go to new rows.'],
   lanes: [5_000, 'webhooks', 'Idle webhooks are remembered up to this number.'],
   // Claims
@@ -47,7 +47,7 @@ export const limitTable = {
   // Settling
   gatherMs: [20, 'ms', 'Groups outcomes into one commit; too short to notice.'],
   settleOutcomes: [500, 'outcomes', 'One statement takes about 10 ms.'],
-  unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending stops: a crash would send them again.'],
+  unsettledOutcomes: [3_000, 'outcomes', 'Above this, sending stops: after a crash, they are sent again.'],
   settleAgainMs: [500, 'ms', 'After the database was unreachable or refused a batch.'],
   healthOutcomes: [50, 'outcomes', 'A smaller batch reports the health of all its webhooks.'],
   healthEveryMs: [1_000, 'ms', 'In a larger batch, an unchanged webhook is reported this often.'],
@@ -63,7 +63,7 @@ export const limitTable = {
   // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
   alignWithinMs: [2_000, 'ms', 'A request that disables a webhook waits at most this long.'],
-  sealedWaitMs: [5_000, 'ms', 'No key opens the secret; an operator must act.'],
+  sealedWaitMs: [5_000, 'ms', 'No key decrypts the secret, so an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
   drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],
   // Verifications

@@ -15,7 +15,7 @@ export type Condition = (typeof conditions)[number];
  * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it contains only
  * integers and is written field by field: fractions and object spread would add 10 µs.
  */
-export interface Track {
+export interface Observed {
   readonly successes: number;
   readonly failuresInARow: number;
   /** The moving average of the time an attempt takes, and its lowest value, in microseconds. */
@@ -24,11 +24,11 @@ export interface Track {
   /** How many requests the webhook may have in flight. */
   readonly window: number;
   readonly inFlight: number;
-  /** Since when no request has ended. */
+  /** When a request last ended, or when the first of those in flight started. */
   readonly silentSinceMs: number;
 }
 
-export const newTrack: Track = {
+export const nothingObserved: Observed = {
   successes: 0,
   failuresInARow: 0,
   responseUs: 0,
@@ -45,7 +45,7 @@ export interface Load {
   unproven: number;
   /** Requests in flight of webhooks that are stalled now. */
   stalled: number;
-  /** Deliveries in memory of webhooks that respond, and the size of their payloads and of all others. */
+  /** Deliveries in memory of proven webhooks, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
   unprovenBytes: number;
@@ -62,35 +62,35 @@ export interface Allowance {
   /** How long a failed request keeps its place in the window. */
   restMs: number;
   /** Deliveries to claim. */
-  ask: number;
+  toClaim: number;
 }
 
-export function conditionOf(track: Track, nowMs: number): Condition {
-  if (track.failuresInARow >= limits.failuresToFail) return 'failing';
-  if (track.inFlight > 0 && nowMs - track.silentSinceMs > limits.slowMs) return 'stalled';
-  if (track.successes === 0) return 'new';
-  return track.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
+export function conditionOf(observed: Observed, nowMs: number): Condition {
+  if (observed.failuresInARow >= limits.failingAfter) return 'failing';
+  if (observed.inFlight > 0 && nowMs - observed.silentSinceMs > limits.slowMs) return 'stalled';
+  if (observed.successes === 0) return 'new';
+  return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
 /** Returns whether a webhook has responded recently. Such webhooks share the larger part of the memory. */
-export function isProven({ successes, failuresInARow }: Track): boolean {
-  return successes > 0 && failuresInARow < limits.failuresToFail;
+export function isProven({ successes, failuresInARow }: Observed): boolean {
+  return successes > 0 && failuresInARow < limits.failingAfter;
 }
 
-export function started(track: Track, nowMs: number): Track {
-  const { successes, failuresInARow, responseUs, bestUs, window, inFlight } = track;
-  const silentSinceMs = inFlight === 0 ? Math.floor(nowMs) : track.silentSinceMs;
+export function started(observed: Observed, nowMs: number): Observed {
+  const { successes, failuresInARow, responseUs, bestUs, window, inFlight } = observed;
+  const silentSinceMs = inFlight === 0 ? Math.floor(nowMs) : observed.silentSinceMs;
   return { successes, failuresInARow, responseUs, bestUs, window, inFlight: inFlight + 1, silentSinceMs };
 }
 
 /** The parts of an attempt's result that the policy needs. */
 export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
 
-/** Returns the track after an attempt ended. `isWaiting` means that more deliveries of the webhook are queued. */
-export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: number): Track {
-  let { successes, failuresInARow, responseUs, bestUs, window } = track;
+/** Returns the observations after an attempt has ended. `isWaiting` means that more deliveries of the webhook are queued. */
+export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
+  let { successes, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {
-    // An average that started at 0 would make the first responses look best, and all later ones slowed down.
+    // If the average started at 0, the first responses would look fast, and all later ones slowed down.
     const tookUs = attempt.tookMs * 1_000;
     responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);
@@ -106,18 +106,10 @@ export function ended(track: Track, attempt: Ended, isWaiting: boolean, nowMs: n
     }
   } else if (attempt.kind === 'failed') {
     failuresInARow += 1;
-    if (failuresInARow === limits.failuresToFail) [successes, window] = [0, limits.windowAtStart];
+    if (failuresInARow === limits.failingAfter) [successes, window] = [0, limits.windowAtStart];
   }
-  const inFlight = track.inFlight - 1;
-  return {
-    successes,
-    failuresInARow,
-    responseUs,
-    bestUs,
-    window,
-    inFlight,
-    silentSinceMs: Math.floor(nowMs),
-  };
+  const [inFlight, silentSinceMs] = [observed.inFlight - 1, Math.floor(nowMs)];
+  return { successes, failuresInARow, responseUs, bestUs, window, inFlight, silentSinceMs };
 }
 
 /**
@@ -136,7 +128,7 @@ function nextWindow(window: number, responseUs: number, bestUs: number, isWaitin
 /** Returns what a webhook is allowed, given its condition, deliveries in memory and rate limit, and the node's load. */
 export function allow(
   condition: Condition,
-  track: Track,
+  observed: Observed,
   held: { queued: number; bytes: number },
   load: Load,
   rateLimit: number = Number.POSITIVE_INFINITY,
@@ -144,10 +136,10 @@ export function allow(
   const inMemory = Math.min(inMemoryOf(condition, held, load), rateLimit * limits.pacedSeconds);
   const room = inMemory - held.queued;
   return {
-    inFlight: inFlightOf(condition, track.window, load),
+    inFlight: inFlightOf(condition, observed.window, load),
     inMemory,
-    restMs: condition === 'failing' ? restMsOf(track, load) : 0,
-    ask: room >= inMemory * limits.askShare ? Math.max(0, room) : 0,
+    restMs: condition === 'failing' ? restMsOf(observed, load) : 0,
+    toClaim: room >= inMemory * limits.claimRoomMin ? Math.max(0, room) : 0,
   };
 }
 
@@ -197,7 +189,7 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
  * Returns how long a failed request keeps its place. It grows with the failures in a row and with the number of
  * failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose nothing.
  */
-function restMsOf({ failuresInARow }: Track, { failing }: Load): number {
-  const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.failuresToRestLonger);
+function restMsOf({ failuresInARow }: Observed, { failing }: Load): number {
+  const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.restLongerEvery);
   return limits.restMs * Math.max(factor, failing / limits.windowFailing);
 }

@@ -55,7 +55,7 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Returns whether so many outcomes are unwritten that sending should stop: a crash would send them again. */
+  /** Returns whether to stop sending until outcomes are written: after a crash, all of them would be sent again. */
   get isBehind(): boolean {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
@@ -101,7 +101,7 @@ export class Settler {
     this.#timer = setTimeout(() => void this.#flush(), ms);
   }
 
-  /** Writes the next batch. Returns whether it is written. */
+  /** Writes the next batch. Returns whether that succeeded. */
   #flush(): Promise<boolean> {
     this.#timer = undefined;
     if (this.#flushing) return this.#flushing;
@@ -142,7 +142,7 @@ export class Settler {
   }
 
   /**
-   * Puts a batch back at the front, or at the back if it is an entry that is refused even on its own. A batch that
+   * Puts a batch back at the front, or at the back if the database refuses it even as a single entry. A batch that
    * failed because of the database, such as a full disk, stays together.
    */
   #putBack(batch: readonly Entry[], isRefused: boolean): void {

@@ -40,7 +40,10 @@ export function joinReports(earlier: HealthReport, later: HealthReport): HealthR
   if (later.succeeded) return { ...later, last_at, last_status };
   const { succeeded, first_failure_at } = earlier;
   return {
-    ...{ ...later, last_at, last_status, succeeded },
+    ...later,
+    last_at,
+    last_status,
+    succeeded,
     first_failure_at: first_failure_at ?? later.first_failure_at,
   };
 }

@@ -64,11 +64,15 @@ export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly s
 function created(lifecycle: Lifecycle): Step {
   const request = exampleOf(creationSchema(lifecycle));
   const after: StoredResource = {
-    ...{ organization_id: String(request.organization_id), id: sampleId(lifecycle), kind: lifecycle.kind },
+    organization_id: String(request.organization_id),
+    id: sampleId(lifecycle),
+    kind: lifecycle.kind,
     workspace_id: request.workspace_id as string | null,
     status: lifecycle.creation.to,
     attributes: attributesOf(lifecycle, request),
-    ...{ status_since_ms: createdMs, created_ms: createdMs, updated_ms: createdMs },
+    status_since_ms: createdMs,
+    created_ms: createdMs,
+    updated_ms: createdMs,
   };
   return { request, before: undefined, after };
 }
@@ -99,10 +103,16 @@ function sampleOf(
   const change: ResourceChange = { event, request, before, after };
   const payload = payloadOf(lifecycle, move === undefined ? undefined : lifecycle.moves[move], change);
   const json = eventJson({
-    ...{ id: `EVT-${sampleUlid}`, type: event, created_at: new Date(after.updated_ms) },
-    ...{ organization_id: after.organization_id, workspace_id: after.workspace_id },
-    ...{ actor_type: request.actor.type, actor_id: request.actor.id },
-    ...{ subject_type: lifecycle.kind, subject_id: after.id, payload: JSON.stringify(payload) },
+    id: `EVT-${sampleUlid}`,
+    type: event,
+    created_at: new Date(after.updated_ms),
+    organization_id: after.organization_id,
+    workspace_id: after.workspace_id,
+    actor_type: request.actor.type,
+    actor_id: request.actor.id,
+    subject_type: lifecycle.kind,
+    subject_id: after.id,
+    payload: JSON.stringify(payload),
   });
   return { request, response: { data, event: JSON.parse(json) } };
 }

@@ -30,7 +30,7 @@ export type Attribute = AttributeOrigin & {
 type AttributeOrigin = { readonly of: EventTypeName } | { readonly schema: TSchema };
 
 export interface Move {
-  /** For the API reference, if the name of the move does not explain itself. */
+  /** For the API reference, if the name of the move is not self-explanatory. */
   readonly summary?: string;
   /** The new status for each status that allows the move. */
   readonly transitions: Readonly<Record<string, string>>;

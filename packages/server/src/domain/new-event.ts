@@ -22,7 +22,7 @@ export const NewEventSchema = Type.Object(
   {
     type: Type.String({
       description: 'Event type. `webhook.*` is not allowed.',
-      'x-stated': { pattern: '^(?!webhook\\.)[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*){1,2}$', maxLength: 194 },
+      'x-documented': { pattern: '^(?!webhook\\.)[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*){1,2}$', maxLength: 194 },
       examples: ['invoice.finalized'],
     }),
     organization_id: Type.String({
@@ -77,7 +77,7 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
       if (typeFault) faults.push(typeFault);
-      // A recursive schema could follow the nesting without end, so it never sees a payload that is too deep.
+      // A recursive schema could recurse too deeply, so a payload that is too deep is not validated against it.
       else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }

@@ -3,7 +3,7 @@
  * known, but never the second.
  */
 export class Pace {
-  /** How late a request can start and still not delay the requests after it. */
+  /** How late a request can start without delaying the requests after it. */
   readonly #slackMs: number;
   #limit: number | undefined;
   /** When the next request may start. */

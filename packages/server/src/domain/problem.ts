@@ -60,8 +60,8 @@ export const problems = {
     status: 404,
     title: 'Not found',
     advice:
-      'The path or the resource does not exist, the token cannot access the resource, or the event is no longer ' +
-      'kept. The response is the same in each case, so that IDs cannot be guessed.',
+      'The path or the resource does not exist, the token cannot access the resource, or the event is past its ' +
+      'retention period. The response is the same in each case, so that IDs cannot be guessed.',
   },
   method_not_allowed: {
     status: 405,

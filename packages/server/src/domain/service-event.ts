@@ -51,7 +51,10 @@ export const verificationFailedType = 'webhook.verification_failed';
 export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
   return serviceEvent(verificationFailedType, webhook, {
-    ...{ webhook_id: webhook.id, reason, http_status, duration_ms },
+    webhook_id: webhook.id,
+    reason,
+    http_status,
+    duration_ms,
   });
 }
 

@@ -78,7 +78,10 @@ export function figuresOf(
 function figures(events: number | null, counts: DeliveryCounts): Figures {
   const { delivered, failed_attempts, given_up, latencies } = counts;
   return {
-    ...{ events, delivered, failed_attempts, given_up },
+    events,
+    delivered,
+    failed_attempts,
+    given_up,
     p50_ms: percentile(latencies, 0.5),
     p95_ms: percentile(latencies, 0.95),
   };

@@ -23,8 +23,8 @@ const value = /^[!-~](?:[ -~]{0,1022}[!-~])?$/;
 const reserved =
   /^(connection|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|expect|host|user-agent|content-.*|webhook-.*|x-service-.*)$/i;
 
-/** The same rules as JSON Schema, for the API document. */
-export const statedHeaders = {
+/** The rules for headers as JSON Schema, for the API document. */
+export const documentedHeaders = {
   maxProperties: countMax,
   propertyNames: { pattern: token.source, maxLength: nameLengthMax },
   additionalProperties: { type: ['string', 'null'], pattern: value.source },

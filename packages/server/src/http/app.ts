@@ -55,7 +55,7 @@ export interface PublicApiOptions {
   console: ConsoleOptions;
   rateLimits: RateLimits;
   guesses: GuessLimit;
-  /** Set if other processes of this machine count the same requests. */
+  /** Set if other processes on this machine count the same requests. */
   counts: CountExchange | undefined;
   trustedProxies: readonly Cidr[];
   /** The delivery settings that the API reference describes. */
@@ -128,18 +128,26 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   eventRoutes(app, database, oldestMs, readEvents);
   eventTailRoute(app, {
     readEvents,
-    ...{ database, now, oldestMs, recorded: options.recorded, stopping: options.stopping },
+    database,
+    now,
+    oldestMs,
+    recorded: options.recorded,
+    stopping: options.stopping,
     isStillAllowed: (request) => tokens.allows(bearerText(request)),
   });
   eventTypeRoutes(app, catalogue);
   webhookListRoute(app, database, webhooksMax);
   webhookRoutes(app, {
-    ...{ database, catalogue, control, now, webhooksMax },
+    database,
+    catalogue,
+    control,
+    now,
+    webhooksMax,
     policy: options.policy,
     secrets: options.secrets,
   });
   webhookVerifyRoute(app, { database, control, now });
-  webhookSecretRoute(app, { ...{ database, control, now }, secrets: options.secrets });
+  webhookSecretRoute(app, { database, control, now, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, control, now });
   webhookStatsRoute(app, database, now);
   deliveryListRoutes(app, database, oldestMs);

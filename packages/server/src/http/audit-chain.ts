@@ -84,7 +84,12 @@ export function auditChainRoutes(app: FastifyInstance, database: Database, now: 
       const { entries, checked, position, head, fault } = report;
       return {
         data: {
-          ...{ organization_id, intact: fault === undefined, entries, checked, position, head },
+          organization_id,
+          intact: fault === undefined,
+          entries,
+          checked,
+          position,
+          head,
           fault: fault ? { ...fault, kind: fault.kind === 'unknown end' ? 'unknown_end' : fault.kind } : null,
           checked_at: new Date(now()).toISOString(),
         },

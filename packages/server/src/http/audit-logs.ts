@@ -119,7 +119,10 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
       const oldestMs = oldestAuditMs(now());
       const filter = {
         ...tenancyOf(request.token, query),
-        ...{ actor_id, action, target_id, toMs },
+        actor_id,
+        action,
+        target_id,
+        toMs,
         fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
       };
       const binding = bindingFor(query, request);
@@ -143,7 +146,11 @@ function bindingFor(query: AuditQuery, request: FastifyRequest): string {
   const { actor_id, action, target_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('audit logs', {
-    ...{ actor_id, action, target_id, from, to },
+    actor_id,
+    action,
+    target_id,
+    from,
+    to,
     organization_id: request.token.organization_id,
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
     order: query.order ?? 'desc',

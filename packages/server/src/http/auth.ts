@@ -38,8 +38,8 @@ export class TokenDirectory {
   }
 
   /**
-   * Returns the token if it is valid, and undefined if it is not. Throws a problem if the token is of another cell, its
-   * organization has moved to one, or its organization is moving and the request is a write.
+   * Returns the token if it is valid, and undefined if it is not. Throws a problem if the token belongs to another
+   * cell, if its organization has moved to one, or if its organization is moving and the request is a write.
    */
   async find(text: string, isWrite = false): Promise<Token | undefined> {
     if (!isTokenText(text)) return undefined;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
 import { prefersHtml } from '../web/accept.js';
 import { markEncoding } from '../web/etag.js';
-import { FixedText } from '../web/fixed-text.js';
+import { StaticContent } from '../web/static-content.js';
 import { type ConsoleFiles, hashedFolder } from './console-files.js';
 
 export interface PortalLogo {
@@ -90,11 +90,15 @@ function indexRoute(app: FastifyInstance, version: string): void {
 /** Serves what the page needs before anyone signs in. Browsers enforce the frame origins, so they are not included. */
 function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Guard): void {
   const { name = null, accent = null, logo, version, retentionMs, retryScheduleMs } = options;
-  const settings = new FixedText(
+  const settings = new StaticContent(
     'application/json; charset=utf-8',
     JSON.stringify({
-      ...{ name, accent, logo: logo ? '/console/logo' : null, version },
-      ...{ retention_days: Math.floor(retentionMs / dayMs), retry_waits_ms: retryScheduleMs },
+      name,
+      accent,
+      logo: logo ? '/console/logo' : null,
+      version,
+      retention_days: Math.floor(retentionMs / dayMs),
+      retry_waits_ms: retryScheduleMs,
     }),
   );
   app.get('/console/settings.json', { config: open }, async (request, reply) =>
@@ -103,7 +107,7 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
 }
 
 function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
-  const image = logo && new FixedText(logo.type, logo.bytes);
+  const image = logo && new StaticContent(logo.type, logo.bytes);
   app.get('/console/logo', { config: open }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
     // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading
@@ -121,7 +125,7 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     // A missing file, such as one from an older build. The page that requests it must reload itself.
     if (!file && (path.startsWith(hashedFolder) || extname(path) !== ''))
       throw new Problem('not_found', 'Nothing exists at this path.');
-    // Every other path is a view of the console, which its script shows.
+    // Every other path is a view of the console, which the script of the page renders.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
   const route = { config: open, compress: false as const, onSend: markEncoding };

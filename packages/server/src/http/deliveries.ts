@@ -58,7 +58,9 @@ export function deliveryRoutes(
     async (request) => {
       const { webhook, delivery } = await findDelivery(request);
       const sent = await sentRequest(database, request, {
-        ...{ webhook, delivery, userAgent },
+        webhook,
+        delivery,
+        userAgent,
         oldestMs: oldestMs(),
       });
       const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
@@ -98,7 +100,9 @@ export function deliveryRoutes(
         const changes = waiting
           ? changesBetween(undefined, { delivery_id: delivery.id, event_id: delivery.event_id })
           : changesBetween(undefined, {
-              ...{ delivery_id: queued.id, redelivery_of: delivery.id, event_id: queued.event_id },
+              delivery_id: queued.id,
+              redelivery_of: delivery.id,
+              event_id: queued.event_id,
             });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
         return queued;
@@ -137,9 +141,19 @@ export function deliveryRoutes(
       throw new Problem('not_found', 'The event of this delivery no longer exists.');
     }
     return {
-      ...{ id, webhook_id, event_id, event_type, event_created_at, created_at, due_at: created_at },
-      ...{ status: 'pending', attempts: 0, attempted_at: null },
-      ...{ http_status: null, error: null, duration_ms: null },
+      id,
+      webhook_id,
+      event_id,
+      event_type,
+      event_created_at,
+      created_at,
+      due_at: created_at,
+      status: 'pending',
+      attempts: 0,
+      attempted_at: null,
+      http_status: null,
+      error: null,
+      duration_ms: null,
     };
   }
 

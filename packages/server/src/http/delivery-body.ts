@@ -71,14 +71,26 @@ function nextOf({ status, due_at }: DeliveryDetail, following: Attempt | undefin
 function attemptBody(attempt: Attempt, deliveryId: string, next: NextAttempt, context: AttemptContext) {
   const { attempt: number, attempted_at: attemptedAt, http_status, error, duration_ms, response } = attempt;
   const base = {
-    ...{ attempt: number, attempted_at: attemptedAt.toISOString() },
-    ...{ http_status, error, duration_ms, response },
+    attempt: number,
+    attempted_at: attemptedAt.toISOString(),
+    http_status,
+    error,
+    duration_ms,
+    response,
   };
   if (http_status !== null && http_status >= 200 && http_status <= 299) return base;
   const evidence = attempt.evidence ?? null;
   const diagnosis = diagnose({
-    ...{ purpose: 'delivery', next, attemptedAt, error, response, evidence, deliveryId, ...context },
-    ...{ httpStatus: http_status, durationMs: duration_ms },
+    purpose: 'delivery',
+    next,
+    attemptedAt,
+    error,
+    response,
+    evidence,
+    deliveryId,
+    ...context,
+    httpStatus: http_status,
+    durationMs: duration_ms,
   });
   return { ...base, ...diagnosis, response_headers: evidence?.headers ?? {} };
 }

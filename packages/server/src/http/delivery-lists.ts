@@ -93,7 +93,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         description:
           'Returns the deliveries of one event to all webhooks that the token can see, newest first. This list also ' +
           'includes deliveries without an attempt, which are `pending`, and attempted deliveries to webhooks that ' +
-          'have since been deleted. If such a delivery had not succeeded, it is `failed` and `final`.',
+          'have since been deleted. If such a delivery did not succeed, it is `failed` and `final`.',
         params: Type.Object({
           event_id: Type.String({ description: 'Event ID.', examples: ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3'] }),
         }),
@@ -111,7 +111,8 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
         createdMs === undefined
           ? undefined
           : await readEvent(database, { ...key, createdMs, oldestMs: oldestMs() });
-      if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
+      if (!event)
+        throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
       const binding = bindingFor(request);
       const limit = query.limit ?? pageSize;
       const filter = { organization_id: token.organization_id, workspace_id, event };
@@ -160,7 +161,12 @@ function bindingFor(request: FastifyRequest): string {
   const { status, final, event_type } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('deliveries', {
-    ...{ status, final, event_type, from, to, organization_id: request.token.organization_id },
+    status,
+    final,
+    event_type,
+    from,
+    to,
+    organization_id: request.token.organization_id,
     webhook_id: params.webhook_id ?? query.webhook_id,
     event_id: params.event_id ?? query.event_id,
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,

@@ -8,7 +8,7 @@ import { type InputFault, Problem } from '../domain/problem.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
-import { presentPosition, type ReadEvents, readEventPage } from '../storage/event-page.js';
+import { endOfStream, type ReadEvents, readEventPage } from '../storage/event-page.js';
 import { readHorizonMs } from '../storage/events.js';
 import { eventFilters } from './schemas.js';
 import { tenancyOf } from './tenancy.js';
@@ -78,8 +78,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     },
     async (request, reply) => {
       const tenancy = tenancyOf(request.token, request.query);
-      const start =
-        lastSeen(request) ?? (await presentPosition(options.database, request.token.organization_id));
+      const start = lastSeen(request) ?? (await endOfStream(options.database, request.token.organization_id));
       reply
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')

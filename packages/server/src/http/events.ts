@@ -107,7 +107,8 @@ export function eventRoutes(
         createdMs === undefined
           ? undefined
           : await readEvents((source) => readEvent(source, { ...key, createdMs }));
-      if (!event) throw new Problem('not_found', 'The event does not exist, or it is no longer kept.');
+      if (!event)
+        throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
       const body = `{"data":${eventJson(event)}}`;
       const etag = etagOf(body);
       reply.header('ETag', etag).header('Cache-Control', 'private, no-cache');
@@ -121,7 +122,13 @@ export function eventRoutes(
     const { organization_id, type, subject_type, subject_id, actor_id } = query;
     const keptFromMs = oldestMs();
     return {
-      ...{ organization_id, workspace_id: workspaceId, type, subject_type, subject_id, actor_id, toMs },
+      organization_id,
+      workspace_id: workspaceId,
+      type,
+      subject_type,
+      subject_id,
+      actor_id,
+      toMs,
       fromMs: Math.max(fromMs ?? keptFromMs, keptFromMs),
     };
   }
@@ -137,7 +144,13 @@ function bindingFor(query: EventQuery, request: FastifyRequest): string {
   const { organization_id, type, subject_type, subject_id, actor_id } = query;
   const { fromMs: from, toMs: to } = rangeOf(query);
   return bindingOf('events', {
-    ...{ organization_id, type, subject_type, subject_id, actor_id, from, to },
+    organization_id,
+    type,
+    subject_type,
+    subject_id,
+    actor_id,
+    from,
+    to,
     workspace_id: query.workspace_id ?? request.token.workspace_id ?? undefined,
     order: query.order ?? 'desc',
   });

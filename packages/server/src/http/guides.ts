@@ -72,7 +72,7 @@ A token can make ${limits.join(' and ')} per minute. Responses report how many r
 | Header | Value |
 | --- | --- |
 | \`RateLimit-Policy\` | \`"reads";q=600;w=60\`: 600 reads are allowed in 60 seconds. |
-| \`RateLimit\` | \`"reads";r=598;t=42\`: 598 are left. The count starts again in 42 seconds. |
+| \`RateLimit\` | \`"reads";r=598;t=42\`: 598 are left. The count resets in 42 seconds. |
 | \`Retry-After\` | With status 429 or 503: wait this many seconds, then repeat the request. |
 
 To receive a steady flow of events, use webhooks instead of polling.`;

@@ -37,14 +37,14 @@ const ReplayBody = Type.Object(
   {
     from: Type.String({
       description: 'Start of the time range, inclusive: a date, or a time with `Z` or an offset.',
-      'x-stated': { pattern: instantPattern },
+      'x-documented': { pattern: instantPattern },
       examples: ['2026-11-01'],
     }),
     to: Type.String({
       description:
         'End of the time range, inclusive: a date, or a time with `Z` or an offset. Events that are recorded after ' +
         'the request are not included.',
-      'x-stated': { pattern: instantPattern },
+      'x-documented': { pattern: instantPattern },
       examples: ['2026-11-02T12:00:00Z'],
     }),
     event_types: Type.Optional(EventTypesField),

@@ -26,7 +26,7 @@ export const eventFilters = {
 
 const instant = (description: string, examples: string[]) =>
   Type.Optional(
-    Type.String({ minLength: 1, description, examples, 'x-stated': { pattern: instantPattern } }),
+    Type.String({ minLength: 1, description, examples, 'x-documented': { pattern: instantPattern } }),
   );
 
 export const timeRange = {

@@ -20,8 +20,11 @@ export async function sentRequest(
   const { webhook, delivery, userAgent, oldestMs } = sent;
   const event = request.token.scopes.includes('events:read')
     ? await readEvent(database, {
-        ...{ id: delivery.event_id, organization_id: webhook.organization_id, workspace_id: undefined },
-        ...{ createdMs: delivery.event_created_at.getTime(), oldestMs },
+        id: delivery.event_id,
+        organization_id: webhook.organization_id,
+        workspace_id: undefined,
+        createdMs: delivery.event_created_at.getTime(),
+        oldestMs,
       })
     : undefined;
   const message = {
@@ -33,7 +36,8 @@ export async function sentRequest(
   return {
     url: urlOf(webhook, delivery),
     headers: shownHeaders(message, {
-      ...{ userAgent, at },
+      userAgent,
+      at,
       customNames: hasChangedSince(webhook, at) ? [] : webhook.header_names,
     }),
     body: event ? envelopeText(event, event.payload) : null,

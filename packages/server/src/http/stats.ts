@@ -20,10 +20,7 @@ import { nonEmpty, timeRange } from './schemas.js';
 import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
-/**
- * By how much a range may exceed its maximum length: a client computes `from` some time before its request
- * arrives.
- */
+/** How much a range may exceed its maximum length: a client computes `from` some time before its request arrives. */
 const requestMsMax = 60_000;
 
 /** For each interval, the periods whose counts are added up, by their length in minutes. */
@@ -167,7 +164,9 @@ export function statsRoute(app: FastifyInstance, database: Database, now: () => 
       reply.header('Cache-Control', 'no-store');
       return {
         data: {
-          ...{ interval, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+          interval,
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs).toISOString(),
           ...figuresOf(interval, span, deliveries, events),
           events_by_type: types,
         },

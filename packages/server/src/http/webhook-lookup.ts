@@ -34,8 +34,14 @@ type Failure = NonNullable<Webhook['verification_failure']>;
 /** Returns a failure as the API shows it, with its diagnosis. Restores the field order, which the database loses. */
 function failureBody({ at, reason, http_status, duration_ms, response, evidence }: Failure, url: string) {
   const diagnosis = diagnose({
-    ...{ purpose: 'verification', attemptedAt: new Date(at), response, url, evidence: evidence ?? null },
-    ...{ httpStatus: http_status, error: http_status === null ? reason : null, durationMs: duration_ms },
+    purpose: 'verification',
+    attemptedAt: new Date(at),
+    response,
+    url,
+    evidence: evidence ?? null,
+    httpStatus: http_status,
+    error: http_status === null ? reason : null,
+    durationMs: duration_ms,
   });
   return { at, reason, http_status, duration_ms, response, ...diagnosis };
 }

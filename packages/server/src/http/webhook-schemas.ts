@@ -3,7 +3,7 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { textPattern } from '../domain/pattern.js';
 import type { InputFault } from '../domain/problem.js';
 import { normalizeEventTypes } from '../domain/webhook.js';
-import { type GivenHeaders, headerFaults, statedHeaders } from '../domain/webhook-headers.js';
+import { documentedHeaders, type GivenHeaders, headerFaults } from '../domain/webhook-headers.js';
 import { diagnosisFields } from './schemas.js';
 
 const VerificationFailure = Type.Object(
@@ -73,7 +73,7 @@ export const settingFields = {
     Type.Unsafe<GivenHeaders | null>({
       type: ['object', 'null'],
       additionalProperties: true,
-      'x-stated': statedHeaders,
+      'x-documented': documentedHeaders,
       description:
         'Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII ' +
         'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
@@ -191,7 +191,7 @@ export const NoBody = Type.Object(
 
 export const UrlField = Type.String({
   description: 'Absolute `https` URL with a public address, at most 2,048 characters.',
-  'x-stated': { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://', maxLength: 2048 },
+  'x-documented': { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://', maxLength: 2048 },
   examples: ['https://example.com/webhooks'],
 });
 

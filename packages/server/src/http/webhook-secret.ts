@@ -22,7 +22,7 @@ const RotateBody = Type.Object(
     grace: Type.Optional(
       Type.String({
         default: '24h',
-        'x-stated': { pattern: durationPattern },
+        'x-documented': { pattern: durationPattern },
         description: 'How long the old secret stays valid: a duration, at most `30d`.',
         examples: ['24h'],
       }),

@@ -90,12 +90,16 @@ export function webhookStatsRoute(app: FastifyInstance, database: Database, now:
       return {
         data: {
           since: since.toISOString(),
-          ...{ success: stats.success, failed: stats.failed, pending: stats.pending },
+          success: stats.success,
+          failed: stats.failed,
+          pending: stats.pending,
           success_rate: ended === 0 ? null : stats.success / ended,
           duration_ms: { p50: stats.p50, p95: stats.p95 },
           oldest_undelivered_at: stats.oldest_undelivered_at?.toISOString() ?? null,
           hours: stats.hours.map(({ hour, success, failed }) => ({
-            ...{ hour: hour.toISOString(), success, failed },
+            hour: hour.toISOString(),
+            success,
+            failed,
           })),
         },
       };

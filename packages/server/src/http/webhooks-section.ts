@@ -5,7 +5,12 @@ import type { Schema, Tag } from '../web/api-document.js';
 import { plainSchema } from '../web/components.js';
 
 const header = (name: string, description: string, more: { required?: false; example?: string } = {}) => ({
-  ...{ name, in: 'header', required: true, description, schema: { type: 'string' }, ...more },
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string' },
+  ...more,
 });
 
 /** The headers of every webhook request. docs/receive-webhooks.md lists the same. */

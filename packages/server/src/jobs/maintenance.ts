@@ -49,11 +49,11 @@ export class Maintenance {
     await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestMs)));
     await this.#try('old events', () => this.#drop('events', oldestMs, nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestMs, nowMs));
-    await this.#try('old counts of deliveries', () => this.#drop('delivery_counts', oldestMs, nowMs));
-    await this.#try('old counts of events', () => this.#drop('event_counts', oldestMs, nowMs));
-    await this.#try('old audit entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
-    await this.#try('keys of events', () => deleteEventKeys(this.#database, dayAgo));
-    await this.#try('keys of requests', () => deleteRequestKeys(this.#database, dayAgo));
+    await this.#try('old delivery counts', () => this.#drop('delivery_counts', oldestMs, nowMs));
+    await this.#try('old event counts', () => this.#drop('event_counts', oldestMs, nowMs));
+    await this.#try('old audit log entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
+    await this.#try('event keys', () => deleteEventKeys(this.#database, dayAgo));
+    await this.#try('request keys', () => deleteRequestKeys(this.#database, dayAgo));
     await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
   }
 

@@ -4,7 +4,7 @@ import type { Database } from '../storage/database.js';
 import { advanceReplay, nextReplay } from '../storage/replays.js';
 
 const everyMs = 500;
-const usualPage = 500;
+const defaultPage = 500;
 
 /** Advances the running replays, which take turns, one page at a time. */
 export class Replays {
@@ -23,7 +23,7 @@ export class Replays {
     while (!this.#stopping) {
       const replay = await nextReplay(this.#database);
       if (!replay) return;
-      const page = this.#pages.get(replay.id) ?? usualPage;
+      const page = this.#pages.get(replay.id) ?? defaultPage;
       // If the page turns out to be too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
       const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));

@@ -12,6 +12,15 @@ import { decodeBody, parseJson } from '../web/listener.js';
 import type { Recorder } from './recorder.js';
 
 const eventsMax = 1_000;
+/** What is reserved for a body whose length is not announced. */
+const unannouncedBytes = 256 * 1024;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Releases the memory that is reserved for the body. From then on, the recorder counts the events. */
+    releaseBody: () => void;
+  }
+}
 
 const Recorded = Type.Object({
   data: Type.Array(
@@ -34,7 +43,7 @@ export interface RecordTracer {
 export interface EventRoutesOptions {
   recorder: Recorder;
   check: EventChecker;
-  /** Present if traces are on. */
+  /** Present if tracing is on. */
   tracer: RecordTracer | undefined;
 }
 
@@ -43,6 +52,7 @@ export function platformEventRoutes(
   app: FastifyInstance,
   { recorder, check, tracer }: EventRoutesOptions,
 ): void {
+  app.decorateRequest('releaseBody', null as unknown as () => void);
   app.addContentTypeParser<Buffer>(
     'application/x-ndjson',
     { parseAs: 'buffer' },
@@ -82,10 +92,13 @@ export function platformEventRoutes(
         response: { 201: Recorded },
       },
       config: { bodyIsChecked: true },
-      // Checked before the body is read, so that a refused request costs nothing.
-      onRequest: (_request, _reply, done) => {
-        recorder.refuseIfFull();
-        done();
+      // Before the body is read, so that a refused request costs nothing.
+      preParsing: (request, reply, body, done) => {
+        const release = recorder.reserve(Number(request.headers['content-length'] ?? unannouncedBytes));
+        request.releaseBody = release;
+        // Also if the client goes away while it sends the body.
+        reply.raw.once('close', release);
+        done(null, body);
       },
     },
     async (request, reply) => {
@@ -102,7 +115,10 @@ export function platformEventRoutes(
       if (problem) throw problem;
       const payloads = payloadTexts(request.bodyText ?? '');
       if (payloads.some(hidesUnstorable)) refuseHidden();
+      // The texts are stored. The parsed payloads would only take memory while the events wait.
+      for (const event of events as { payload: unknown }[]) event.payload = undefined;
       const batch = { events: events as readonly NewEvent[], payloads };
+      request.releaseBody();
       const recorded = await traced(tracer, request, batch, () => recorder.record(batch)).catch(
         refuseUnstorable,
       );

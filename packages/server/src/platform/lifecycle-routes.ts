@@ -59,7 +59,7 @@ function creationRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle,
         operationId: `create${titleOf(lifecycle.kind)}`,
         tags: [tagName(lifecycle)],
         summary: `Create ${article(noun)}`,
-        description: `The first status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
+        description: `The initial status is \`${to}\`. ${event ? `Records \`${event}\`.` : 'Records no event.'}`,
         body: { ...body, examples: [sample.request] },
         response: { 201: responseSchema(lifecycle, event, sample.response) },
       },
@@ -146,7 +146,7 @@ function readRoute(app: FastifyInstance, path: string, lifecycle: Lifecycle, dat
   );
 }
 
-/** Concatenates the JSON so that the payload text stays as recorded. */
+/** Sends the resource and its event. Concatenates the JSON so that the payload text stays as recorded. */
 function respond(
   reply: FastifyReply,
   lifecycle: Lifecycle,
@@ -194,7 +194,8 @@ function moveDescription({ transitions, event }: Move): string {
   const outcome = keepsStatus(transitions)
     ? 'The status does not change.'
     : `The new status is ${listed(Object.values(transitions))}.`;
-  return `Allowed when the status is ${listed(Object.keys(transitions), ' or ')}. ${outcome} Records \`${event}\`.`;
+  const allowed = listed(Object.keys(transitions)).replace(/, (?=[^,]*$)/, ' or ');
+  return `Allowed when the status is ${allowed}. ${outcome} Records \`${event}\`.`;
 }
 
 function tagOf(lifecycle: Lifecycle): Tag {
@@ -208,7 +209,7 @@ function tagOf(lifecycle: Lifecycle): Tag {
   const movesTable = table(['Move', 'From', 'To', 'Event'], rows);
   return {
     name: tagName(lifecycle),
-    description: `IDs start with \`${prefix}-\`. The first status is \`${creation.to}\`.\n\n${movesTable}`,
+    description: `IDs start with \`${prefix}-\`. The initial status is \`${creation.to}\`.\n\n${movesTable}`,
   };
 }
 
@@ -216,8 +217,8 @@ function keepsStatus(transitions: Move['transitions']): boolean {
   return Object.entries(transitions).every(([from, to]) => from === to);
 }
 
-function listed(statuses: readonly string[], separator = ', '): string {
-  return [...new Set(statuses)].map((status) => `\`${status}\``).join(separator);
+function listed(statuses: readonly string[]): string {
+  return [...new Set(statuses)].map((status) => `\`${status}\``).join(', ');
 }
 
 /** Turns `service_line` into `Service lines`. */

@@ -54,7 +54,9 @@ export async function create(
 ): Promise<CompletedMove> {
   const { kind, prefix, creation } = lifecycle;
   const resource = await createResource(client, {
-    ...{ kind, prefix, organization_id: request.organization_id },
+    kind,
+    prefix,
+    organization_id: request.organization_id,
     workspace_id: request.workspace_id ?? null,
     attributes: attributesOf(lifecycle, request),
   });
@@ -73,7 +75,9 @@ export async function makeMove(
 ): Promise<MoveOutcome> {
   const move = lifecycle.moves[name]!;
   const moved = await moveResource(client, {
-    ...{ kind: lifecycle.kind, id, move: name },
+    kind: lifecycle.kind,
+    id,
+    move: name,
     changes: attributesSetBy(lifecycle, move, request),
     counter: counterOf(lifecycle, move),
   });
@@ -102,8 +106,10 @@ async function record(client: Queryable, happened: Happened, context: MoveContex
   // This comes last, because it locks the organization's chain until the transaction ends.
   await writeAudit(client, [
     {
-      ...{ organization_id: resource.organization_id, workspace_id: resource.workspace_id },
-      ...{ ...origin, actor: request.actor },
+      organization_id: resource.organization_id,
+      workspace_id: resource.workspace_id,
+      ...origin,
+      actor: request.actor,
       action: type ?? `${lifecycle.kind}.created`,
       target: { type: lifecycle.kind, id: resource.id },
       changes: changesBetween(lifecycle, before, resource),
@@ -132,8 +138,15 @@ async function recordEvent(
   // The caller's driver may parse times differently, so take the time from the id.
   const created_at = new Date(idTimeMs('EVT', id)!);
   const event: StoredEvent = {
-    ...{ id, type, organization_id, workspace_id, created_at },
-    ...{ actor_type: actor.type, actor_id: actor.id, subject_type: subject.type, subject_id: subject.id },
+    id,
+    type,
+    organization_id,
+    workspace_id,
+    created_at,
+    actor_type: actor.type,
+    actor_id: actor.id,
+    subject_type: subject.type,
+    subject_id: subject.id,
     payload: happening.payloads[0]!,
   };
   return { event, batch };

@@ -65,7 +65,7 @@ export class Mover {
 function deadlocked(): Problem {
   return new Problem(
     'unavailable',
-    'Other transactions keep locking the same resources in another order. Nothing was changed. Try again.',
+    'Other transactions keep locking the same resources in a different order. Nothing was changed. Try again.',
     { headers: { 'Retry-After': '1' } },
   );
 }

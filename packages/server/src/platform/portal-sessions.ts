@@ -65,7 +65,10 @@ export function portalSessionRoute(
       const text = newTokenText(cell);
       const token = newToken(
         {
-          ...{ organization_id, workspace_id, actor, portal: true },
+          organization_id,
+          workspace_id,
+          actor,
+          portal: true,
           scopes: scopes.filter((scope) => !read_only || scope !== 'webhooks:write'),
           lifetimeMs: expires === undefined ? sessionLifetimeMs : (parseDurationMs(expires) ?? 0),
         },

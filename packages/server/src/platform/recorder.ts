@@ -29,11 +29,10 @@ const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /**
- * The memory for all requests that are not recorded yet. With the 64 MiB for deliveries, it keeps the process below
- * 250 MB. It is enough for 7,000 requests of one event, which is more than can be recorded before they time out, or
- * for three bodies of 8 MiB.
+ * The memory for all requests that are not recorded yet, from the time before their body is read. It is enough for
+ * 3,500 requests of one event, which is more than can be recorded before they time out, or for one body of 8 MiB.
  */
-const heldBytesMax = 64 * 1024 * 1024;
+const heldBytesMax = 32 * 1024 * 1024;
 /** Measured: a request with its response, the fields of an event, and a payload as text and parsed. */
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
@@ -61,22 +60,37 @@ export class Recorder {
     this.#onRecorded = onRecorded;
   }
 
-  /** Throws a problem if `bytes` more would exceed the limit. A single request is always accepted. */
-  refuseIfFull(bytes = bytesPerRequest): void {
-    if (this.#heldBytes === 0 || this.#heldBytes + bytes <= heldBytesMax) return;
-    throw new Problem(
-      'unavailable',
-      'Too many events are waiting to be recorded on this node. Nothing was recorded. Try again.',
-      { headers: { 'Retry-After': '1' } },
-    );
+  /**
+   * Reserves memory for a request whose body of `characters` is still to be read, and returns the function that
+   * releases it. Throws a problem if there is no room.
+   */
+  reserve(characters: number): () => void {
+    const bytes = bytesPerRequest + bytesPerCharacter * characters;
+    this.#hold(bytes);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#heldBytes -= bytes;
+      isHeld = false;
+    };
+  }
+
+  /** Adds to the memory held, or throws a problem if that would exceed the limit. A single request always fits. */
+  #hold(bytes: number): void {
+    if (this.#heldBytes > 0 && this.#heldBytes + bytes > heldBytesMax) {
+      throw new Problem(
+        'unavailable',
+        'Too many events are waiting to be recorded on this node. Nothing was recorded. Try again.',
+        { headers: { 'Retry-After': '1' } },
+      );
+    }
+    this.#heldBytes += bytes;
   }
 
   async record(batch: NewBatch): Promise<readonly RecordedEvent[]> {
     const keyed = isKeyed(batch);
     const characters = batch.payloads.reduce((sum, { length }) => sum + length, 0);
     const bytes = bytesPerRequest + bytesPerEvent * batch.events.length + bytesPerCharacter * characters;
-    this.refuseIfFull(bytes);
-    this.#heldBytes += bytes;
+    this.#hold(bytes);
     return new Promise((resolve, reject) => {
       const queue = keyed ? this.#queues.keyed : this.#queues.grouped;
       queue.add({ batch, characters, bytes, keyed, sinceMs: performance.now(), resolve, reject });

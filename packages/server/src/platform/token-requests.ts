@@ -42,7 +42,7 @@ export const TokenRequest = Type.Object(
     expires: Type.Optional(
       Type.String({
         default: '365d',
-        'x-stated': { pattern: durationPattern },
+        'x-documented': { pattern: durationPattern },
         description: 'Lifetime of the token: a duration, at most `36500d`.',
         examples: ['90d'],
       }),
@@ -65,7 +65,7 @@ export const SessionRequest = Type.Object(
     expires: Type.Optional(
       Type.String({
         default: '1h',
-        'x-stated': { pattern: durationPattern },
+        'x-documented': { pattern: durationPattern },
         description: 'Lifetime of the session: a duration, at most `24h`.',
         examples: ['1h'],
       }),

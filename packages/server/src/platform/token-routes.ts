@@ -105,7 +105,10 @@ function creationRoute(app: FastifyInstance, { database, now, cell }: TokenRoute
       const text = newTokenText(cell);
       const token = newToken(
         {
-          ...{ organization_id, workspace_id, actor, portal: false },
+          organization_id,
+          workspace_id,
+          actor,
+          portal: false,
           scopes: [...new Set(request.body.scopes ?? defaultScopes)],
           lifetimeMs: expires === undefined ? defaultLifetimeMs : (parseDurationMs(expires) ?? 0),
         },
@@ -158,8 +161,16 @@ function listedBody(token: Token) {
   const { id, organization_id, workspace_id, scopes, actor, ...rest } = token;
   const { created_at, expires_at, revoked_at, last_used_at, portal } = rest;
   return {
-    ...{ id, organization_id, workspace_id, scopes, actor, created_at, expires_at, revoked_at },
-    ...{ last_used_at, portal },
+    id,
+    organization_id,
+    workspace_id,
+    scopes,
+    actor,
+    created_at,
+    expires_at,
+    revoked_at,
+    last_used_at,
+    portal,
   };
 }
 

@@ -11,12 +11,12 @@ export class MachineMetrics {
   readonly #registry = new Registry();
   readonly crashes = new Counter({
     name: 'posthorn_process_crashes_total',
-    help: 'Processes of this machine that ended unexpectedly and were started again',
+    help: 'Processes of this node that ended unexpectedly and were started again',
     registers: [this.#registry],
   });
   readonly #responding = new Gauge({
     name: 'posthorn_processes',
-    help: 'Processes of this machine that responded to this scrape',
+    help: 'Processes of this node that responded to this scrape',
     registers: [this.#registry],
   });
   /** What ended processes have counted. Without it, a total would fall, and Prometheus would take that for a reset. */

@@ -79,7 +79,10 @@ export class Supervisor {
       if (!(await child.ready)) {
         const reason = reasonOf(await child.ended);
         if (this.#state === 'running')
-          logger.error({ worker: process, reason }, 'the restart ends here: a new process did not start');
+          logger.error(
+            { worker: process, reason },
+            'the restart was stopped because a new process did not start',
+          );
         return;
       }
       const old = this.#current.get(process);
@@ -134,7 +137,10 @@ export class Supervisor {
       );
       return;
     }
-    logger.error({ worker: process, reason, wait_ms: remedy.waitMs }, 'a process ended; another one starts');
+    logger.error(
+      { worker: process, reason, wait_ms: remedy.waitMs },
+      'a process ended; starting another one',
+    );
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // A restart may have started one meanwhile.

@@ -10,7 +10,7 @@ export interface Sender {
   transport: Transport;
   userAgent: string;
   now: () => number;
-  /** Present if traces are on. */
+  /** Present if tracing is on. */
   tracer?: AttemptTracer | undefined;
 }
 

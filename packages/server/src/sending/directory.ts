@@ -38,7 +38,7 @@ export class WebhookDirectory {
   readonly #ages: DirectoryAges;
   readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
-  /** Webhooks forgotten since the last read began, which may have read their old state. */
+  /** Webhooks forgotten since the last read began. That read may have seen their old state. */
   readonly #forgotten = new Set<string>();
   readonly #reading = new CoalescedCall(() => this.#read());
   #wanted = new Map<string, string>();

@@ -26,7 +26,7 @@ export function isOutOfResources(error: Error): boolean {
   return outOfResourcesCodes.has(codeOf(error));
 }
 
-/** Returns why there was no status, as the API names it. */
+/** Returns the API's name for the reason that there was no status. */
 export function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
@@ -63,8 +63,11 @@ export function failureDetail(error: Error): FailureDetail {
 
 /** The time ran out before a connection was open, so the receiver never saw the request. */
 export const connectTimeout: FailureDetail = {
-  ...{ code: 'connect_timeout', message: 'no connection in time' },
-  ...{ altNames: undefined, validTo: undefined, address: undefined },
+  code: 'connect_timeout',
+  message: 'no connection in time',
+  altNames: undefined,
+  validTo: undefined,
+  address: undefined,
 };
 
 function codeOf(error: Error): string {

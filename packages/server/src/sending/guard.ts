@@ -145,7 +145,7 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
   });
 }
 
-/** Adds when the certificate expires, in the same field that Node uses if the certificate is for another name. */
+/** Adds the expiry of the certificate, in the same field that Node uses if the certificate is for another name. */
 function withCertificate(error: Error & { cert?: { valid_to?: string } }, validTo: string): Error {
   error.cert ??= { valid_to: validTo };
   return error;

@@ -45,7 +45,9 @@ export class Prober {
     const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
     const head = this.#headOf(webhook, 'webhook.verification');
     const message = {
-      ...{ id: head.id, subject: { type: 'webhook', id: webhook.id }, actor: serviceActor },
+      id: head.id,
+      subject: { type: 'webhook', id: webhook.id },
+      actor: serviceActor,
       body: Buffer.from(verificationText(head, data)),
     };
     const outcome = await this.#send(webhook, message, this.#limits.verificationMs);
@@ -77,24 +79,31 @@ export class Prober {
     const { error_detail, remedy } = isDelivered(outcome)
       ? { error_detail: null, remedy: null }
       : diagnose({
-          ...{
-            purpose: 'test',
-            attemptedAt,
-            deliveryId,
-            url: webhook.url,
-            bodyBytes: Buffer.byteLength(body),
-          },
-          ...{ httpStatus: facts.http_status, error: facts.error, response: facts.response },
+          purpose: 'test',
+          attemptedAt,
+          deliveryId,
+          url: webhook.url,
+          bodyBytes: Buffer.byteLength(body),
+          httpStatus: facts.http_status,
+          error: facts.error,
+          response: facts.response,
           durationMs: outcome.durationMs,
           evidence: evidenceOf(outcome, new URL(webhook.url)),
         });
     const sent = { userAgent: this.#sender.userAgent, at: attemptedAt, customNames: webhook.header_names };
     return {
-      ...{ id: deliveryId, webhook_id: webhook.id, event_id: head.id, event_type: type },
+      id: deliveryId,
+      webhook_id: webhook.id,
+      event_id: head.id,
+      event_type: type,
       status: isDelivered(outcome) ? 'success' : 'failed',
-      ...{ http_status: facts.http_status, response_time_ms: outcome.durationMs, error: facts.error },
+      http_status: facts.http_status,
+      response_time_ms: outcome.durationMs,
+      error: facts.error,
       attempted_at: attemptedAt.toISOString(),
-      ...{ error_detail, remedy, response: facts.response },
+      error_detail,
+      remedy,
+      response: facts.response,
       response_headers: hasResponse ? keptHeaders(outcome.headers) : {},
       request: { url: webhook.url, headers: shownHeaders(message, sent), body },
     };

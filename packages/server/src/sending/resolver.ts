@@ -13,11 +13,11 @@ export interface ResolverOptions {
   tryMs?: number;
 }
 
-const usualTryMs = 1_500;
+const defaultTryMs = 1_500;
 const tries = 2;
 /** How long the machine's DNS settings and hosts file are cached. */
 const settingsMs = 30_000;
-const searchedMax = 6;
+const searchDomainsMax = 6;
 
 /**
  * Resolves names. The machine's own names (its hosts file, and names without a dot) use `getaddrinfo`. All others go
@@ -31,7 +31,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
   async function resolve(hostname: string): Promise<readonly string[]> {
     const { resolver, hosts, search } = await settings.read();
     const name = hostname.toLowerCase().replace(/\.$/, '');
-    if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return lookUp(hostname);
+    if (!name.includes('.') || name.endsWith('.localhost') || hosts.has(name)) return systemLookup(hostname);
     // First the name itself, then within the search domains, for names such as `hook.team.svc` in a cluster.
     const candidates = hostname.endsWith('.')
       ? [name]
@@ -45,7 +45,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
       if (!['ENOTFOUND', 'ENODATA'].includes(reason.code ?? '')) break;
     }
     // No name server is reachable. The machine may know the name in another way.
-    if (reason?.code === 'ECONNREFUSED') return lookUp(hostname);
+    if (reason?.code === 'ECONNREFUSED') return systemLookup(hostname);
     throw reason;
   }
 
@@ -59,7 +59,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
   };
 }
 
-async function lookUp(hostname: string): Promise<readonly string[]> {
+async function systemLookup(hostname: string): Promise<readonly string[]> {
   const entries = await lookup(hostname, { all: true, verbatim: true });
   return entries.map(({ address }) => address);
 }
@@ -84,17 +84,17 @@ class Settings {
     const nowMs = performance.now();
     if (this.#known === undefined || nowMs - this.#readAtMs > settingsMs) {
       this.#readAtMs = nowMs;
-      this.#known = this.#readAnew();
+      this.#known = this.#load();
     }
     return this.#known;
   }
 
-  async #readAnew(): Promise<Known> {
-    const { servers, search, tryMs = usualTryMs } = this.#options;
+  async #load(): Promise<Known> {
+    const { servers, search, tryMs = defaultTryMs } = this.#options;
     const resolver = new Resolver({ timeout: tryMs, tries });
     if (servers) resolver.setServers(servers);
     const hosts = namesIn(await this.#text(hostsPath()));
-    return { resolver, hosts, search: search ?? searchedIn(await this.#text('/etc/resolv.conf')) };
+    return { resolver, hosts, search: search ?? searchDomainsIn(await this.#text('/etc/resolv.conf')) };
   }
 
   /** Returns the text of a file, or an empty string. If it exists but cannot be read, the next lookup tries again. */
@@ -107,13 +107,13 @@ class Settings {
 }
 
 /** Returns the search domains. If there are several lines, the last one wins. */
-function searchedIn(settings: string): readonly string[] {
+function searchDomainsIn(settings: string): readonly string[] {
   const line = settings.split('\n').findLast((text) => /^\s*(search|domain)\s/.test(text)) ?? '';
   const domains = line.trim().split(/\s+/).slice(1);
   return domains
     .map((domain) => domain.replace(/\.$/, ''))
     .filter((domain) => domain !== '')
-    .slice(0, searchedMax);
+    .slice(0, searchDomainsMax);
 }
 
 function hostsPath(): string {

@@ -14,9 +14,9 @@ export class CoalescedCall<T> {
   call(): Promise<T> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;
-      const answer = this.#work();
-      this.#running = answer.catch(() => undefined);
-      return answer;
+      const result = this.#work();
+      this.#running = result.catch(() => undefined);
+      return result;
     });
     return this.#next;
   }

@@ -11,12 +11,12 @@ type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 /** Encrypts the secrets of a webhook with the key of the other cell. */
 export type Reseal = (webhook: SealedSecrets) => Sealed;
 
-/** The tables whose rows have an effect at once. In this order: a row refers only to earlier ones. */
+/** The tables whose rows would take effect immediately, in an order in which rows refer only to earlier ones. */
 const staged = ['webhooks', 'webhook_health', 'tokens', 'replays', 'request_keys', 'event_counts'] as const;
 
 /**
- * Stores the rows of a stopped organization that would have an effect at once, as text. Replaces what an earlier try
- * has stored.
+ * Stores, as text, the rows of a stopped organization that would take effect immediately. Replaces what an earlier try
+ * stored.
  */
 export async function stageRows(
   from: Database,
@@ -42,8 +42,8 @@ export async function stageRows(
   select $1, r.relation, r.content from unnest($2::text[], $3::text[]) as r (relation, content)`,
       values: [move.organizationId, rows.map(({ relation }) => relation), rows.map(({ content }) => content)],
     });
-    const days = rows.flatMap(({ day }) => (day === null ? [] : [Number(day)]));
-    await ensurePartitions(client, 'event_counts', days);
+    const times = rows.flatMap(({ at_ms }) => (at_ms === null ? [] : [Number(at_ms)]));
+    await ensurePartitions(client, 'event_counts', times);
   }, true);
 }
 
@@ -51,7 +51,7 @@ interface StagedRow {
   relation: string;
   content: string;
   /** For counts: when their period starts, in milliseconds. */
-  day: string | null;
+  at_ms: string | null;
 }
 
 async function readRows(
@@ -68,7 +68,7 @@ async function readRows(
   const resealed = secrets.rows.map((webhook) => hexOf(reseal(webhook)));
   const { rows } = await client.query<StagedRow>({
     text: `
-  select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as day
+  select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as at_ms
     from posthorn.webhooks w
     join unnest($3::text[], $4::jsonb[]) as s (id, sealed) on s.id = w.id
    where w.organization_id = $1
@@ -79,7 +79,7 @@ async function readRows(
    union all
   select 'replays', t::text, null from posthorn.replays t where organization_id = $1
    union all
-  -- A request that is still running does not end in the other cell.
+  -- A request that is still running cannot finish in the other cell.
   select 'request_keys', t::text, null from posthorn.request_keys t where organization_id = $1 and status is not null
    union all
   select 'event_counts', t::text, (extract(epoch from t.at) * 1000)::text
@@ -103,8 +103,8 @@ function hexOf(sealed: Sealed): string {
 }
 
 /**
- * Lets an organization that has left its old cell work here: inserts its staged rows, lets its deliveries wait for the
- * nodes, and writes an entry about the move to its audit log. All in one transaction.
+ * Activates an organization that has left its old cell. In one transaction, inserts its staged rows, makes its
+ * deliveries available to the nodes, and writes an audit log entry about the move.
  */
 export async function activate(
   database: Database,
@@ -121,7 +121,7 @@ export async function activate(
       values: [organizationId, move.id],
     });
     if (rowCount !== 1) throw new MoveTakenOver();
-    // Left from an earlier stay, so that they could be refused.
+    // If the organization lived here before, its old tokens were kept so that requests with them could be refused.
     await client.query({
       text: 'delete from posthorn.tokens where organization_id = $1',
       values: [organizationId],
@@ -152,8 +152,8 @@ export async function activate(
 }
 
 /**
- * Makes the counts of events end where this cell's counting has come to: adds the events that the old cell had not
- * counted yet, and takes away those that this cell will count.
+ * Makes the event counts end where this cell's counting stands: adds the events that the old cell had not counted yet,
+ * or subtracts those that this cell will still count.
  */
 async function adjustCounts(client: Queryable, organizationId: string): Promise<void> {
   const { rows } = await client.query<{ days: string[] | null }>({

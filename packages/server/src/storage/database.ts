@@ -98,7 +98,7 @@ export class Database implements Queryable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Finds out whether a pooler is in between. Called once, before the first named statement. */
+  /** Detects whether there is a pooler in between. Called once, before the first named statement. */
   async detectPooler(): Promise<void> {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
@@ -122,7 +122,10 @@ export class Database implements Queryable {
     );
   }
 
-  /** Runs statements on one connection, without a transaction. The second argument is the same for the same connection. */
+  /**
+   * Runs statements on one connection, without a transaction. `connection` identifies the connection: it is the same
+   * object each time the connection is used.
+   */
   async onConnection<T>(work: (client: Queryable, connection: object) => Promise<T>): Promise<T> {
     return this.#use(
       (pooled) => work({ query: (statement) => this.#run(pooled, statement) }, pooled),
@@ -255,7 +258,7 @@ export function isUnreachable(error: unknown): boolean {
   return driverMessages.test(error.message);
 }
 
-/** Returns whether the same statement can succeed later: the database was in the wrong state, not the statement. */
+/** Returns whether the same statement can succeed later, because the state of the database was the problem. */
 export function isTransient(error: unknown): boolean {
   return (
     isUnreachable(error) ||

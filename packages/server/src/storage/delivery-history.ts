@@ -63,8 +63,8 @@ export async function readDelivery(
     from posthorn.open_shares($1, $2, substr($4, 6, 16)) o
     join posthorn.events e
       on e.organization_id = $1 and e.created_at = o.created_at
-     and e.id = posthorn.numbered('EVT-', o.head, o.event_zero + o.ordinal)
-   where o.created_at = $3 and o.zero + o.ordinal = posthorn.number_of($4)`,
+     and e.id = posthorn.numbered('EVT-', o.head, o.event_base + o.ordinal)
+   where o.created_at = $3 and o.base + o.ordinal = posthorn.number_of($4)`,
     values: keyOf(key),
   });
   return rows[0];

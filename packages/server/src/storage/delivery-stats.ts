@@ -16,7 +16,7 @@ interface Counts {
   failed: number;
 }
 
-interface WebhookOf {
+interface WebhookRef {
   organization_id: string;
   webhook_id: string;
 }
@@ -49,7 +49,7 @@ export class DeliveryCounter {
   }
 
   /** Counts the deliveries created since `since`, by hour. */
-  async read(webhook: WebhookOf, since: Date, now: Date): Promise<DeliveryStats> {
+  async read(webhook: WebhookRef, since: Date, now: Date): Promise<DeliveryStats> {
     // Read the horizon first: the transaction below then sees everything recorded before it.
     const horizonMs = await readHorizonMs(this.#database, webhook.organization_id);
     return this.#database.transaction(async (client) => {
@@ -60,8 +60,11 @@ export class DeliveryCounter {
       const hours = await this.#count(client, webhook, since.getTime(), now.getTime(), isFinished);
       const sum = (read: (counts: Counts) => number) => hours.reduce((all, one) => all + read(one), 0);
       return {
-        ...{ success: sum((counts) => counts.success), failed: sum((counts) => counts.failed) },
-        ...{ pending, oldest_undelivered_at, hours },
+        success: sum((counts) => counts.success),
+        failed: sum((counts) => counts.failed),
+        pending,
+        oldest_undelivered_at,
+        hours,
         ...(await readDurations(client, webhook, since)),
       };
     });
@@ -69,7 +72,7 @@ export class DeliveryCounter {
 
   async #count(
     client: Queryable,
-    webhook: WebhookOf,
+    webhook: WebhookRef,
     sinceMs: number,
     nowMs: number,
     isFinished: (hour: number) => boolean,
@@ -122,7 +125,7 @@ interface Undelivered {
   unfinished: ReadonlySet<number>;
 }
 
-async function readUndelivered(client: Queryable, webhook: WebhookOf, since: Date): Promise<Undelivered> {
+async function readUndelivered(client: Queryable, webhook: WebhookRef, since: Date): Promise<Undelivered> {
   const { rows } = await client.query<{ hour: Date; pending: number; oldest: Date }>({
     text: `
   with undelivered as (
@@ -154,7 +157,7 @@ async function readUndelivered(client: Queryable, webhook: WebhookOf, since: Dat
 /** Counts final deliveries by hour. */
 async function countEnded(
   client: Queryable,
-  webhook: WebhookOf,
+  webhook: WebhookRef,
   from: Date,
   to: Date,
 ): Promise<ReadonlyMap<number, Counts>> {
@@ -173,7 +176,7 @@ async function countEnded(
 
 async function readDurations(
   client: Queryable,
-  webhook: WebhookOf,
+  webhook: WebhookRef,
   since: Date,
 ): Promise<Pick<DeliveryStats, 'p50' | 'p95'>> {
   const { rows } = await client.query<Pick<DeliveryStats, 'p50' | 'p95'>>({

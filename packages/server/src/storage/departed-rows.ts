@@ -4,8 +4,8 @@ import { type Move, requireState } from './relocations.js';
 import { writePlainly } from './row-copy.js';
 
 /**
- * The tables whose rows an organization does not leave behind, with their keys. Tokens and resources stay, so that
- * requests for them can be refused with the name of the right cell. The audit log can only be appended to.
+ * The tables whose rows are deleted after an organization has moved away, with their keys. Tokens and resources stay,
+ * so that requests for them can be refused with the name of the right cell. The audit log can only be appended to.
  */
 const tables: Readonly<Record<string, string>> = {
   arrivals: 'organization_id, relation, ordinal',
@@ -32,7 +32,7 @@ export async function deleteDeparted(
   for (const table of Object.keys(tables)) while ((await deleteSome(database, move, state, table)) > 0);
 }
 
-/** Deletes the rows that an earlier try has copied and that may have changed since. */
+/** Deletes the rows that an earlier try copied and that may have changed since. */
 export async function deleteOpenRows(database: Database, move: Move): Promise<void> {
   for (const table of ['arrivals', 'backlog']) {
     while ((await deleteSome(database, move, 'arriving', table)) > 0);

@@ -22,9 +22,12 @@ export async function openTransactions(database: Queryable): Promise<readonly st
   return rows.map(({ name }) => name);
 }
 
-/** Keeps the waiting deliveries of an organization from being claimed. Returns whether all of them are kept. */
+/**
+ * Keeps the waiting deliveries of an organization from being claimed. Returns whether this holds for all of them: a
+ * node may still have some.
+ */
 export async function holdDeliveries(database: Database, organizationId: string): Promise<boolean> {
-  // If the node that had the deliveries has died, nobody else may be there to release them.
+  // If the node that had the deliveries has died, there may be no other node to release them.
   await releaseLeases(database, releaseMax);
   return database.transaction(async (client) => {
     await client.query({ text: 'set local enable_seqscan = off' });
@@ -53,7 +56,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
   }, true);
 }
 
-/** Lets the deliveries that were kept back wait again, or holds them if their webhook is unverified. */
+/** Lets nodes claim these deliveries again, or holds them if their webhook is unverified. */
 export async function releaseDeliveries(client: Queryable, organizationId: string): Promise<void> {
   await client.query({ text: 'set local enable_seqscan = off' });
   for (const [table, pending] of [

@@ -36,15 +36,15 @@ export async function listEventDeliveries(
       order by created_at desc
       limit ${deletedMax})
   ), shares as materialized (
-    select v.id as webhook_id, b.zero, b.event_zero, b.ordinals
+    select v.id as webhook_id, b.base, b.event_base, b.ordinals
       from visible v
      cross join lateral (
-           select b.zero, b.event_zero, b.ordinals
+           select b.base, b.event_base, b.ordinals
              from posthorn.backlog b
             where b.organization_id = $1 and b.webhook_id = v.id and b.created_at = $4 and b.head = substr($3, 5, 16)
             offset 0) b
      union all
-    select s.webhook_id, s.zero, h.event_zero, s.ordinals
+    select s.webhook_id, s.base, h.event_base, s.ordinals
       from posthorn.handoffs h
      cross join posthorn.shares(h) s
       join visible v on v.id = s.webhook_id
@@ -64,10 +64,10 @@ export async function listEventDeliveries(
      where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
        and coalesce(webhook_id, '') in (select id from visible)
   ), open as (
-    select posthorn.numbered('WDLV-', substr($3, 5, 16), s.zero + o.ordinal) as id, s.webhook_id
+    select posthorn.numbered('WDLV-', substr($3, 5, 16), s.base + o.ordinal) as id, s.webhook_id
       from shares s
      cross join unnest(s.ordinals) as o (ordinal)
-     where s.event_zero + o.ordinal = posthorn.number_of($3)
+     where s.event_base + o.ordinal = posthorn.number_of($3)
   )
   select *
     from (select * from settled where status <> 'cancelled' or attempts > 0

@@ -24,7 +24,7 @@ export function readEventPage(
     const { events, found } = await run((source) => readEvents(source, part, order, after, limit + 1));
     return pageOf(events, limit, found);
   };
-  return order === 'desc' ? read(filter) : readSettled(read, filter, after, readHorizon);
+  return order === 'desc' ? read(filter) : readToHorizon(read, filter, after, readHorizon);
 }
 
 /** Reads the same page as JSON texts, ready to send. */
@@ -42,7 +42,7 @@ export function readEventTextPage(
   };
   return order === 'desc'
     ? read(filter)
-    : readSettled(read, filter, after, () => readHorizonMs(database, filter.organization_id));
+    : readToHorizon(read, filter, after, () => readHorizonMs(database, filter.organization_id));
 }
 
 /**
@@ -50,14 +50,14 @@ export function readEventTextPage(
  * horizon, because recording transactions hold their locks there. It is read first: everything before it is committed by
  * then, so a replica that is read afterwards has it.
  */
-async function readSettled<Row>(
+async function readToHorizon<Row>(
   read: (part: EventFilter) => Promise<Page<Row>>,
   filter: EventFilter,
   after: Position | undefined,
   readHorizon: () => Promise<number>,
 ): Promise<Page<Row>> {
-  const settledMs = (await readHorizon()) - 1;
-  const toMs = Math.min(filter.toMs ?? settledMs, settledMs);
+  const completeToMs = (await readHorizon()) - 1;
+  const toMs = Math.min(filter.toMs ?? completeToMs, completeToMs);
   const page = await read({ ...filter, toMs });
   // Cursors cannot hold negative times. Before 1970 there are no events anyway.
   const end = { atMs: Math.max(toMs, 0), id: endOfMillisecond };
@@ -65,7 +65,7 @@ async function readSettled<Row>(
 }
 
 /** Returns the current end of the stream. A reader that starts here sees every event that commits later. */
-export async function presentPosition(database: Database, organizationId: string): Promise<Position> {
+export async function endOfStream(database: Database, organizationId: string): Promise<Position> {
   return { atMs: (await readHorizonMs(database, organizationId)) - 1, id: endOfMillisecond };
 }
 

@@ -49,7 +49,7 @@ export function eventPageStatement(
   return { ...page, text };
 }
 
-/** Returns the statement for a page whose rows tell whether they fit into it. The first one always does. */
+/** Returns the statement for a page whose rows show whether they fit into it. The first one always does. */
 function sizedPageStatement(filter: EventFilter, order: Order, after: Position | undefined, limit: number) {
   const page = pageStatement(eventTable, filter, order, after, limit);
   const text = `

@@ -28,7 +28,7 @@ export interface LeasedDelivery {
   subject: Reference;
   /** Null if the retention of the event ended while the delivery waited. */
   payload: string | null;
-  /** The trace of the recording, if this node recorded the event and traces are on. It is not stored. */
+  /** The trace of the recording, if this node recorded the event and tracing is on. It is not stored. */
   traceparent?: string | undefined;
   /** Undefined if the delivery has its own row. */
   group: OpenGroup | undefined;

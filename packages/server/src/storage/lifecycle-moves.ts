@@ -9,7 +9,10 @@ import type { Queryable } from './database.js';
 export async function addLifecycleMoves(client: Queryable): Promise<void> {
   const moves = Object.values(lifecycles).flatMap((lifecycle) =>
     transitionsOf(lifecycle).map(({ move, from, to }) => ({
-      ...{ kind: lifecycle.kind, move, from_status: from, to_status: to },
+      kind: lifecycle.kind,
+      move,
+      from_status: from,
+      to_status: to,
     })),
   );
   await client.query({

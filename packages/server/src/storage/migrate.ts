@@ -5,7 +5,7 @@ import type { Database, Queryable } from './database.js';
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
 /** Lower revisions were never released, and the baseline has changed since. */
-const revisionMin = 4;
+const revisionMin = 5;
 
 /** Reports that this version cannot use the database. The database was not changed. */
 export class IncompatibleDatabase extends Error {

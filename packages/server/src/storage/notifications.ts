@@ -34,7 +34,7 @@ export class NotificationListener {
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`);
-      // Something may have been announced before we listened.
+      // Something may have been announced before we were listening.
       this.#onNotification('');
     } catch {
       await client.end().catch(() => undefined);

@@ -12,7 +12,7 @@ export interface ReadReplicaOptions {
 
 /** A read on the replica takes no longer than this, so that the primary can still respond in time. */
 const readMsMax = 500;
-/** How long a read waits for the replica to catch up: far above the usual lag of some milliseconds. */
+/** How long a read waits for the replica to catch up: far more than the usual lag of a few milliseconds. */
 const catchUpMsMax = 50;
 const catchUpStepMs = 2;
 /** How long the replica rests before it is tried again. */
@@ -24,13 +24,13 @@ const restMs = 1_000;
  * nodes recorded and where the earlier read took place.
  *
  * It asks the primary for the end of its write-ahead log, and the connection to the replica for how far that has been
- * replayed. Every commit that was acknowledged before lies before that end. Concurrent reads share the question to the
+ * replayed. Every commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the
  * primary.
  */
 export class ReadReplica {
   readonly #options: ReadReplicaOptions;
   readonly #needed: CoalescedCall<bigint>;
-  /** How far the server of each connection had replayed: a name may lead to several replicas. */
+  /** How far the server of each connection had replayed: a host name may resolve to several replicas. */
   readonly #replayed = new WeakMap<object, bigint>();
   #restingFor: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -49,7 +49,7 @@ export class ReadReplica {
   async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
     const { primary, onRead } = this.#options;
     if (this.isUsed) {
-      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), refused);
+      const attempt = await this.#needed.call().then((needed) => this.#try(needed, work), failedIfReachable);
       if (attempt.kind === 'read') {
         onRead('replica');
         return attempt.value;
@@ -93,7 +93,7 @@ export class ReadReplica {
         const bytes = Number(needed - replayed);
         return {
           kind: 'failed',
-          reason: `the replica is ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
+          reason: `the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
         };
       }
       await delay(catchUpStepMs);
@@ -116,7 +116,7 @@ export class ReadReplica {
       const attempt = await this.#needed
         .call()
         .then((needed) => this.#try(needed, async () => undefined))
-        .catch(refusedAnyway);
+        .catch(failed);
       if (this.#stopped) return;
       if (attempt.kind !== 'read') return this.#tryLater();
       this.#restingFor = undefined;
@@ -131,13 +131,13 @@ export class ReadReplica {
   }
 }
 
-/** A primary that has become a standby cannot say where its log ends, but can still be read. */
-function refused(error: Error): Attempt<never> {
+/** Returns a failed attempt if the primary can still be read, as after it became a standby. Otherwise rethrows. */
+function failedIfReachable(error: Error): Attempt<never> {
   if (isUnreachable(error)) throw error;
-  return refusedAnyway(error);
+  return failed(error);
 }
 
-const refusedAnyway = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
+const failed = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason: message });
 
 type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
 

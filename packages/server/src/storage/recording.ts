@@ -16,7 +16,7 @@ export interface Matched {
   /** The revision of the webhook that the recording saw. */
   revision: number;
   /** Whether some of them are waiting in the backlog because the node had no room. */
-  is_left: boolean;
+  has_backlog: boolean;
 }
 
 export interface RecordedBatch {
@@ -35,11 +35,11 @@ export interface RecordedBatch {
 
 /** Events to record. The text of each payload is stored unchanged. */
 export interface NewBatch {
-  events: readonly (NewEvent & { undelivered?: boolean; traceparent?: string })[];
+  events: readonly (Omit<NewEvent, 'payload'> & { undelivered?: boolean; traceparent?: string })[];
   payloads: readonly string[];
 }
 
-export function batchOf(events: NewBatch['events']): NewBatch {
+export function batchOf(events: readonly (NewEvent & { undelivered?: boolean })[]): NewBatch {
   return { events, payloads: events.map(({ payload }) => JSON.stringify(payload)) };
 }
 
@@ -49,12 +49,12 @@ export function isKeyed({ events }: NewBatch): boolean {
 }
 
 /**
- * `id` is what all identifiers of the recording start with. The number of the n-th event is `zero` plus n.
+ * `id` is what all identifiers of the recording start with. The number of the n-th event is `base` plus n.
  */
 interface HeadRow {
   id: string;
   created_at: Date;
-  zero: number | string;
+  base: number | string;
 }
 
 /** An event that was already recorded with the same idempotency key. */
@@ -67,8 +67,8 @@ interface KnownRow {
 
 /** One webhook's deliveries. */
 interface ShareRow extends Matched {
-  /** The delivery of the n-th event has the number `zero` + n. */
-  zero: number;
+  /** The delivery of the n-th event has the number `base` + n. */
+  base: number;
   /** The events, counted from one, whose deliveries were handed to the node; null if there are none. */
   ordinals: number[] | null;
 }
@@ -104,9 +104,9 @@ export async function recordBatch(
   const [head, ...others] = rows as [HeadRow, ...(KnownRow | ShareRow)[]];
   const { id: start, created_at } = head;
   const recorded: RecordedEvent[] = [];
-  const zero = Number(head.zero);
+  const base = Number(head.base);
   for (let ordinal = 1; ordinal <= events.length; ordinal += 1) {
-    recorded.push({ id: numbered(`EVT-${start}`, zero + ordinal), created_at });
+    recorded.push({ id: numbered(`EVT-${start}`, base + ordinal), created_at });
   }
   const leased: LeasedDelivery[] = [];
   const matched: ShareRow[] = [];
@@ -133,7 +133,7 @@ interface HandOver {
 }
 
 function handOver(
-  { webhook_id, zero }: ShareRow,
+  { webhook_id, base }: ShareRow,
   ordinals: readonly number[],
   group: OpenGroup,
   { head, batch: { events }, texts, recorded, leased }: HandOver,
@@ -145,7 +145,7 @@ function handOver(
       organization_id: event.organization_id,
       webhook_id,
       delivery_created_at: head.created_at,
-      delivery_id: numbered(start, zero + ordinal),
+      delivery_id: numbered(start, base + ordinal),
       attempts: 0,
       event_id: recorded[ordinal - 1]!.id,
       type: event.type,

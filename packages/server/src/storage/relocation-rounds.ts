@@ -3,15 +3,16 @@ import type { Move } from './relocations.js';
 import { type Condition, type CopiedTable, copyRows, writePlainly } from './row-copy.js';
 
 /**
- * How far the copy of an organization has come. A round copies what has changed since the round before. A row can only
- * have changed if it is a delivery that was open then, or if its time is later than the start of that round.
+ * How far the copying of an organization has progressed. A round copies what has changed since the previous round. A
+ * row can only have changed if it is a delivery that was open then, or if its time is later than the start of that
+ * round.
  */
 export interface Progress {
   /** The start of the last complete round. All transactions that began earlier had ended before it read anything. */
   floor: string;
   /** For each webhook with open deliveries at that time: the time of the oldest. */
   floors: Readonly<Record<string, string>>;
-  /** Events are counted by day. The counts of earlier days do not change any more. */
+  /** Events are counted by day. The counts of earlier days no longer change. */
   firstDay: string;
 }
 
@@ -76,7 +77,10 @@ export interface Copied {
   ms: number;
 }
 
-/** Copies the rows of an organization from one database to another. Rows that would have an effect are staged instead. */
+/**
+ * Copies the rows of an organization from one database to another. Rows that would take effect immediately are staged
+ * instead.
+ */
 export class RelocationCopy {
   readonly #from: Database;
   readonly #to: Database;
@@ -92,8 +96,8 @@ export class RelocationCopy {
   }
 
   /**
-   * Copies what has changed since `progress`, or everything, while the organization works. `floor` is a time before which
-   * no open transaction began. Returns the new progress.
+   * Copies what has changed since `progress`, or everything, while the organization keeps working. `floor` is a time
+   * before which no open transaction began. Returns the new progress.
    */
   async round(progress: Partial<Progress>, floor: string): Promise<Progress> {
     const [source, target] = [await this.#starting(this.#from), await this.#starting(this.#to)];
@@ -230,15 +234,15 @@ export class RelocationCopy {
 }
 
 /**
- * Copies the latest counts of an organization that lives in the new cell already. A row holds the counts of one process,
- * so none of them has been written there.
+ * Copies the latest counts of an organization that already lives in the new cell. A row holds the counts of one
+ * process, so none of them has been written there.
  */
 export async function copyCounts(from: Database, to: Database, move: Move): Promise<void> {
   const latest: Condition = { text: "t.at >= now() - interval '2 hours'", values: [] };
   await copyRows(from, to, move, deliveryCounts, latest, { state: 'here' });
 }
 
-/** Nodes write the complete counts of a period again while they grow, for at most an hour and a little more. */
+/** Nodes write the complete counts of a period again while they grow, for a little more than an hour at most. */
 function countedSince({ floor }: Pick<Progress, 'floor'>): Condition {
   return { text: "t.at >= $2::timestamptz - interval '2 hours'", values: [floor] };
 }

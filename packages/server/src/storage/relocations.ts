@@ -1,13 +1,13 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database, Queryable } from './database.js';
 
-/** Returns the condition that a row belongs to an organization for which this cell acts. */
+/** Returns the SQL condition that this cell may start work for the organization of a row. */
 export function actsHere(alias: string): string {
   return `not exists (select from posthorn.relocations l
                        where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;
 }
 
-/** Stores the name of this cell, so that a move from another cell knows where it leads. */
+/** Stores the name of this cell, so that a move from another cell can store where the organization goes. */
 export async function nameCell(database: Database, name: string): Promise<void> {
   await database.transaction(async (client) => {
     const { rowCount } = await client.query({ text: 'update posthorn.cell set name = $1', values: [name] });
@@ -33,13 +33,13 @@ export async function readRelocation(
   return rows[0];
 }
 
-/** A move of an organization, as the process that makes it knows it. A process that takes over has another `id`. */
+/** A move of an organization, carried out by one process. A process that takes over the move uses another `id`. */
 export interface Move {
   organizationId: string;
   id: string;
 }
 
-/** Reports that the move cannot go on: another process has taken it over or ended it. */
+/** Reports that the move cannot continue: another process has taken it over or ended it. */
 export class MoveTakenOver extends Error {
   override name = 'MoveTakenOver';
 
@@ -99,7 +99,7 @@ export async function changeState(
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Lets the organization work here again, unless another process has taken over. Returns whether it does. */
+/** Lets the organization work here again, unless another process has taken over. Returns whether it did so. */
 export async function resumeHere(client: Queryable, move: Move): Promise<boolean> {
   const { rowCount } = await client.query({
     text: `
@@ -110,7 +110,7 @@ export async function resumeHere(client: Queryable, move: Move): Promise<boolean
   return rowCount === 1;
 }
 
-/** Locks the state of a move until the transaction ends, so that nobody can take it over meanwhile. */
+/** Locks the state of a move until the transaction ends, so that no other process can take it over in the meantime. */
 export async function requireState(client: Queryable, move: Move, state: Relocation['state']): Promise<void> {
   const { rowCount } = await client.query({
     text: `
@@ -120,7 +120,7 @@ export async function requireState(client: Queryable, move: Move, state: Relocat
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Ends a move that has not switched yet: the organization works here as before. Returns false if it has left. */
+/** Ends a move before the organization has left: it works here as before. Returns false if it has already left. */
 export async function stayHere(client: Queryable, organizationId: string): Promise<boolean> {
   const { rows } = await client.query<Relocation>({
     text: 'select state, cell from posthorn.relocations where organization_id = $1 for update',
@@ -140,7 +140,7 @@ export async function readClockMs(database: Queryable): Promise<number> {
   return rows[0]!.at.getTime();
 }
 
-/** Returns the time of the database as text that every database reads alike. */
+/** Returns the time of the database as text that every database parses the same way. */
 export async function readClock(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ at: string }>({
     text: "select (clock_timestamp() at time zone 'UTC')::text || '+00' as at",

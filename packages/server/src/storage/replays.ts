@@ -52,13 +52,13 @@ const wanted = `
           limit 1),
          -- Without a row it was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
-                      where o.event_zero + o.ordinal = posthorn.number_of(e.id))))`;
+                      where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 
 /** The maximum number of running replays per webhook. */
 export const runningMax = 10;
 /**
  * How many events are counted when a replay is created. That takes about half a second. The limit is lower if
- * deliveries are looked up as well, because each lookup reads up to 90 partitions.
+ * deliveries are looked up as well, because a lookup reads every partition since the event.
  */
 const countedMax = 100_000;
 const countedMaxWithDeliveries = 5_000;

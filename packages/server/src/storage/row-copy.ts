@@ -9,9 +9,9 @@ export interface CopiedTable {
   name: string;
   /** The primary key after the organization: names and types of the columns. */
   key: readonly (readonly [name: string, type: string])[];
-  /** The column that decides the partition, if the table has any. */
+  /** The column that determines the partition, if the table has partitions. */
   partitionedBy?: string;
-  /** Whether a row that exists already is replaced. If not, it stays: its content never changes. */
+  /** Whether a row that already exists is replaced. If not, it stays: its content never changes. */
   replaces?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Condition {
   values: readonly unknown[];
 }
 
-/** What happens with each page. */
+/** What to do with each page. */
 export interface CopySteps {
   /** The state of the organization in the database `to`. Default: arriving. */
   state?: 'arriving' | 'here';
@@ -34,7 +34,10 @@ export interface CopySteps {
 /** Rows are streamed, so only the length of a transaction depends on this. */
 const rowsMax = 5_000;
 
-/** Makes times, numbers and bytes readable for the other database, whatever its settings. */
+/**
+ * Sets the formats of this transaction, so that another database can read its times, numbers and bytes whatever its
+ * settings.
+ */
 export async function writePlainly(client: Queryable): Promise<void> {
   await client.query({
     text: `set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex';
@@ -113,6 +116,7 @@ async function receiveRows(
   }, true);
 }
 
+/** Inserts the rows of the table `page`, and creates the partitions that they need. */
 async function insertRows(
   client: Queryable,
   { name, key, partitionedBy, replaces }: CopiedTable,

@@ -108,7 +108,9 @@ export async function settle(
     from posthorn.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
                          $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`,
     values: [
-      ...[node, options.listed, options.failingSinceMs],
+      node,
+      options.listed,
+      options.failingSinceMs,
       column(({ delivery }) => delivery.organization_id),
       column(({ delivery }) => delivery.webhook_id),
       column(({ delivery }) => delivery.delivery_created_at.getTime()),

@@ -266,7 +266,7 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** Clears the failures of a webhook that was verified, so that they count from zero again. */
+/** Clears the failures of a webhook that was verified, so that counting starts from zero again. */
 export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
   await client.query({
     text: `

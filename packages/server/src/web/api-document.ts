@@ -57,8 +57,8 @@ export interface Schema {
   required?: readonly string[];
   items?: Schema;
   minimum?: number;
-  /** Constraints for the document only: the service checks them in code, with its own messages. */
-  'x-stated'?: Schema & Record<string, unknown>;
+  /** Constraints that only the document contains: the service checks them in code, with its own messages. */
+  'x-documented'?: Schema & Record<string, unknown>;
 }
 
 /** Returns the scopes that an operation requires. */

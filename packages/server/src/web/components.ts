@@ -62,16 +62,16 @@ function nameOf(schema: Schema | undefined): string | undefined {
 
 /** Returns the schema in the form that generators understand best, with the constraints that are checked in code. */
 export function plainSchema(schema: Schema): Schema {
-  return mapSchema(schema, (each) => nullableInPlace(typedEnum(constAsEnum(withStated(each)))));
+  return mapSchema(schema, (each) => nullableInPlace(typedEnum(constAsEnum(withDocumented(each)))));
 }
 
 /**
  * Adds the constraints that are checked in code. They are not in the original schema, because it would report them
  * twice.
  */
-function withStated(schema: Schema): Schema {
-  const { 'x-stated': stated, ...rest } = schema;
-  return stated ? { ...rest, ...stated } : schema;
+function withDocumented(schema: Schema): Schema {
+  const { 'x-documented': documented, ...rest } = schema;
+  return documented ? { ...rest, ...documented } : schema;
 }
 
 /** Replaces `const`, which many generators do not support. */

@@ -9,7 +9,7 @@ const thresholdBytes = 1024;
  * blocks the event loop for half a millisecond.
  */
 const syncBytesMax = 128 * 1024;
-/** These take half as long as the usual 4 and 6, and JSON becomes at most 12% larger. */
+/** These take half as long as the defaults, 4 and 6, and JSON becomes at most 12% larger. */
 const brotliQuality = 2;
 const gzipLevel = 3;
 

@@ -23,7 +23,7 @@ export function knownRoutes(app: FastifyInstance): {
       .map((url) => url.slice(resource.length + 1))
       .filter((end) => !end.includes('/'));
     if (ends.length === 0) return '';
-    return `. Known paths below ${resource.replace(/:([^/]+)/g, '{$1}')}: ${ends.join(', ')}`;
+    return `. Known paths under ${resource.replace(/:([^/]+)/g, '{$1}')}: ${ends.join(', ')}`;
   }
 
   return {

@@ -76,7 +76,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     http: {
       // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
       requireHostHeader: false,
-      // By default, Node looks for slow requests only every 30 s, so that they would have up to a minute.
+      // By default, Node looks for slow requests only every 30 s, so they would have up to a minute.
       connectionsCheckingInterval: 2_000,
     },
   });

@@ -72,7 +72,7 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** `collectAll` returns the metrics of all processes of this machine, if there are several. */
+  /** `collectAll` returns the metrics of all processes on this machine, if there are several. */
   constructor(collectAll?: () => Promise<string>) {
     this.text = collectAll ?? (() => this.registry.metrics());
     collectDefaultMetrics({ register: this.registry });
@@ -94,8 +94,8 @@ export class Metrics {
 
   /**
    * Adds a gauge that is read for each scrape. It is NaN if the read fails, so that an old value is never shown as a
-   * current one. `aggregator` says what the value of several processes is: the sum of theirs, unless each reads the
-   * same.
+   * current one. `aggregator` says how to combine the values of several processes: their sum, unless all processes read
+   * the same value.
    */
   watch(
     name: string,
@@ -105,7 +105,10 @@ export class Metrics {
     aggregator: 'sum' | 'first' | 'min' = 'sum',
   ): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, aggregator, registers: [this.registry] },
+      name,
+      help,
+      aggregator,
+      registers: [this.registry],
       labelNames: label === undefined ? [] : [label],
       collect: async () => {
         const reading = await Promise.resolve()

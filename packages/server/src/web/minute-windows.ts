@@ -14,7 +14,7 @@ export interface Count {
   count: number;
 }
 
-/** Exchanges counts with the other processes of this machine, so that a limit holds for all of them together. */
+/** Exchanges counts with the other processes on this machine, so that a limit holds for all of them together. */
 export interface CountExchange {
   join: (name: string, receive: (count: Count) => void) => void;
   note: (name: string, key: string, endsMs: number) => void;

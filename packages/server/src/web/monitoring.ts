@@ -23,7 +23,10 @@ const bodyLimit = 1024;
 export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
   const { logger, metrics, token, guesses, trustedProxies } = options;
   const app = await createListener({
-    ...{ name: 'monitoring', logger, bodyLimit, trustedProxies },
+    name: 'monitoring',
+    logger,
+    bodyLimit,
+    trustedProxies,
     onFinished: metrics.observeRequests('monitoring'),
   });
   if (token !== undefined) requirePlatformToken(app, token, guesses);

@@ -16,9 +16,9 @@ import {
 } from './api-document.js';
 import { nameComponents, plainSchema } from './components.js';
 import { errorsGuide } from './errors-guide.js';
-import { FixedText } from './fixed-text.js';
 import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
 import { schemaExample } from './schema-example.js';
+import { StaticContent } from './static-content.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -67,6 +67,10 @@ const IdempotencyHeaders = Type.Object({
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
   const { securityName } = info;
   const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
+  // An extension that the types of the plugin do not know.
+  const tagGroups = {
+    'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
+  };
   await app.register(swagger, {
     hideUntagged: true,
     openapi: {
@@ -79,7 +83,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
       },
       servers: [{ url: info.serverUrl ?? '/' }],
       tags: groups.flatMap(({ tags }) => tags),
-      ...{ 'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })) },
+      ...tagGroups,
       components: {
         securitySchemes: {
           [securityName]: { type: 'http', scheme: 'bearer', description: info.securityDescription },
@@ -91,7 +95,9 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     transform: ({ schema, url, route }) => {
       const { scopes, idempotent, refusals, sends, bodyIsOptional } = route.config ?? {};
       const described = {
-        ...{ 'x-refusals': refusals ?? [], 'x-sends': sends ?? [], 'x-optional': bodyIsOptional === true },
+        'x-refusals': refusals ?? [],
+        'x-sends': sends ?? [],
+        'x-optional': bodyIsOptional === true,
         ...(scopes && { security: [{ [securityName]: [...scopes] }] }),
         ...(idempotent && { headers: IdempotencyHeaders }),
         ...schema,
@@ -106,14 +112,14 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     document ??= completed(app.swagger() as unknown as ApiDocument, info.webhooks);
     return document;
   });
-  let text: FixedText | undefined;
+  let text: StaticContent | undefined;
   app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
-    text ??= new FixedText('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
+    text ??= new StaticContent('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
     return text.send(request, reply);
   });
 }
 
-/** Scalar does not show the scopes of a bearer token, so the description lists them. */
+/** Returns the description with the required scopes, because Scalar does not show the scopes of a bearer token. */
 function withScopes(description: string | undefined, scopes: readonly string[]): string {
   const required =
     scopes.length === 0

@@ -44,9 +44,13 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
     );
   }
   if (rolledBack.test(code)) {
-    return new Problem('unavailable', 'Another write got in the way. Nothing was changed. Try again.', {
-      headers: { 'Retry-After': '1' },
-    });
+    return new Problem(
+      'unavailable',
+      'The request conflicted with another write. Nothing was changed. Try again.',
+      {
+        headers: { 'Retry-After': '1' },
+      },
+    );
   }
   if (error instanceof SecretNotOpened) {
     return new Problem(

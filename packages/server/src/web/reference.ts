@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { CompressedFile, immutable } from './compressed-file.js';
 import { markEncoding } from './etag.js';
-import { FixedText } from './fixed-text.js';
+import { StaticContent } from './static-content.js';
 
 const ownAssets = {
   'reference.js': 'text/javascript; charset=utf-8',
@@ -47,19 +47,19 @@ export function referenceRoutes(app: FastifyInstance): void {
   );
   for (const [name, type] of Object.entries(ownAssets)) {
     const text = readFileSync(new URL(`../../assets/${name}`, import.meta.url), 'utf8');
-    const asset = new FixedText(type, text);
+    const asset = new StaticContent(type, text);
     app.get(`/docs/assets/${name}`, { config: { open: true } }, async (request, reply) =>
       asset.send(request, guarded(reply)),
     );
   }
-  let page: FixedText | undefined;
+  let page: StaticContent | undefined;
   app.get('/docs', { config: { open: true } }, async (request, reply) => {
-    page ??= new FixedText('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
+    page ??= new StaticContent('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
     return page.send(request, guarded(reply));
   });
 }
 
-/** Paths are relative, so that the page also works behind a proxy that adds a prefix. */
+/** Returns the page. Its paths are relative, so that it also works behind a proxy that adds a prefix. */
 function pageOf(title: string, scalarName: string): string {
   return `<!doctype html>
 <html lang="en">

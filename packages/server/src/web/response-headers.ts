@@ -1,7 +1,9 @@
 import { type ApiResponse, isCounted, type Operation } from './api-document.js';
 
 const text = (description: string, example: string) => ({
-  ...{ description, schema: { type: 'string' }, example },
+  description,
+  schema: { type: 'string' },
+  example,
 });
 
 /** The headers of responses that clients use. */
@@ -18,7 +20,7 @@ const headers = {
     example: 2,
   },
   RateLimit: text(
-    'How many requests are left (`r`), and the number of seconds until the count starts again (`t`). Not sent if ' +
+    'How many requests are left (`r`), and the number of seconds until the count resets (`t`). Not sent if ' +
       'the limit is turned off.',
     '"reads";r=598;t=42',
   ),

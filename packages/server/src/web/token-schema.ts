@@ -11,7 +11,8 @@ const ScopesSchema = Type.Array(Type.Enum([...scopes]), {
 });
 
 const ActorSchema = ReferenceSchema('The actor that the audit log shows for actions with this token.', {
-  ...{ type: 'user', id: 'USR-ada' },
+  type: 'user',
+  id: 'USR-ada',
 });
 
 /** The fields of a token that both listeners show. The token itself is not one of them. */

@@ -368,8 +368,8 @@ describe('the cost of a claim', () => {
       await database.query({
         text: `
   insert into posthorn.backlog
-         (organization_id, webhook_id, created_at, head, first, event_zero, zero, ordinals, bytes)
-  select organization_id, webhook_id, created_at + n * interval '1 hour', head, first, event_zero, zero, ordinals, bytes
+         (organization_id, webhook_id, created_at, head, first, event_base, base, ordinals, bytes)
+  select organization_id, webhook_id, created_at + n * interval '1 hour', head, first, event_base, base, ordinals, bytes
     from posthorn.backlog cross join generate_series(1, $1::int) n`,
         values: [copies],
       });

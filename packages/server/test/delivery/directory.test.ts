@@ -134,7 +134,7 @@ describe('what a node knows about a webhook', () => {
     await Promise.all(all);
     vi.advanceTimersByTime(900);
     const askedAtMs = performance.now();
-    const matched = (webhook_id: string, revision: number) => ({ webhook_id, revision, is_left: false });
+    const matched = (webhook_id: string, revision: number) => ({ webhook_id, revision, has_backlog: false });
     directory.confirm([matched('WHK-1', 1), matched('WHK-2', 2), matched('WHK-3', 1)], askedAtMs);
     expect(directory.peek('WHK-2')).toBeUndefined();
     vi.advanceTimersByTime(900);

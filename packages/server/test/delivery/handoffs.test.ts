@@ -253,7 +253,7 @@ describe('a recording for a node with limited room', () => {
       roomOf(node, { total: 25 }),
     );
     expect(ofWebhooks(leased)).toEqual({ 'WHK-1': 10, 'WHK-2': 10, 'WHK-3': 5 });
-    expect(matched.map(({ webhook_id: id, is_left }) => [id, is_left])).toEqual([
+    expect(matched.map(({ webhook_id: id, has_backlog }) => [id, has_backlog])).toEqual([
       ['WHK-1', false],
       ['WHK-2', false],
       ['WHK-3', true],
@@ -283,7 +283,7 @@ describe('a recording for a node with limited room', () => {
     });
     const { leased, matched } = await recordBatch(database, batch(eventsOf('ORG-acme', 10)), room);
     expect(ofWebhooks(leased)).toEqual({ 'WHK-2': 3, 'WHK-3': 6, 'WHK-4': 6 });
-    expect(matched.every(({ is_left }) => is_left)).toBe(true);
+    expect(matched.every(({ has_backlog }) => has_backlog)).toBe(true);
     expect(await backlogSizes(database, 'waiting')).toEqual([10, 7, 4, 4]);
   });
 
@@ -315,6 +315,6 @@ describe('a recording for a node with limited room', () => {
     const { database, node } = await withNode();
     await database.query({ text: 'update posthorn.webhooks set revision = 7' });
     const { matched } = await recordFor(database, node, 2);
-    expect(matched).toMatchObject([{ webhook_id: 'WHK-1', revision: 7, is_left: false }]);
+    expect(matched).toMatchObject([{ webhook_id: 'WHK-1', revision: 7, has_backlog: false }]);
   });
 });

@@ -126,7 +126,7 @@ test('after deliveries were left in the database, new ones queue behind them unt
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
-  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
   expect(rig.toRecord('WHK-1')).toBe(0);
   const asked = rig.lanes.roomToClaim(1, 1);
   rig.claimed(asked, ['WHK-1'], rig.nowMs + 1);
@@ -139,7 +139,7 @@ test('a claim that began before deliveries were left does not stop the search fo
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   const asked = rig.lanes.roomToClaim(1, 1);
-  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
   rig.claimed(asked, [], rig.nowMs - 1);
   expect(rig.toRecord('WHK-1')).toBeGreaterThan(0);
   rig.add(delivery('WHK-1'));
@@ -151,7 +151,7 @@ test('a claim without room for a webhook changes nothing about it', () => {
   const rig = new Rig();
   rig.prove(8, 'WHK-1');
   rig.lanes.add(many(limits.laneQueued, 'WHK-1'));
-  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, is_left: true }]);
+  rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]);
   const asked = rig.lanes.roomToClaim(1, 1);
   expect(asked.webhooks.get('WHK-1')).toBe(0);
   rig.claimed(asked, [], rig.nowMs + 1);
@@ -286,7 +286,7 @@ test('a receiver that takes 300 ms gets as many requests in flight as 300 events
   expect(rig.count('WHK-1')).toBeGreaterThan(90);
 });
 
-test('a webhook with a rate limit is sent as many requests per second, from the first one on', () => {
+test('a webhook with a rate limit is sent that many requests per second, from the first one on', () => {
   const rig = new Rig();
   rig.lanes.add(many(40, 'WHK-limited'));
   const first = rig.lanes.next()!;

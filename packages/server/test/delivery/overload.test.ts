@@ -22,7 +22,7 @@ const rowsOf = async ({ organization, service }: Tenant) =>
 async function waiting(owner: Tenant): Promise<string[]> {
   const { rows } = await service.database.query<{ id: string }>({
     text: `
-  select posthorn.numbered('WDLV-', b.head, b.zero + o.ordinal) as id
+  select posthorn.numbered('WDLV-', b.head, b.base + o.ordinal) as id
     from posthorn.backlog b
    cross join unnest(b.ordinals) as o (ordinal)
    where b.organization_id = $1 and b.leased_by is null

@@ -10,9 +10,9 @@ import {
   ended,
   isProven,
   type Load,
-  newTrack,
+  nothingObserved,
+  type Observed,
   started,
-  type Track,
 } from '../../src/delivery/policy.js';
 
 const idle: Load = {
@@ -39,15 +39,15 @@ const stepOf: fc.Arbitrary<Step> = fc.oneof(
 /** Whatever can happen to a webhook: attempts start and end, and time passes. */
 const history = fc.array(fc.tuple(stepOf, fc.integer({ min: 0, max: 3_000 })), { maxLength: 300 });
 
-function after(steps: readonly (readonly [Step, number])[]): { track: Track; nowMs: number } {
-  let track = newTrack;
+function after(steps: readonly (readonly [Step, number])[]): { observed: Observed; nowMs: number } {
+  let observed = nothingObserved;
   let nowMs = 1_000_000;
   for (const [step, ms] of steps) {
     nowMs += ms;
-    if (step.kind === 'start') track = started(track, nowMs);
-    else if (track.inFlight > 0) track = ended(track, step, step.waiting, nowMs);
+    if (step.kind === 'start') observed = started(observed, nowMs);
+    else if (observed.inFlight > 0) observed = ended(observed, step, step.waiting, nowMs);
   }
-  return { track, nowMs };
+  return { observed, nowMs };
 }
 
 const anyLoad: fc.Arbitrary<Load> = fc.record({
@@ -69,26 +69,26 @@ const delivered = (tookMs: number, waiting = true): Step => ({ kind: 'delivered'
 const failed: Step = { kind: 'failed', tookMs: 5, waiting: true };
 
 /** A webhook whose attempts run one by one and end like this. */
-function tracked(...results: readonly (readonly [number, Step])[]): Track {
+function tracked(...results: readonly (readonly [number, Step])[]): Observed {
   return after(
     results.flatMap(([count, result]) =>
       repeat(count, result).flatMap((one) => [[{ kind: 'start' }, 0] as const, one]),
     ),
-  ).track;
+  ).observed;
 }
 
 describe('a webhook', () => {
   test('is in exactly one condition at any time', () => {
     fc.assert(
       fc.property(history, (steps) => {
-        const { track, nowMs } = after(steps);
-        expect(conditions).toContain(conditionOf(track, nowMs));
+        const { observed, nowMs } = after(steps);
+        expect(conditions).toContain(conditionOf(observed, nowMs));
       }),
     );
   });
 
   test('is new until its first success, and healthy after it', () => {
-    expect(conditionOf(newTrack, 0)).toBe('new');
+    expect(conditionOf(nothingObserved, 0)).toBe('new');
     expect(conditionOf(tracked([1, delivered(10)]), 0)).toBe('healthy');
   });
 
@@ -104,10 +104,12 @@ describe('a webhook', () => {
   });
 
   test('is stalled when no request has ended for a second, and not while requests end', () => {
-    const track = started(started(tracked([9, delivered(5)]), 5_000), 5_500);
-    expect(conditionOf(track, 6_000)).toBe('healthy');
-    expect(conditionOf(track, 6_001)).toBe('stalled');
-    expect(conditionOf(ended(track, { kind: 'delivered', tookMs: 5 }, true, 6_001), 6_500)).toBe('healthy');
+    const observed = started(started(tracked([9, delivered(5)]), 5_000), 5_500);
+    expect(conditionOf(observed, 6_000)).toBe('healthy');
+    expect(conditionOf(observed, 6_001)).toBe('stalled');
+    expect(conditionOf(ended(observed, { kind: 'delivered', tookMs: 5 }, true, 6_001), 6_500)).toBe(
+      'healthy',
+    );
   });
 
   test('counts requests in flight exactly', () => {
@@ -116,7 +118,7 @@ describe('a webhook', () => {
         let inFlight = 0;
         for (const [{ kind }] of steps)
           inFlight = kind === 'start' ? inFlight + 1 : Math.max(0, inFlight - 1);
-        expect(after(steps).track.inFlight).toBe(inFlight);
+        expect(after(steps).observed.inFlight).toBe(inFlight);
       }),
     );
   });
@@ -126,7 +128,7 @@ describe('the window', () => {
   test('stays within its limits, whatever happens', () => {
     fc.assert(
       fc.property(history, (steps) => {
-        const { window } = after(steps).track;
+        const { window } = after(steps).observed;
         expect(window).toBeGreaterThanOrEqual(limits.windowAtStart);
         expect(window).toBeLessThanOrEqual(limits.windowMax);
       }),
@@ -149,11 +151,11 @@ describe('the window', () => {
   });
 
   test('stays small for a receiver that slows down under load', () => {
-    let track = newTrack;
+    let observed = nothingObserved;
     let widest = 0;
     for (let n = 0; n < 50_000; n += 1) {
-      track = ended(started(track, 0), { kind: 'delivered', tookMs: 2 * track.window }, true, 0);
-      widest = Math.max(widest, track.window);
+      observed = ended(started(observed, 0), { kind: 'delivered', tookMs: 2 * observed.window }, true, 0);
+      widest = Math.max(widest, observed.window);
     }
     expect(widest).toBeLessThanOrEqual(limits.windowUsual * 3);
   });
@@ -162,7 +164,7 @@ describe('the window', () => {
 describe('the policy', () => {
   const check = (
     promise: (
-      track: Track,
+      observed: Observed,
       condition: Condition,
       held: { queued: number; bytes: number },
       load: Load,
@@ -170,30 +172,30 @@ describe('the policy', () => {
   ) =>
     fc.assert(
       fc.property(history, anyHeld, anyLoad, (steps, held, load) => {
-        const { track, nowMs } = after(steps);
-        promise(track, conditionOf(track, nowMs), held, load);
+        const { observed, nowMs } = after(steps);
+        promise(observed, conditionOf(observed, nowMs), held, load);
       }),
     );
 
   test('never starts more requests than there are slots, apart from those held by stalled webhooks', () => {
-    check((track, condition, held, load) => {
-      const { inFlight } = allow(condition, track, held, load);
+    check((observed, condition, held, load) => {
+      const { inFlight } = allow(condition, observed, held, load);
       if (load.inFlight >= limits.slots + limits.spareSlots) expect(inFlight).toBe(0);
       if (load.inFlight >= limits.slots && load.stalled === 0) expect(inFlight).toBe(0);
     });
   });
 
   test('keeps half of the slots for healthy webhooks', () => {
-    check((track, condition, held, load) => {
+    check((observed, condition, held, load) => {
       if (condition === 'healthy' || load.unproven < limits.unprovenSlots) return;
-      expect(allow(condition, track, held, load).inFlight).toBe(0);
+      expect(allow(condition, observed, held, load).inFlight).toBe(0);
     });
   });
 
   test('gives any healthy webhook a slot while one is free', () => {
-    check((track, condition, held, load) => {
+    check((observed, condition, held, load) => {
       if (condition !== 'healthy' || load.inFlight >= limits.slots) return;
-      expect(allow(condition, track, held, load).inFlight).toBeGreaterThan(0);
+      expect(allow(condition, observed, held, load).inFlight).toBeGreaterThan(0);
     });
   });
 
@@ -206,16 +208,16 @@ describe('the policy', () => {
   });
 
   test('claims no more than fits into memory, and not for every single delivery that leaves', () => {
-    check((track, condition, held, load) => {
-      const { ask, inMemory } = allow(condition, track, held, load);
-      expect(ask === 0 || held.queued + ask <= inMemory).toBe(true);
-      expect(ask === 0 || ask >= inMemory * limits.askShare).toBe(true);
+    check((observed, condition, held, load) => {
+      const { toClaim, inMemory } = allow(condition, observed, held, load);
+      expect(toClaim === 0 || held.queued + toClaim <= inMemory).toBe(true);
+      expect(toClaim === 0 || toClaim >= inMemory * limits.claimRoomMin).toBe(true);
     });
   });
 
   test('keeps few deliveries in memory for a webhook that does not respond', () => {
-    check((track, condition, held, load) => {
-      const { inMemory } = allow(condition, track, held, load);
+    check((observed, condition, held, load) => {
+      const { inMemory } = allow(condition, observed, held, load);
       if (condition === 'failing') expect(inMemory).toBeLessThanOrEqual(limits.laneQueuedFailing);
       if (condition === 'new')
         expect(inMemory).toBeLessThanOrEqual(Math.max(limits.laneQueuedNew, held.queued));
@@ -223,17 +225,17 @@ describe('the policy', () => {
   });
 
   test('leaves room in memory for one more webhook that responds, however many want more than they can send', () => {
-    check((track, condition, _, load) => {
+    check((observed, condition, _, load) => {
       if (condition !== 'healthy') return;
-      expect(allow(condition, track, { queued: 0, bytes: 0 }, load).ask).toBeGreaterThanOrEqual(
+      expect(allow(condition, observed, { queued: 0, bytes: 0 }, load).toClaim).toBeGreaterThanOrEqual(
         limits.queuedMin,
       );
     });
   });
 
   test('lets only failing webhooks rest, longer after more failures, and all together get at most 600 attempts per second', () => {
-    check((track, condition, held, load) => {
-      const { restMs } = allow(condition, track, held, load);
+    check((observed, condition, held, load) => {
+      const { restMs } = allow(condition, observed, held, load);
       if (condition !== 'failing') return expect(restMs).toBe(0);
       expect(restMs).toBeGreaterThanOrEqual(limits.restMs);
       const perSecond = (Math.max(1, load.failing) * limits.windowFailing * 1_000) / restMs;
@@ -247,10 +249,10 @@ describe('the policy', () => {
   test('does not trust a webhook before it has responded, or while it fails', () => {
     fc.assert(
       fc.property(history, (steps) => {
-        const { track, nowMs } = after(steps);
-        const condition = conditionOf(track, nowMs);
-        if (condition === 'new' || condition === 'failing') expect(isProven(track)).toBe(false);
-        if (condition === 'healthy' || condition === 'slow') expect(isProven(track)).toBe(true);
+        const { observed, nowMs } = after(steps);
+        const condition = conditionOf(observed, nowMs);
+        if (condition === 'new' || condition === 'failing') expect(isProven(observed)).toBe(false);
+        if (condition === 'healthy' || condition === 'slow') expect(isProven(observed)).toBe(true);
       }),
     );
   });

@@ -69,7 +69,7 @@ describe('names', () => {
     expect(server.asked).toEqual(['receiver.example', 'receiver.example']);
   });
 
-  test('that are not found as they are are looked up in the search domains of the machine', async () => {
+  test('that are not found as given are looked up in the search domains of the machine', async () => {
     const server = await startNameServer(
       () => false,
       (name) => name === 'hook.team.svc.cluster.example',

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { NewEvent } from '../../src/domain/event.js';
 import { recordEvents } from '../../src/storage/recording.js';
-import { batch, event } from '../support/client.js';
+import { event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { withoutPolls } from '../support/limits.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
@@ -34,10 +35,9 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
     // Not each of those that come close together has a word of its own.
     const all = await Promise.all(
       Array.from({ length: 40 }, () =>
-        recordEvents(
-          { query: (text, values) => unpolled.database.query({ text, values }) },
-          batch([event({ organization_id: owner.organization })]).events,
-        ),
+        recordEvents({ query: (text, values) => unpolled.database.query({ text, values }) }, [
+          event({ organization_id: owner.organization }) as unknown as NewEvent,
+        ]),
       ),
     );
     await receiver.deliveries.nth(43);

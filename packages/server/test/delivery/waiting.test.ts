@@ -91,7 +91,7 @@ describe('a delivery that waits for its webhook', () => {
     }
   });
 
-  test('is cancelled or deleted when the webhook is deleted, and other webhooks keep theirs', async () => {
+  test('is canceled or deleted when the webhook is deleted, and other webhooks keep theirs', async () => {
     const { database, retries, outcomes, othersStay } = await prepared();
     await deleteWebhook(database, webhook);
     await align(database);

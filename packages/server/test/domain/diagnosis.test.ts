@@ -348,7 +348,7 @@ describe('whatever a receiver does', () => {
     );
   });
 
-  test('the remedy fits: another attempt only where one follows, exactly 200 for a verification', () => {
+  test('the remedy fits: another attempt only if one follows, exactly 200 for a verification', () => {
     fc.assert(
       fc.property(anyOutcome, anyPurpose, (outcome, purpose) => {
         const { remedy, error_detail } = explained(outcome, purpose, url, attemptedAt);

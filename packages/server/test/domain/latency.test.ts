@@ -11,7 +11,7 @@ function histogramOf(values: readonly number[]): Histogram {
 }
 
 describe('a histogram of durations', () => {
-  test('gives percentiles within 10 % and half a millisecond', () => {
+  test('gives percentiles within 10% and half a millisecond', () => {
     fc.assert(
       fc.property(durations, fc.constantFrom(0.5, 0.95, 1), (values, share) => {
         const sorted = [...values].sort((a, b) => a - b);

@@ -31,7 +31,7 @@ function token(fields: Partial<Token>): Token {
 }
 
 describe("a token's text", () => {
-  test('is 32 random bytes after a prefix, and is recognised', () => {
+  test('is 32 random bytes after a prefix, and is recognized', () => {
     const texts = Array.from({ length: 1_000 }, newTokenText);
     expect(new Set(texts).size).toBe(texts.length);
     for (const text of texts) {
@@ -40,7 +40,7 @@ describe("a token's text", () => {
     }
   });
 
-  test('is not recognised if it is truncated, extended or has an invalid character', () => {
+  test('is not recognized if it is truncated, extended or has an invalid character', () => {
     fc.assert(
       fc.property(fc.nat(46), fc.constantFrom(' ', '.', '+', '/', '=', '\n', '\0', 'é'), (at, by) => {
         const text = newTokenText();

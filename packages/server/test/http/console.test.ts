@@ -123,7 +123,7 @@ describe('the console', () => {
     expect(headers.get('x-frame-options')).toBeNull();
   });
 
-  it('serves hashed files for good, compressed, with an entity tag', async () => {
+  it('lets browsers keep hashed files forever, compressed, with an entity tag', async () => {
     const path = `${url}/console/assets/main-4f3a.js`;
     const plain = await fetch(path, { headers: { 'accept-encoding': 'identity' } });
     expect(await plain.text()).toBe(script);

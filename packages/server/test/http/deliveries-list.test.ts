@@ -174,7 +174,7 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     await tenant.settled(slow, 2);
   });
 
-  it('has those that wait in the database, recorded by nobody who delivers', async () => {
+  it('has those that wait in the database because no node recorded their event', async () => {
     const tenant = await newTenant(service);
     const { webhook } = await tenant.connect();
     await service.database.query({

@@ -68,7 +68,7 @@ describe.concurrent('a failed attempt', () => {
     expect(attempt.error_detail).toContain('Redirected to https://elsewhere.test/hook');
   });
 
-  it('is explained as it was, although the webhook leads elsewhere by now and other attempts followed', async () => {
+  it('is explained as it was, although the webhook now points elsewhere and other attempts followed', async () => {
     const { tenant, receiver, webhook, detail } = await failedWith(404);
     const { host } = new URL(receiver.url);
     await receiver.close();
@@ -109,7 +109,7 @@ describe.concurrent('the request of a delivery', () => {
     expect(JSON.stringify(detail)).not.toMatch(/very-secret-value|sha256=|v1,/);
   });
 
-  it('that failed shows where it went, although the webhook leads elsewhere by now', async () => {
+  it('that failed shows where it went, although the webhook now points elsewhere', async () => {
     const { tenant, receiver, webhook, detail } = await failedWith(500, { headers: { 'X-Key': 'a value' } });
     const elsewhere = await startReceiver();
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: elsewhere.url });
@@ -139,7 +139,7 @@ describe.concurrent('the request of a delivery', () => {
     expect(request.body).toBe(same.request.body);
   });
 
-  it('hides what is of the event from a token that may not read events', async () => {
+  it('hides what comes from the event from a token that may not read events', async () => {
     const { tenant, detail } = await failedWith(500);
     const reader = await newTenant(service, {
       ...{ organization_id: tenant.organization, scopes: ['webhooks:read'] },

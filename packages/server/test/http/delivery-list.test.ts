@@ -90,7 +90,7 @@ describe.concurrent('a delivery in the list', () => {
     });
   });
 
-  it('waits as scheduled and up to 20 % longer', async () => {
+  it('waits as scheduled and up to 20% longer', async () => {
     for (const [answers, hours] of [
       [[500], 1],
       [[500, 500], 2],

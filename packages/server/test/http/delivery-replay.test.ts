@@ -234,7 +234,7 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect(new Set(got(receiver.deliveries.all))).toEqual(new Set(idsOf(recorded)));
   });
 
-  it('is cancelled if the webhook is disabled before it is done', async () => {
+  it('is canceled if the webhook is disabled before it is done', async () => {
     const { tenant, webhook } = await withPast({});
     const job = (await replay(tenant, webhook)).body.data;
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });

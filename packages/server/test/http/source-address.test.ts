@@ -44,7 +44,7 @@ describe('the source address in the audit log', () => {
     ]);
   });
 
-  it('is the peer if that is no trusted proxy, whatever the headers say', async () => {
+  it('is the peer if that is not a trusted proxy, whatever the headers say', async () => {
     const spoofed = { ...from('203.0.113.9'), forwarded: 'for=203.0.113.9', 'x-real-ip': '203.0.113.9' };
     expect(await auditedFrom(direct, spoofed)).toEqual(['127.0.0.1', '127.0.0.1']);
   });

@@ -94,7 +94,7 @@ describe('GET /v1/stats', () => {
     });
   });
 
-  it('is about the last 24 hours if no range is given, by the hour', async () => {
+  it('covers the last 24 hours if no range is given, by hour', async () => {
     const before = Date.now();
     const { interval, from, to, buckets } = await read(tenant);
     expect(interval).toBe('hour');
@@ -107,7 +107,7 @@ describe('GET /v1/stats', () => {
     expect(long.interval).toBe('day');
   });
 
-  it('has nothing of before it happened', async () => {
+  it('counts nothing before it happened', async () => {
     const to = new Date(Date.now() - 2 * hourMs).toISOString();
     const { totals, events_by_type } = await read(tenant, { to });
     expect(totals).toMatchObject({ events: 0, delivered: 0, failed_attempts: 0, given_up: 0 });
@@ -249,7 +249,7 @@ describe('counting events', () => {
 });
 
 describe('a node that stops', () => {
-  it('writes what it has counted, and another one goes on from there', async () => {
+  it('writes what it has counted, and another one continues from there', async () => {
     const first: TestService = await startTestService();
     const tenant = await newTenant(first);
     const { webhook } = await tenant.connect(200);

@@ -158,7 +158,7 @@ describe('whatever can cause events to be sent somewhere', () => {
     'POST /v1/webhooks/{webhook_id}/test',
     'POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
     'POST /v1/webhooks/{webhook_id}/replay',
-  ])('needs events:read beside webhooks:write: %s', (name) => {
+  ])('needs events:read in addition to webhooks:write: %s', (name) => {
     const operation = publicOperations.find((each) => each.name === name);
     expect([...(operation?.scopes ?? [])].sort()).toEqual(['events:read', 'webhooks:write']);
   });
@@ -348,7 +348,7 @@ describe.each(named(platformOperations.filter(({ isOpen }) => !isOpen)))(
       }
     });
 
-    it('is 404 on the public listener, with whatever token', async () => {
+    it('is 404 on the public listener, whatever the token', async () => {
       const { body, ...rest } = exampleOf(operation);
       for (const token of [undefined, platformToken, await makeToken(service.database, everything)]) {
         const answer = await ask(urlOf(service.publicUrl, operation, { ...rest, body }), {

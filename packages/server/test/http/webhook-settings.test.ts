@@ -67,7 +67,7 @@ describe.concurrent('description and rate_limit', () => {
 });
 
 describe.concurrent('rate_limit', () => {
-  it('is how many requests a second a new webhook gets, from the first one on', async () => {
+  it('is how many requests per second a new webhook gets, from the first one on', async () => {
     const tenant = await newTenant(service);
     const { receiver } = await tenant.connect(200, { rate_limit: 5 });
     await recordMany(tenant, 20);

@@ -100,7 +100,7 @@ describe('the verification request', () => {
     });
   });
 
-  it('is spelt as no serializer spells it, so that a receiver which verifies a re-serialized body fails here', async () => {
+  it('is written as no serializer writes it, so that a receiver that verifies a re-serialized body fails here', async () => {
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const { body, headers, envelope } = receiver.verifications.last;

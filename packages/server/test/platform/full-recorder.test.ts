@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
@@ -12,6 +13,7 @@ import { noRoom } from '../../src/storage/room.js';
 import { GuessLimit } from '../../src/web/guess-limit.js';
 import { Metrics } from '../../src/web/metrics.js';
 import { ask, batch, event } from '../support/client.js';
+import { eventually } from '../support/tenant.js';
 
 const token = 'platform-token-of-the-tests';
 let app: FastifyInstance;
@@ -39,6 +41,27 @@ const post = (body: unknown) => {
   const { port } = app.server.address() as AddressInfo;
   return ask(`http://127.0.0.1:${port}/platform/events`, { method: 'POST', token, body });
 };
+
+test('bodies that are still being read count, until their client goes away', async () => {
+  const { port } = app.server.address() as AddressInfo;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const sending = [1, 2].map(() => {
+    const length = { 'content-length': 8 * 1024 * 1024 - 5_000 };
+    const one = request({
+      port,
+      method: 'POST',
+      path: '/platform/events',
+      headers: { ...headers, ...length },
+    });
+    one.on('error', () => undefined);
+    one.write('[');
+    return one;
+  });
+  const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
+  await eventually(statusOfInvalid, (status) => status === 503);
+  for (const one of sending) one.destroy();
+  await eventually(statusOfInvalid, (status) => status === 422);
+});
 
 test('a request that the node cannot hold is refused with 503 and Retry-After, even without a valid body', async () => {
   void recorder.record({ ...batch([event()]), payloads: [' '.repeat(40 * 1024 * 1024)] });

@@ -97,7 +97,7 @@ describe('a move', () => {
     const { status, body } = await platform.post(`service-lines/${id}/explode`, { actor });
     expect([status, body.code]).toEqual([404, 'not_found']);
     expect(body.detail).toBe(
-      'Nothing exists at this path. Known paths below /platform/service-lines/{id}: activate, pause, resume, close.',
+      'Nothing exists at this path. Known paths under /platform/service-lines/{id}: activate, pause, resume, close.',
     );
     const elsewhere = await platform.post('service-lines/one/two/three', { actor });
     expect(elsewhere.body.detail).toBe('Nothing exists at this path.');

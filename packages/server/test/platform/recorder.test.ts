@@ -21,7 +21,7 @@ function recorder() {
   const query = ({ values }: { values: unknown[] }) =>
     new Promise((resolve, reject) => {
       const events = String(values[0]).split(',').length;
-      const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), zero: 2 ** 38 };
+      const head = { ordinal: 0, id: '01JAB3C4D5E6F7G8', created_at: new Date(), base: 2 ** 38 };
       transactions.push({ events, commit: (rows = [head]) => resolve({ rows }), fail: reject });
     });
   const it = new Recorder(
@@ -99,7 +99,7 @@ describe('a request to record', () => {
   test('is refused with 503 and Retry-After while the node is full, and accepted when there is room again', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
     // Held in memory twice: as part of its request's text, and parsed.
-    const quarter = (64 * 1024 * 1024) / 4 / 2 - 10_000;
+    const quarter = (32 * 1024 * 1024) / 4 / 2 - 10_000;
     const held = [recordLarge(quarter)];
     for (let count = 1; count < 4; count += 1) held.push(recordLarge(quarter));
     const refused = { code: 'unavailable', status: 503, headers: { 'Retry-After': '1' } };
@@ -114,22 +114,35 @@ describe('a request to record', () => {
       transactions[next]!.commit();
     }
     await Promise.all(held);
-    expect(() => it.refuseIfFull()).not.toThrow();
+    expect(() => it.reserve(1)).not.toThrow();
+  });
+
+  test('counts from before its body is read, and only once', async () => {
+    const { recorder: it, recordLarge } = recorder();
+    const half = (32 * 1024 * 1024) / 2 / 2 - 10_000;
+    const releases = [it.reserve(half), it.reserve(half)];
+    expect(() => it.reserve(half)).toThrow('Too many events are waiting');
+    releases[0]!();
+    releases[0]!();
+    void recordLarge(half);
+    expect(() => it.reserve(half)).toThrow('Too many events are waiting');
+    releases[1]!();
+    expect(() => it.reserve(half)).not.toThrow();
   });
 
   test('is accepted even if it is larger than the limit of a node, if nothing else waits', () => {
     const { recordLarge, sizes } = recorder();
-    void recordLarge(33 * 1024 * 1024);
+    void recordLarge(17 * 1024 * 1024);
     expect(sizes()).toEqual([1]);
   });
 
   test('no longer counts after the database is lost', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
-    const held = [recordLarge(30 * 1024 * 1024), recordLarge(1)];
-    await expect(recordLarge(10 * 1024 * 1024)).rejects.toMatchObject({ code: 'unavailable' });
+    const held = [recordLarge(15 * 1024 * 1024), recordLarge(1)];
+    await expect(recordLarge(5 * 1024 * 1024)).rejects.toMatchObject({ code: 'unavailable' });
     await vi.advanceTimersByTimeAsync(2_500);
     for (const { fail } of transactions) fail(new Error('Connection terminated'));
     expect((await Promise.allSettled(held)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(() => it.refuseIfFull(64 * 1024 * 1024)).not.toThrow();
+    expect(() => it.reserve(16 * 1024 * 1024)).not.toThrow();
   });
 });

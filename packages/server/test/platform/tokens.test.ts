@@ -49,7 +49,7 @@ describe('GET /v1/token', () => {
 });
 
 describe('POST /platform/tokens', () => {
-  it('returns the token once, with the scopes and the expiry of the command line', async () => {
+  it('returns the token once, with the same default scopes and expiry as the command line', async () => {
     const before = Date.now();
     const { status, body } = await create({ organization_id: 'ORG-new' });
     expect(status).toBe(201);
@@ -70,7 +70,7 @@ describe('POST /platform/tokens', () => {
     expect(list.text).not.toContain(data.token);
   });
 
-  it('makes the token as it was asked for', async () => {
+  it('creates the token as requested', async () => {
     const { body } = await create({
       organization_id: 'ORG-new',
       workspace_id: 'WS-1',
@@ -167,7 +167,7 @@ describe('GET /platform/tokens', () => {
 });
 
 describe('DELETE /platform/tokens/{id}', () => {
-  it('revokes a token: 204, again 404, and every request with it is 401 within 2 seconds', async () => {
+  it('revokes a token: 204, then 404, and every request with it is 401 within 2 seconds', async () => {
     const organization_id = 'ORG-revoked';
     const { id, token } = (await create({ organization_id })).body.data;
     expect((await whoAmI(token)).status).toBe(200);

@@ -21,7 +21,7 @@ describe('a notifier', () => {
     await slept;
   });
 
-  test('wakes a subscriber once that was busy during the notification', async () => {
+  test('wakes a subscriber that was busy during the notification, once', async () => {
     const notifier = new Notifier();
     const subscription = notifier.subscribe('ORG-acme');
     notifier.notify(['ORG-acme']);

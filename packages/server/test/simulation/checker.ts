@@ -61,7 +61,7 @@ export class Checker {
       throw new BrokenPromise(`node ${node} has ${total} requests in flight`);
     const own = this.#of(node, webhook.id);
     own.inFlight += 1;
-    const max = own.failuresInARow >= limits.failuresToFail ? limits.windowFailing : limits.windowMax;
+    const max = own.failuresInARow >= limits.failingAfter ? limits.windowFailing : limits.windowMax;
     if (own.inFlight > max)
       throw new BrokenPromise(`${webhook.id} has ${own.inFlight} requests in flight on node ${node}`);
     if (webhook.rateLimit !== undefined) this.#checkRate(own, webhook, webhook.rateLimit, nowMs);

@@ -77,7 +77,7 @@ export class SimulatedStore {
         left -= 1;
         isLeft ||= !isHandedOver;
       }
-      matched.push({ webhook_id: webhook.id, revision: 1, is_left: isLeft });
+      matched.push({ webhook_id: webhook.id, revision: 1, has_backlog: isLeft });
     }
     return { leased, matched };
   }

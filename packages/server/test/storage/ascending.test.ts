@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StoredEvent } from '../../src/domain/event.js';
 import { encodeCursor, type Position } from '../../src/domain/page.js';
 import type { Database } from '../../src/storage/database.js';
-import { presentPosition, readEventPage } from '../../src/storage/event-page.js';
+import { endOfStream, readEventPage } from '../../src/storage/event-page.js';
 import { readHorizonMs } from '../../src/storage/events.js';
 import type { RecordedEvent } from '../../src/storage/recording.js';
 import { event } from '../support/client.js';
@@ -222,7 +222,7 @@ test('a transaction that records for very many organizations delays all readers,
 
 test('an event that was acknowledged before a read is in its result', async () => {
   const organization = 'ORG-own';
-  const follower = new Follower(organization, 100, await presentPosition(database, organization));
+  const follower = new Follower(organization, 100, await endOfStream(database, organization));
   const written: string[] = [];
   for (let turn = 0; turn < 200; turn++) {
     const [recorded] = await recordText(database, batchFor(organization));
@@ -251,7 +251,7 @@ test('a reader that starts now sees what is being recorded at that moment', asyn
   const client = await connect();
   await client.query('begin');
   const [inFlight] = await recordText(client, batchFor(organization));
-  const follower = new Follower(organization, 100, await presentPosition(database, organization));
+  const follower = new Follower(organization, 100, await endOfStream(database, organization));
   await client.query('commit');
   await follower.catchUp();
   expect(follower.ids).toEqual([inFlight!.id]);

@@ -38,7 +38,7 @@ async function running(text: string): Promise<number> {
   return rows[0].count;
 }
 
-test('a statement that takes too long is cancelled on the server', async () => {
+test('a statement that takes too long is canceled on the server', async () => {
   const text = 'select pg_sleep(600)';
   await hurried(async () => {
     const refusal = expect(database.query({ text })).rejects.toSatisfy(isUnreachable);
@@ -49,7 +49,7 @@ test('a statement that takes too long is cancelled on the server', async () => {
   expect(await backend()).toBeGreaterThan(0);
 });
 
-test('a statement that waits too long for a lock is cancelled on the server, too', async () => {
+test('a statement that waits too long for a lock is canceled on the server, too', async () => {
   await database.query({ text: 'create table locked (n int)' });
   await other.query('begin; lock table locked');
   const text = 'insert into locked values (1)';

@@ -111,7 +111,7 @@ describe('a data directory', () => {
     await embedded.close();
   });
 
-  test.runIf(isRoot)('may lie where only root can go', async () => {
+  test.runIf(isRoot)('can be where only root has access', async () => {
     const directory = await dataDirectory('home', '.posthorn');
     await mkdir(dirname(directory), { mode: 0o700 });
     expect(await createToken(directory, 'ORG-hidden')).toMatchObject({ code: 0, stderr: '' });
@@ -119,7 +119,7 @@ describe('a data directory', () => {
     expect(dirname(await pgdataOf(directory))).not.toBe(directory);
   });
 
-  test.runIf(isRoot)("may lie there also where root's umask hides from others what root makes", async () => {
+  test.runIf(isRoot)("can be there even if root's umask keeps others from what root creates", async () => {
     const directory = await dataDirectory('home', '.posthorn');
     await mkdir(dirname(directory), { mode: 0o700 });
     const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath];

@@ -6,7 +6,7 @@ import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
-describe.runIf(hasPgBouncer())('a pooler of transactions', () => {
+describe.runIf(hasPgBouncer())('a transaction pooler', () => {
   let direct: TestDatabase;
   let pooledUrl: string;
   let tenant: Tenant;
@@ -25,7 +25,9 @@ describe.runIf(hasPgBouncer())('a pooler of transactions', () => {
     expect(failure).toBeInstanceOf(ConfigError);
     expect((failure as Error).message).toMatch(/^POSTHORN_DIRECT_DATABASE_URL: not set, .* pooler/);
     const { stdout } = await command(['doctor', '--json'], { DATABASE_URL: pooledUrl });
-    expect(stdout).toContain('"DATABASE_URL leads to a connection pooler, which loses notifications"');
+    expect(stdout).toContain(
+      '"DATABASE_URL points to a connection pooler, which does not forward notifications"',
+    );
   });
 
   test('carries recording, delivery and reading, on whichever connection a statement runs', async () => {

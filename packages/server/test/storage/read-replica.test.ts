@@ -96,7 +96,7 @@ describe('a read replica', () => {
     expect((await list('&limit=1')).data[0]?.id).toBe(id);
   });
 
-  test('is not used if it is no replica', async () => {
+  test('is not used if it is not a replica', async () => {
     const [primary, replica] = [1, 2].map(() => new Database({ connectionString: postgres.url }, 1));
     const warnings = new Log();
     const reader = new ReadReplica({

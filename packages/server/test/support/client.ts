@@ -1,3 +1,4 @@
+import type { NewEvent } from '../../src/domain/event.js';
 import { batchOf, type NewBatch } from '../../src/storage/recording.js';
 import { platformToken, type TestService } from './service.js';
 
@@ -63,7 +64,7 @@ export function event(fields: Record<string, unknown> = {}): Record<string, unkn
 
 /** Events as the store takes them. */
 export function batch(events: readonly Record<string, unknown>[]): NewBatch {
-  return batchOf(events as unknown as NewBatch['events']);
+  return batchOf(events as unknown as NewEvent[]);
 }
 
 /** Records events through the platform listener and answers their ids and times. */

@@ -153,7 +153,7 @@ export async function deliveriesOf(
     text: `
   select id, event_id, webhook_id from posthorn.deliveries where organization_id = $1
    union all
-  select posthorn.numbered('WDLV-', o.head, o.zero + o.ordinal), posthorn.numbered('EVT-', o.head, o.event_zero + o.ordinal),
+  select posthorn.numbered('WDLV-', o.head, o.base + o.ordinal), posthorn.numbered('EVT-', o.head, o.event_base + o.ordinal),
          w.id
     from posthorn.webhooks w
    cross join posthorn.open_shares(w.organization_id, w.id, null) o
@@ -171,8 +171,8 @@ export async function openDeliveries(
 ): Promise<{ id: string; event_id: string }[]> {
   const { rows } = await database.query<{ id: string; event_id: string }>({
     text: `
-  select posthorn.numbered('WDLV-', head, zero + ordinal) as id,
-         posthorn.numbered('EVT-', head, event_zero + ordinal) as event_id
+  select posthorn.numbered('WDLV-', head, base + ordinal) as id,
+         posthorn.numbered('EVT-', head, event_base + ordinal) as event_id
     from posthorn.open_shares($1, $2, null)
    order by 1`,
     values: [organization_id, id],

@@ -99,7 +99,7 @@ export class Tenant {
   select w.id
     from posthorn.webhooks w
    cross join posthorn.open_shares(w.organization_id, w.id, substr($2, 5, 16)) o
-   where w.organization_id = $1 and o.event_zero + o.ordinal = posthorn.number_of($2)
+   where w.organization_id = $1 and o.event_base + o.ordinal = posthorn.number_of($2)
    order by 1`,
       values: [this.organization, recorded.id],
     });

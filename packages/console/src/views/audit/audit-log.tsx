@@ -68,7 +68,10 @@ function Entries() {
   const { actor_id, action, target_id, workspace_id } = search;
   const query = useInfiniteQuery({
     ...auditPagesQuery({
-      ...{ actor_id, action, target_id, workspace_id },
+      actor_id,
+      action,
+      target_id,
+      workspace_id,
       from: range && new Date(range.fromMs).toISOString(),
       to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
     }),

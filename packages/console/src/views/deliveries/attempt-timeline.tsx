@@ -53,7 +53,7 @@ export function AttemptTimeline({
       ))}
       {delivery.error === 'disabled' && (
         <li>
-          <p className="small">The webhook was disabled, so no further attempt is made.</p>
+          <p className="small">The webhook was disabled, so there will be no further attempts.</p>
         </li>
       )}
     </ol>

@@ -26,7 +26,7 @@ import { Diagnosis } from './diagnosis';
 
 const soonMs = 15_000;
 
-/** Returns whether something is about to change, so that the page should be refreshed soon. */
+/** Returns whether something is about to change, so the page should be refreshed soon. */
 function isMoving({ status, final, next_attempt_at: next }: Detail): boolean {
   if (status === 'pending') return true;
   return !final && next != null && Date.parse(next) - Date.now() < soonMs;

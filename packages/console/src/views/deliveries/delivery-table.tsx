@@ -22,10 +22,7 @@ import { DeliveryFilters, type DeliverySearch } from './delivery-filters';
 import { NoDeliveries, NoneSoFar } from './no-deliveries';
 import { RedeliverSelection } from './redeliver-selection';
 
-/**
- * Reads the filter from the URL. A range that ends now starts at a full minute, so that the pages stay the
- * same.
- */
+/** Reads the filter from the URL. A range that ends now starts on a whole minute, so that the pages stay the same. */
 function filterOf(search: DeliverySearch, webhook: Webhook | undefined): DeliveryFilter {
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;

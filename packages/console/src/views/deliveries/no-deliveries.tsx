@@ -7,7 +7,7 @@ import { useToken } from '../../permission';
 import { RecordCommand } from '../events/record-command';
 import { FirstWebhook } from '../webhooks/first-webhook';
 
-/** Shows how far back nothing was found, if the search stopped before the end of the list. */
+/** Says how far back the search found nothing, if it stopped before the end of the list. */
 export function NoneSoFar({
   searchedTo,
   query: { isFetchingNextPage, fetchNextPage },
@@ -32,10 +32,11 @@ export function NoneSoFar({
       <p role="status">
         {searchedTo && (
           <>
-            Nothing was found back to <ClockTime at={searchedTo} />.{' '}
+            No match was found since <ClockTime at={searchedTo} />.{' '}
           </>
         )}
-        There are many deliveries, so they are searched in parts. A time range or a webhook makes this faster.
+        There are many deliveries, so the search runs in parts. To make it faster, choose a time range or a
+        webhook.
       </p>
     </Empty>
   );

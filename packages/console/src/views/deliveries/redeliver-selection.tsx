@@ -75,7 +75,7 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
   );
 }
 
-/** Waits for the rate limit instead of failing on it. */
+/** Waits until the rate limit allows the request, instead of failing. */
 async function patiently<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -23,16 +23,17 @@ import type { Outcome } from './outcome';
 import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
-/**
- * Reads the filter from the URL. A range that ends now starts at a full minute, so that the pages stay the
- * same.
- */
+/** Reads the filter from the URL. A range that ends now starts on a whole minute, so that the pages stay the same. */
 function filterOf(search: EventSearch): EventFilter {
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   const { type, subject_type, subject_id, actor_id, workspace_id } = search;
   return {
-    ...{ type, subject_type, subject_id, actor_id, workspace_id },
+    type,
+    subject_type,
+    subject_id,
+    actor_id,
+    workspace_id,
     from: range && new Date(range.fromMs).toISOString(),
     to: range?.toMs === undefined ? undefined : new Date(range.toMs).toISOString(),
   };

@@ -3,7 +3,7 @@ import { useToken } from '../../permission';
 import { productName, useSettings } from '../../settings';
 import { RecordCommand } from './record-command';
 
-/** Shown before the first event: how one is recorded. */
+/** Shows how to record the first event. */
 export function NoEvents() {
   const token = useToken();
   const settings = useSettings();

@@ -4,7 +4,7 @@ import { Empty } from '../../parts/empty';
 import { TokenCommand } from '../../parts/token-command';
 import { usePermission, useToken } from '../../permission';
 
-/** Explains what a webhook does, and leads to the first one. */
+/** Explains what a webhook does, and how to create the first one. */
 export function FirstWebhook() {
   const may = usePermission();
   const token = useToken();

@@ -169,9 +169,9 @@ function sentenceOf({ count, certainty }: ReplayPreview): string {
 
 const certaintyNotes = {
   exact: undefined,
-  up_to: 'Events that have arrived are left out when the replay runs.',
-  about: 'An estimate from the statistics, which count an event within a minute.',
-  up_to_about: 'An estimate from the statistics. Events that have arrived are left out when the replay runs.',
+  up_to: 'The replay skips events that have already been delivered.',
+  about: 'An estimate from the statistics, which include new events within a minute.',
+  up_to_about: 'An estimate from the statistics. The replay skips events that have already been delivered.',
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {

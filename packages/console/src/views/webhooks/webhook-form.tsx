@@ -21,7 +21,7 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="An https URL at a public address. Networks that the operator allows can use http; npm start allows 127.0.0.1."
+        hint="An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1."
         fault={faultOf(problem, 'url')}
       >
         {(props) => (

@@ -28,12 +28,18 @@ export async function unprivilegedAccount(pgdata: string): Promise<Account | und
   return { uid: 65_534, gid: 65_534 };
 }
 
-/** Asks the kernel instead of reading file modes, because access lists and read-only mounts matter, too. */
+/**
+ * Returns whether an account can enter a directory. Asks the kernel instead of reading file modes, because access lists
+ * matter, too.
+ */
 export function canReach(account: Account, directory: string): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;
 }
 
-/** Returns a directory of ours that the account can reach. For root, it is where system services keep their data. */
+/**
+ * Returns a directory for our own files that the account can reach. For root, it is where system services keep their
+ * data.
+ */
 export async function directoryForAccount(account: Account | undefined): Promise<string> {
   const place = account ? '/var/lib/posthorn' : join(homedir(), '.cache', 'posthorn');
   await makeReachable(place, 0o755);

@@ -36,7 +36,7 @@ export interface Connection {
 const superuser = 'posthorn';
 const startDeadlineMs = 60_000;
 const logBytesMax = 4 * 1024 * 1024;
-/** The path of a Unix socket may have 107 bytes on Linux and 103 on macOS, including `.s.PGSQL.5432`. */
+/** The path of a Unix socket may be up to 107 bytes long on Linux and 103 on macOS, including `.s.PGSQL.5432`. */
 const socketDirectoryLengthMax = 85;
 
 /** Prepares the cluster of a data directory, and creates it the first time. */
@@ -182,7 +182,7 @@ async function launch(cluster: Cluster, binaries: Binaries): Promise<string | un
 
 async function serverArguments(cluster: Cluster): Promise<string[]> {
   const options: Record<string, string> = {
-    // Enough for eight processes, and for commands beside them.
+    // Enough for eight processes, and for commands that run alongside them.
     max_connections: '120',
     // A statement over all partitions takes hundreds of locks. The default of 64 would be enough for only five at a
     // time.

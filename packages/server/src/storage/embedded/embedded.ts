@@ -119,7 +119,10 @@ async function createDatabase(client: pg.Client): Promise<void> {
   });
 }
 
-/** Waits a moment: PostgreSQL frees the lock of a killed process when it notices the closed connection. */
+/**
+ * Takes the lock of the serving process. Waits a moment, because PostgreSQL frees the lock of a killed process only
+ * when it notices the closed connection.
+ */
 async function takeServing(client: pg.Client): Promise<boolean> {
   const deadline = Date.now() + servingWaitMs;
   for (;;) {
