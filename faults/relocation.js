@@ -17,6 +17,7 @@ export class Relocation {
     this.#cells = { east, west };
   }
 
+  /** Starts the command that moves the organization. */
   start(...options) {
     this.#commands += 1;
     const { east, west } = this.#cells;
@@ -42,7 +43,7 @@ export class Relocation {
     }
   }
 
-  /** Returns whether a cell lists the organization's events and accepts them. */
+  /** Returns whether a cell acts for the organization, according to its database. */
   async worksIn(name) {
     const { cluster } = this.#cells[name];
     const rows = await cluster.query(
@@ -52,10 +53,10 @@ export class Relocation {
     return rows.length === 0;
   }
 
+  /** Checks that the organization lives in the new cell only. */
   async check() {
     const { node, cluster } = this.#cells.east;
-    const { expect } = this.#world;
-    const promise = (text, holds) => expect.call(this.#world, text, holds);
+    const promise = (text, holds) => this.#world.expect(text, holds);
     promise('the organization works in the new cell', await this.worksIn('west'));
     promise('the organization does not work in the old cell', !(await this.worksIn('east')));
     const [{ rows }] = await cluster.query(
