@@ -51,7 +51,7 @@ export function auditPageStatement(
   return pageStatement(auditTable, filter, order, after, limit);
 }
 
-/** Reads the newest entries of all organizations, for the operator: the newest of each, then the newest of these. */
+/** Reads the newest entries across all organizations, for the operator: the newest of each, then of all of those. */
 export async function readNewestAudit(
   database: Database,
   filter: Omit<AuditFilter, 'organization_id'>,

@@ -55,7 +55,7 @@ const types: pg.CustomTypesConfig = {
 
 /** What lies between this process and PostgreSQL. */
 export interface Route {
-  /** Whether successive statements of a connection may run on different connections of PostgreSQL. */
+  /** Whether successive statements on one connection may run on different PostgreSQL connections. */
   hasPooler: boolean;
 }
 
@@ -91,13 +91,13 @@ export class Database implements Queryable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Detects whether there is a pooler in between. Called once, before the first named statement. */
+  /** Detects a pooler between this process and PostgreSQL. Called once, before the first named statement. */
   async detectPooler(): Promise<void> {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
 
   /**
-   * Runs a statement. Through a pooler it is not prepared: the next execution may reach a connection of PostgreSQL that
+   * Runs a statement. Through a pooler it is not prepared: the next execution may reach a PostgreSQL connection that
    * does not know it.
    */
   #run<Row extends object>(client: pg.PoolClient, { name, ...statement }: Statement, hasLimit = true) {

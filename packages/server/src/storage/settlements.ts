@@ -75,7 +75,7 @@ export interface FailingWebhook extends WebhookKey {
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Return the webhooks that have had only failures since this time or longer. */
+  /** Webhooks that have had only failures since this time, or an earlier one, are returned. */
   failingSinceMs: number;
 }
 
