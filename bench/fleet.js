@@ -43,7 +43,7 @@ export async function startFleet(count, args = []) {
   };
 }
 
-async function createWebhook(api, token, url) {
+export async function createWebhook(api, token, url) {
   const response = await fetch(`${api}/v1/webhooks`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -51,10 +51,11 @@ async function createWebhook(api, token, url) {
   });
   const { data } = await response.json();
   if (data?.status !== 'active') throw new Error(`no active webhook: ${JSON.stringify(data)}`);
+  return data;
 }
 
 /** Reads the whole stream in ascending order. */
-async function listAll(api, token) {
+export async function listAll(api, token) {
   const ids = new Set();
   let cursor;
   for (;;) {

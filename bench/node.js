@@ -8,12 +8,12 @@ import { Pool } from 'undici';
 import { cpuMsOfFamily } from './cpu.js';
 import { freePort } from './server.js';
 
-const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
-const platformToken = 'bench-platform-token';
+export const entry = new URL('../packages/server/bin/posthorn.js', import.meta.url).pathname;
+export const platformToken = 'bench-platform-token';
 const pollMs = 20;
 
-/** Starts `posthorn serve` on a database that it is given, with further arguments. */
-export async function startNode(databaseUrl, args = []) {
+/** Starts `posthorn serve` on a database that it is given, with further arguments and settings. */
+export async function startNode(databaseUrl, args = [], env = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthorn-bench-'));
   const [port, platformPort] = [await freePort(), await freePort()];
   const child = spawn(process.execPath, [entry, 'serve', ...args], {
@@ -30,13 +30,14 @@ export async function startNode(databaseUrl, args = []) {
       POSTHORN_LOG_LEVEL: 'warn',
       POSTHORN_RATE_LIMIT_READS: '0',
       POSTHORN_RATE_LIMIT_WRITES: '0',
+      ...env,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const end = () => child.kill('SIGTERM');
   process.once('exit', end);
-  const api = `http://127.0.0.1:${port}`;
-  const platform = new Pool(`http://127.0.0.1:${platformPort}`, { connections: 64 });
+  const [api, platformUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${platformPort}`];
+  const platform = new Pool(platformUrl, { connections: 64 });
   const call = async (method, path, body) => {
     const headers = { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' };
     const response = await platform.request({ method, path, headers, body });
@@ -51,6 +52,7 @@ export async function startNode(databaseUrl, args = []) {
   }
   return {
     api,
+    platformUrl,
     /** Records events, given as JSON, and returns their ids. */
     record: async (body) => JSON.parse(await call('POST', '/platform/events', body)).data.map(({ id }) => id),
     async createToken(organization) {

@@ -8,6 +8,7 @@ import { benchDeliver, benchLatency, benchOverload } from './deliver.js';
 import { benchNodes, benchProcesses } from './growth.js';
 import { benchIndexes } from './indexes.js';
 import { benchIsolation } from './isolate.js';
+import { benchMove } from './move.js';
 import { benchPeers } from './peers.js';
 import { benchFanout, benchFlaky, benchLarge } from './pressure.js';
 import { clearProgress } from './progress.js';
@@ -34,6 +35,7 @@ const benches = {
   indexes: benchIndexes,
   processes: benchProcesses,
   nodes: benchNodes,
+  move: benchMove,
   peers: benchPeers,
   capacity: benchCapacity,
 };

@@ -6,6 +6,7 @@ import { diskFull } from './scenarios/disk-full.js';
 import { failover } from './scenarios/failover.js';
 import { kill } from './scenarios/kill.js';
 import { late } from './scenarios/late.js';
+import { move } from './scenarios/move.js';
 import { names } from './scenarios/names.js';
 import { overload } from './scenarios/overload.js';
 import { receivers } from './scenarios/receivers.js';
@@ -20,7 +21,7 @@ import { upgrade } from './scenarios/upgrade.js';
 /** The scenarios that seeds take turns with, in this order. */
 const rounds = [
   ...[kill, recordPoints, settlePoints, restart, slow, connections, cuts, failover, diskFull],
-  ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload],
+  ...[takeover, late, clocks, upgrade, receivers, names, certificates, overload, move],
 ];
 
 /** Every scenario. */

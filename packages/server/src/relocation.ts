@@ -5,7 +5,13 @@ import { activate, type Reseal, stageRows } from './storage/arrivals.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
-import { copyCounts, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
+import {
+  type Copied,
+  copyCounts,
+  type OnPage,
+  type Progress,
+  RelocationCopy,
+} from './storage/relocation-rounds.js';
 import {
   changeState,
   enterState,
@@ -48,6 +54,8 @@ export interface RelocationOptions {
 export interface Relocated {
   from: string;
   to: string;
+  /** What this process copied, and how long that took. Nothing if an earlier process had copied everything. */
+  copied: Copied;
   /** How long the organization could not be written to. Undefined if an earlier process had stopped it. */
   stoppedMs: number | undefined;
 }
@@ -74,15 +82,21 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   const names = await namesOf(from, to);
   const move: Move = { organizationId, id: randomUUID() };
   const hasLeft = await begin(options, move, names);
-  const stoppedMs = hasLeft ? undefined : await leave(options, move);
+  const left = hasLeft ? undefined : await leave(options, move);
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
-  if (await takeOver(to, move, 'arriving')) await arrive(options, move, names);
+  if (await takeOver(to, move, 'arriving')) {
+    await delay(options.trustMs ?? tokenTrustMs);
+    await arrive(options, move, names);
+  }
+  const stoppedMs = left && performance.now() - left.stoppedAtMs;
   if (await takeOver(from, move, 'left')) await changeState(from, move, 'left', 'moved');
   onStep('cleaning up');
-  await copyLateCounts(options, move, stoppedMs === undefined ? 0 : options.countsMs);
+  // The nodes of the old cell write the counts of their last attempts late.
+  await delay(options.countsMs ?? lateCountsMs);
+  await copyCounts(from, to, move);
   await deleteDeparted(from, move, 'moved');
-  return { ...names, stoppedMs };
+  return { ...names, copied: left?.copied ?? { rows: 0, ms: 0 }, stoppedMs };
 }
 
 /** Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. */
@@ -109,7 +123,9 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
     const which = source === undefined ? 'This database' : 'The database in --to';
-    throw new RelocationRefused(`${which} does not belong to a cell. Start a node on it with POSTHORN_CELL.`);
+    throw new RelocationRefused(
+      `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
+    );
   }
   if (source === target) {
     throw new RelocationRefused(
@@ -162,11 +178,20 @@ async function begin(
   return false;
 }
 
-/** Copies the organization, stops it, copies the rest and lets go of it. Returns how long it was stopped. */
-async function leave(options: RelocationOptions, move: Move): Promise<number> {
+/** Copies the organization, stops it, copies the rest and lets go of it. Returns what was copied and when it stopped. */
+async function leave(
+  options: RelocationOptions,
+  move: Move,
+): Promise<{ copied: Copied; stoppedAtMs: number }> {
   const { from, to, onStep, onPage, signal, reseal } = options;
+  let deadlineMs = Number.POSITIVE_INFINITY;
   const copy = new RelocationCopy(from, to, move, (table, rows) => {
     signal?.throwIfAborted();
+    if (performance.now() > deadlineMs) {
+      throw new RelocationRefused(
+        `Copying the rest of ${move.organizationId} takes too long. The organization stays in its old cell. Run the command again when it has less traffic.`,
+      );
+    }
     onPage(table, rows);
   });
   onStep('copying');
@@ -185,11 +210,12 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   signal?.throwIfAborted();
   onStep('stopping');
   const stoppedAtMs = performance.now();
+  deadlineMs = stoppedAtMs + stopMsMax;
   await changeState(from, move, 'copying', 'stopping');
   try {
-    await drain(from, move.organizationId, stoppedAtMs + stopMsMax);
+    await drain(from, move.organizationId, deadlineMs);
     await changeState(from, move, 'stopping', 'stopped');
-    await transactionsEnd(from, stopMsMax);
+    await transactionsEnd(from, deadlineMs - performance.now());
     onStep('copying the rest');
     await copy.lastRound(progress);
     await stageRows(from, to, move, progress.firstDay ?? '', reseal);
@@ -200,8 +226,7 @@ async function leave(options: RelocationOptions, move: Move): Promise<number> {
   }
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
-  await delay(options.trustMs ?? tokenTrustMs);
-  return performance.now() - stoppedAtMs;
+  return { copied: copy.copied, stoppedAtMs };
 }
 
 /** Waits until all transactions that began before the stop have ended and no attempt is in flight. */
@@ -237,16 +262,6 @@ async function resume(from: Database, move: Move): Promise<void> {
   await from.transaction(async (client) => {
     if (await resumeHere(client, move)) await releaseDeliveries(client, move.organizationId);
   }, true);
-}
-
-/** Copies the counts of the last attempts, which the nodes of the old cell write late. */
-async function copyLateCounts(
-  { from, to }: RelocationOptions,
-  move: Move,
-  waitMs = lateCountsMs,
-): Promise<void> {
-  await delay(waitMs);
-  await copyCounts(from, to, move);
 }
 
 /** Lets the new cell act for the organization. */

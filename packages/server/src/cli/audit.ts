@@ -152,7 +152,7 @@ function isUnknown({ position, fault }: ChainReport): boolean {
 }
 
 function noEntries(organization: string): string {
-  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to see which ones exist.`;
+  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to list all audit logs.`;
 }
 
 function describe({ kind, position, id }: ChainFault): string {

@@ -138,13 +138,25 @@ async function resealing(config: Config, env: OperatorContext['env']): Promise<R
   };
 }
 
-function jsonOf(organizationId: string, { from, to, stoppedMs }: Relocated): string {
-  const stopped_ms = stoppedMs === undefined ? null : Math.round(stoppedMs);
-  return JSON.stringify({ organization_id: organizationId, from, to, stopped_ms });
+function jsonOf(organizationId: string, { from, to, copied, stoppedMs }: Relocated): string {
+  return JSON.stringify({
+    organization_id: organizationId,
+    ...{ from, to, rows: copied.rows, copy_ms: Math.round(copied.ms) },
+    stopped_ms: stoppedMs === undefined ? null : Math.round(stoppedMs),
+  });
 }
 
-function sentenceOf(organizationId: string, { from, to, stoppedMs }: Relocated): string {
-  const stopped =
-    stoppedMs === undefined ? '' : ` Writes were rejected for ${(stoppedMs / 1_000).toFixed(1)} seconds.`;
-  return `${organizationId} has moved from the cell ${from} to ${to}.${stopped}`;
+function sentenceOf(organizationId: string, { from, to, copied, stoppedMs }: Relocated): string {
+  const sentences = [`${organizationId} has moved from the cell ${from} to ${to}.`];
+  if (copied.rows > 0) {
+    const perSecond = grouped(Math.round((copied.rows * 1_000) / copied.ms));
+    sentences.push(
+      `${grouped(copied.rows)} rows were copied in ${seconds(copied.ms)} seconds (${perSecond} rows/s).`,
+    );
+  }
+  if (stoppedMs !== undefined) sentences.push(`Writes were rejected for ${seconds(stoppedMs)} seconds.`);
+  return sentences.join(' ');
 }
+
+const seconds = (ms: number) => (ms / 1_000).toFixed(1);
+const grouped = (count: number) => count.toLocaleString('en');

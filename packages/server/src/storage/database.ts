@@ -1,3 +1,4 @@
+import { finished, type Stream } from 'node:stream';
 import pg from 'pg';
 import { markReported } from '../signals/reported.js';
 import { cancelStatement } from './cancel.js';
@@ -15,6 +16,12 @@ export interface Statement {
 /** Anything that runs statements: the pool, or the client of a transaction. */
 export interface Queryable {
   query<Row extends object>(statement: Statement): Promise<{ rows: Row[]; rowCount: number | null }>;
+}
+
+/** The client of a transaction. */
+export interface Transaction extends Queryable {
+  /** Starts a `copy` whose rows are streamed. If it does not end well, the connection is closed. */
+  stream<Copy extends pg.Submittable & Stream>(copy: Copy): Copy;
 }
 
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
@@ -129,13 +136,20 @@ export class Database implements Queryable {
   /**
    * Runs `work` in one transaction and rolls back if it throws. Its statements have a time limit by default.
    */
-  async transaction<T>(work: (client: Queryable) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
-    let [leases, committing] = [false, false];
+  async transaction<T>(work: (client: Transaction) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
+    let [leases, committing, copies] = [false, false, 0];
     const run = async (pooled: pg.PoolClient) => {
-      const client: Queryable = {
+      const client: Transaction = {
         query: <Row extends object>(statement: Statement) => {
           leases ||= statement.leases === true;
           return this.#run<Row>(pooled, statement, !hasNoTimeLimit);
+        },
+        stream: (copy) => {
+          copies += 1;
+          finished(copy as unknown as NodeJS.ReadableStream, (error) => {
+            if (!error) copies -= 1;
+          });
+          return pooled.query(copy);
         },
       };
       await client.query({ text: 'begin' });
@@ -145,15 +159,23 @@ export class Database implements Queryable {
         await client.query({ text: 'commit' });
         return result;
       } catch (error) {
-        if (!isUnreachable(error)) await client.query({ text: 'rollback' });
+        if (!isUnreachable(error) && copies === 0) await client.query({ text: 'rollback' });
         throw error;
       }
     };
     // Before the commit nothing can have been leased: closing the connection rolls the transaction back.
-    return this.#use(run, () => leases && committing);
+    return this.#use(
+      run,
+      () => leases && committing,
+      () => copies > 0,
+    );
   }
 
-  async #use<T>(work: (client: pg.PoolClient) => Promise<T>, leases: () => boolean): Promise<T> {
+  async #use<T>(
+    work: (client: pg.PoolClient) => Promise<T>,
+    leases: () => boolean,
+    isCopying = () => false,
+  ): Promise<T> {
     const client = await this.#connect();
     let broken = false;
     try {
@@ -162,7 +184,7 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
-      broken = isUnreachable(error);
+      broken = isUnreachable(error) || isCopying();
       if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;

@@ -20,7 +20,8 @@ const tables: Readonly<Record<string, string>> = {
   events: 'organization_id, created_at, id',
 };
 
-const rowsMax = 5_000;
+/** Each transaction skips what the earlier ones have deleted, so few large ones take less time than many small ones. */
+const rowsMax = 20_000;
 
 /** Deletes the rows of an organization that lives in another cell. */
 export async function deleteDeparted(

@@ -71,6 +71,12 @@ const all: Condition = { text: 'true', values: [] };
 
 export type OnPage = (table: string, rows: number) => void;
 
+/** How many rows were copied, and how long that took. */
+export interface Copied {
+  rows: number;
+  ms: number;
+}
+
 /**
  * Copies the rows of an organization from one database to another. Rows that would take effect immediately are staged
  * instead.
@@ -80,6 +86,7 @@ export class RelocationCopy {
   readonly #to: Database;
   readonly #move: Move;
   readonly #onPage: OnPage;
+  readonly copied: Copied = { rows: 0, ms: 0 };
 
   constructor(from: Database, to: Database, move: Move, onPage: OnPage) {
     this.#from = from;
@@ -170,13 +177,18 @@ export class RelocationCopy {
     await this.#copy(auditLog, added, extend);
   }
 
-  #copy(
+  async #copy(
     table: CopiedTable,
     condition: Condition,
     then?: (client: Queryable) => Promise<unknown>,
   ): Promise<void> {
-    const onPage = (rows: number) => this.#onPage(table.name, rows);
-    return copyRows(this.#from, this.#to, this.#move, table, condition, { onPage, then });
+    const startedMs = performance.now();
+    const onPage = (rows: number) => {
+      this.copied.rows += rows;
+      this.#onPage(table.name, rows);
+    };
+    await copyRows(this.#from, this.#to, this.#move, table, condition, { onPage, then });
+    this.copied.ms += performance.now() - startedMs;
   }
 
   /** Returns the time before which everything is committed, and the day up to which events are counted. */

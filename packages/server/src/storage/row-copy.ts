@@ -1,5 +1,7 @@
-import type { Database, Queryable } from './database.js';
-import { ensurePartitions, partitioned } from './partitions.js';
+import { pipeline } from 'node:stream/promises';
+import { escapeLiteral } from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import type { Database, Queryable, Transaction } from './database.js';
 import { type Move, requireState } from './relocations.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
@@ -29,16 +31,8 @@ export interface CopySteps {
   onPage?: (rows: number) => void;
 }
 
-const rowsMax = 1_000;
-const bytesMax = 8 * 1024 * 1024;
-
-interface Page {
-  /** The rows as text, which keeps every value as it is. */
-  contents: string[];
-  /** The key of the last row. */
-  last: string[];
-  days: number[];
-}
+/** Rows are streamed, so only the length of a transaction depends on this. */
+const rowsMax = 5_000;
 
 /**
  * Sets the formats of this transaction, so that another database can read its times, numbers and bytes whatever its
@@ -63,79 +57,99 @@ export async function copyRows(
   condition: Condition,
   { onPage, then, state = 'arriving' }: CopySteps = {},
 ): Promise<void> {
-  let after: string[] | undefined;
+  let after: readonly string[] = [];
   for (;;) {
-    const page = await readPage(from, move.organizationId, table, condition, after);
-    if (page.contents.length === 0) return;
-    await to.transaction(async (client) => {
+    const page = await to.transaction(async (client) => {
       if (state === 'arriving') await requireState(client, move, state);
-      await insertRows(client, table, page.contents, page.days);
+      await writePlainly(client);
+      const rows = await receiveRows(
+        from,
+        client,
+        table,
+        pageOf(table, move.organizationId, condition, after),
+      );
+      if (rows === 0) return { rows, last: [] };
+      await insertRows(client, table);
       await then?.(client);
+      return { rows, last: await lastKey(client, table) };
     }, true);
+    if (page.rows > 0) onPage?.(page.rows);
+    if (page.rows < rowsMax) return;
     after = page.last;
-    onPage?.(page.contents.length);
   }
 }
 
-async function readPage(
-  database: Database,
+/** Returns the statement that reads the rows after the key `after`, in the order of the key. */
+function pageOf(
+  { name, key }: CopiedTable,
   organizationId: string,
-  { name, key, partitionedBy }: CopiedTable,
   condition: Condition,
-  after: readonly string[] | undefined,
-): Promise<Page> {
-  const values = [organizationId, ...condition.values, ...(after ?? [])];
+  after: readonly string[],
+): string {
   const columns = key.map(([column]) => `t.${column}`).join(', ');
   const first = condition.values.length + 2;
   const position = key.map(([, type], index) => `$${first + index}::${type}`).join(', ');
-  const day = partitionedBy === undefined ? 'null' : `extract(epoch from t.${partitionedBy}) * 1000`;
-  const statement = {
-    text: `
-  select content, last, day
-    from (select p.*, sum(octet_length(p.content)) over (order by p.n) - octet_length(p.content) as before
-            from (select t::text as content, array[${key.map(([column]) => `t.${column}::text`).join(', ')}] as last,
-                         ${day} as day, row_number() over (order by ${columns}) as n
-                    from (select * from posthorn.${name} t
-                           where t.organization_id = $1 and ${condition.text}
-                             ${after ? `and (${columns}) > (${position})` : ''}
-                           order by ${columns}
-                           limit ${rowsMax}) t) p) s
-   where before < ${bytesMax}
-   order by n`,
-    values,
-  };
-  const rows = await database.transaction(async (client) => {
-    await writePlainly(client);
-    return (await client.query<{ content: string; last: string[]; day: string | null }>(statement)).rows;
-  }, true);
-  return {
-    contents: rows.map(({ content }) => content),
-    last: rows.at(-1)?.last ?? [],
-    days: partitionedBy === undefined ? [] : rows.map(({ day }) => Number(day)),
-  };
+  const text = `
+  select * from posthorn.${name} t
+   where t.organization_id = $1 and ${condition.text}
+     ${after.length > 0 ? `and (${columns}) > (${position})` : ''}
+   order by ${columns}
+   limit ${rowsMax}`;
+  // The statement of a `copy` has no parameters.
+  const values = [organizationId, ...condition.values, ...after];
+  return text.replace(/\$(\d+)/g, (_, number) => escapeLiteral(String(values[Number(number) - 1])));
 }
 
-/** Inserts rows that were read as text. `times` are the values that determine the partitions. */
+/** Copies the rows to a table `page` that lasts as long as the transaction. Returns how many there are. */
+async function receiveRows(
+  from: Database,
+  client: Transaction,
+  { name }: CopiedTable,
+  select: string,
+): Promise<number> {
+  await client.query({ text: `create temp table page (like posthorn.${name}) on commit drop` });
+  return from.transaction(async (source) => {
+    await writePlainly(source);
+    const received = client.stream(copyFrom('copy page from stdin'));
+    await pipeline(source.stream(copyTo(`copy (${select}) to stdout`)), received);
+    return received.rowCount;
+  }, true);
+}
+
+/** Inserts the rows of the table `page`, and creates the partitions that they need. */
 async function insertRows(
   client: Queryable,
-  { name, key, replaces }: CopiedTable,
-  contents: readonly string[],
-  times: readonly number[],
+  { name, key, partitionedBy, replaces }: CopiedTable,
 ): Promise<void> {
-  const parent = partitioned.find((each) => each === name);
-  if (parent) await ensurePartitions(client, parent, times);
+  if (partitionedBy !== undefined) {
+    await client.query({
+      text: `
+  select posthorn.ensure_partition($1, day)
+    from (select distinct (${partitionedBy} at time zone 'UTC')::date as day from page) days`,
+      values: [name],
+    });
+  }
   if (replaces) {
     const columns = ['organization_id', ...key.map(([column]) => column)];
     await client.query({
       text: `
   delete from posthorn.${name} t
-   where (${columns.map((column) => `t.${column}`).join(', ')}) in (
-           select ${columns.map((column) => `n.${column}`).join(', ')} from unnest($1::posthorn.${name}[]) n)`,
-      values: [contents],
+   using page p
+   where (${columns.map((column) => `t.${column}`).join(', ')}) = (${columns.map((column) => `p.${column}`).join(', ')})`,
     });
   }
   await client.query({
-    text: `insert into posthorn.${name} select * from unnest($1::posthorn.${name}[]) on conflict do nothing`,
-    values: [contents],
+    text: `insert into posthorn.${name} select * from page on conflict do nothing`,
   });
+}
+
+async function lastKey(client: Queryable, { key }: CopiedTable): Promise<readonly string[]> {
+  const { rows } = await client.query<{ last: string[] }>({
+    text: `
+  select array[${key.map(([column]) => `${column}::text`).join(', ')}] as last
+    from page
+   order by ${key.map(([column]) => `${column} desc`).join(', ')}
+   limit 1`,
+  });
+  return rows[0]?.last ?? [];
 }

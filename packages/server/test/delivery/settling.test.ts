@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
 import { type Entry, Settler, type SettlerOptions } from '../../src/delivery/settler.js';
 import { webhookDisabled } from '../../src/domain/service-event.js';
-import { Database, type Queryable, type Statement } from '../../src/storage/database.js';
+import { Database, type Queryable, type Statement, type Transaction } from '../../src/storage/database.js';
 import { readDelivery } from '../../src/storage/delivery-history.js';
 import { DeliveryCounter } from '../../src/storage/delivery-stats.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
@@ -38,7 +38,7 @@ class FalteringDatabase extends Database {
     return super.query<Row>(statement);
   }
 
-  override transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T> {
+  override transaction<T>(work: (client: Transaction) => Promise<T>): Promise<T> {
     return super.transaction(async (client) => {
       const result = await work(client);
       if (this.beforeCommit > 0) {

@@ -5,7 +5,7 @@ import { Posthorn, Producer } from '../../../client/src/index.js';
 import { operatorOrigin } from '../../src/operator.js';
 import { abortMove, moveOrganization, type RelocationOptions, type Step } from '../../src/relocation.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
-import type { Database, Queryable, Statement } from '../../src/storage/database.js';
+import type { Database, Statement, Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
 import { readRelocation } from '../../src/storage/relocations.js';
 import { ask, event } from '../support/client.js';
@@ -287,13 +287,17 @@ function mortal(database: Database, life: { left: number }): Database {
       use();
       return database.query(statement);
     },
-    transaction: (work: (client: Queryable) => Promise<unknown>, hasNoTimeLimit?: boolean) =>
+    transaction: (work: (client: Transaction) => Promise<unknown>, hasNoTimeLimit?: boolean) =>
       database.transaction(async (client) => {
         use();
         const result = await work({
           query: (statement) => {
             use();
             return client.query(statement);
+          },
+          stream: (copy) => {
+            use();
+            return client.stream(copy);
           },
         });
         use();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
 import { freshDatabase } from '../support/database.js';
@@ -119,4 +120,15 @@ test('the leases of a transaction are in doubt only after its commit was sent', 
     await expect(database.query({ text: 'select pg_sleep(30)', leases: true })).rejects.toThrow(/timeout/);
     expect(inDoubt).toBe(1);
   });
+});
+
+test('a copy that ends early fails its transaction, and nothing of it stays open', async () => {
+  const text = 'copy (select generate_series(1, 10000000)) to stdout';
+  const reading = database.transaction(async (client) => {
+    for await (const _ of client.stream(copyTo(text))) throw new Error('enough');
+  });
+  await expect(reading).rejects.toThrow('enough');
+  while ((await running(text)) > 0);
+  expect(database.use.inUse).toBe(0);
+  expect(await backend()).toBeGreaterThan(0);
 });
