@@ -47,7 +47,7 @@ export interface RelocationOptions {
   countsMs?: number;
   /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
   trustMs?: number;
-  /** Stops the copy. The organization then keeps working in its old cell. After the switch, it has no effect. */
+  /** Stops the copy, and the organization keeps working in its old cell. After the switch, this has no effect. */
   signal?: AbortSignal;
 }
 

@@ -75,7 +75,7 @@ export interface FailingWebhook extends WebhookKey {
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Webhooks that have had only failures since this time, or an earlier one, are returned. */
+  /** Selects the webhooks to return: those that have had only failures since this time or earlier. */
   failingSinceMs: number;
 }
 
