@@ -20,7 +20,7 @@ export interface Queryable {
 
 /** The client of a transaction. */
 export interface Transaction extends Queryable {
-  /** Starts a `copy` whose rows are streamed. If the copy fails, the connection is closed. */
+  /** Starts a `copy` whose rows are streamed. If the copy does not complete, the connection is closed. */
   stream<Copy extends pg.Submittable & Stream>(copy: Copy): Copy;
 }
 
