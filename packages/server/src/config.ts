@@ -28,7 +28,7 @@ interface Setting<T> {
   description: string;
   /** Keeps the value out of every message. */
   secret?: boolean;
-  /** Whether an empty value means something else than a variable that is not set. */
+  /** Whether an empty value differs in meaning from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
 }

@@ -146,7 +146,7 @@ function showReports(reports: readonly ChainReport[], terminal: Terminal): void 
   }
 }
 
-/** An organization without entries and without a chain is most likely a typo. */
+/** Returns whether an organization has neither entries nor a chain: its ID is most likely a typo. */
 function isUnknown({ position, fault }: ChainReport): boolean {
   return position === 0 && !fault;
 }

@@ -1,6 +1,6 @@
 /**
- * Every code of an error response, with its meaning and what to do. The API reference and docs/errors.md are
- * generated from this table.
+ * Every error code that a response can have, with its meaning and what to do about it. The API reference and
+ * docs/errors.md are generated from this table.
  */
 export const problems = {
   malformed_json: {
