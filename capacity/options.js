@@ -52,7 +52,7 @@ export const options = {
     goes: 'busy',
     kind: number(0.05, 1),
     fallback: '0.5',
-    meaning: 'share of a core that is planned for',
+    meaning: 'how busy each core may be on average',
   },
   'node-cores': { goes: 'nodeCores', kind: number(1, 1_024), fallback: '4', meaning: 'cores of a node' },
   'database-cores': {
@@ -61,7 +61,7 @@ export const options = {
   },
   'database-disk': {
     ...{ goes: 'diskGb', kind: number(1, 1_000_000), fallback: '16000' },
-    meaning: "GB of disk of a cell's PostgreSQL that may be full of events and deliveries",
+    meaning: "GB of disk that a cell's PostgreSQL has for events and deliveries",
   },
   'database-wal': {
     ...{ goes: 'walMbPerSecond', kind: number(1, 10_000), fallback: '100' },

@@ -45,13 +45,13 @@ export function assumptions(given, { measuredAt, machine, costs, idle, worst }) 
       ` ${Math.round(worst.walBytes * 100)} % (WAL) and ${Math.round(worst.storedBytes * 100)} % (bytes) of every measurement.`,
     `An event with one delivery costs ${us('serverUs')} µs of server CPU and ${us('databaseUs')} µs of database CPU,`,
     `  ${us('walBytes').toLocaleString('en')} bytes of WAL and ${us('storedBytes').toLocaleString('en')} bytes of disk, indexes included.`,
-    `Payloads have ${given.payloadKb} kB that do not compress; ${given.perRequest} events per request (--per-request).`,
-    `Cores are planned to be ${given.busy * 100} % busy (--busy): the rest is for peaks, retries, reads, vacuum and backups.`,
+    `Payloads are ${given.payloadKb} kB and do not compress; ${given.perRequest} events per request (--per-request).`,
+    `Cores are assumed to be ${given.busy * 100} % busy (--busy): the rest is for peaks, retries, reads, vacuum and backups.`,
     `An idle node uses ${(idle.serverCores * 100).toFixed(1)} % of a core, its database ${(idle.databaseCores * 100).toFixed(1)} %.`,
     `A node has ${given.nodeCores} cores (--node-cores) and runs --processes auto; a cell has at least 2 nodes.`,
     `A cell's PostgreSQL has ${given.databaseCores} cores (--database-cores), ${given.diskGb.toLocaleString('en')} GB of disk (--database-disk)`,
     `  and writes ${given.walMbPerSecond} MB of WAL per second (--database-wal). CPU is assumed to grow with the load, not faster.`,
-    `Data is kept for ${given.retentionDays} days (--retention), once: standbys, backups and archived WAL come on top.`,
+    `Data is kept for ${given.retentionDays} days (--retention), in one copy. Standbys, backups and archived WAL need additional space.`,
     'Not measured: TLS to receivers, reads of the event stream, failed attempts, networks, and more cores than this machine has.',
   ];
 }
@@ -64,9 +64,9 @@ export function help() {
   return [
     'npm run capacity [-- --events 5000 --fan-out 3 --payload 1kB]',
     '',
-    'Computes cores, nodes, cells and disk from measured unit costs. Without --events and --fan-out, for many.',
+    'Computes cores, nodes, cells and disk from measured unit costs. If --events or --fan-out is omitted, computes several loads.',
     '',
     ...lines,
-    '  --measure         measures the unit costs on this machine and keeps them (about two minutes)',
+    '  --measure         measures the unit costs on this machine and saves them (about two minutes)',
   ].join('\n');
 }

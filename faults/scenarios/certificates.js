@@ -9,7 +9,7 @@ const certificate = (name) => readFileSync(path(name), 'utf8');
 /** Changes the certificate of receivers to ones that must be rejected, and back. */
 export const certificates = {
   name: 'certificates',
-  summary: 'certificates that have expired, that nobody has signed, and for another name',
+  summary: 'certificates that have expired, are self-signed, or were issued for another name',
   shape: () => ({
     nodes: [{ NODE_EXTRA_CA_CERTS: path('trusted') }],
     https: { key, cert: certificate('good') },

@@ -5,7 +5,7 @@ import { entry, leaseMs } from '../node.js';
 /** Runs nodes whose clocks are minutes to hours apart, and kills one of them. */
 export const clocks = {
   name: 'clocks',
-  summary: 'nodes with clocks set up to a day apart, one of them killed',
+  summary: 'the clocks of the nodes are up to two days apart, and one node is killed',
   missing: () =>
     spawnSync('faketime', ['--version']).status === 0 ? undefined : 'the program faketime is not installed',
   shape: (random) => {

@@ -10,7 +10,7 @@ const diskMb = 320;
 /** Gives the database a small disk of its own, fills it under load, and frees it again. */
 export const diskFull = {
   name: 'disk-full',
-  summary: 'the disk of the database full, and free again',
+  summary: "the database's disk fills up, and later has space again",
   /** Returns why this cannot run here. */
   missing: () => (process.getuid() === 0 ? undefined : 'only root can mount a small file system'),
   shape: () => ({

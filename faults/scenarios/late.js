@@ -7,7 +7,7 @@ const held = '/hook-1';
 /** Pauses a node in the middle of its attempts until the other has taken over, and wakes it. */
 export const late = {
   name: 'late',
-  summary: 'a node paused past its lease and woken: its late settlements do not count',
+  summary: 'a node paused until its lease has expired, then resumed: its late settlements do not count',
   shape: () => ({ nodes: 2, load: { perSecond: 60, batchMax: 5 } }),
   async run(world, random) {
     const [sleeper, other] = world.nodes;

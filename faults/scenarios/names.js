@@ -11,7 +11,7 @@ const other = '127.0.0.3';
 /** Lets the name of the receivers fail, change, and resolve to addresses that must not be reached. */
 export const names = {
   name: 'names',
-  summary: 'DNS that fails, is silent, changes, and responds with private addresses',
+  summary: 'DNS that fails, does not respond, changes, and returns private addresses',
   isIsolated: true,
   missing: missingForIsolation,
   shape: () => ({

@@ -7,7 +7,8 @@ const rounds = 3;
 /** Lets receivers behave in every hostile way in turn, beside one that behaves well. */
 export const receivers = {
   name: 'receivers',
-  summary: 'receivers that hang, reset, babble, redirect, flood and fail, beside a good one',
+  summary:
+    'receivers that hang, reset connections, redirect, flood, speak another protocol and fail, next to a healthy one',
   shape: () => ({ nodes: 1, doors: 4, load: { perSecond: 100 } }),
   async run(world, random) {
     const kinds = random.shuffle([...refusing, ...accepting]);

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** Makes the database slow, as an overloaded one or a bad network does. */
 export const slow = {
   name: 'slow',
-  summary: 'a slow database: every piece of data takes up to 150 ms longer, and then nothing comes through',
+  summary: 'a slow database: all data is delayed by up to 150 ms, and then nothing gets through',
   shape: () => ({ nodes: 2, load: { perSecond: 150 } }),
   async run(world, random) {
     await wait(random.between(300, 800));

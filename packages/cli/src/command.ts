@@ -22,7 +22,7 @@ interface Argument {
 export interface Section {
   title: string;
   rows: readonly (readonly [string, string])[];
-  /** What the docs say instead. */
+  /** What the docs show instead of the rows. */
   link?: string;
 }
 

@@ -40,7 +40,7 @@ export class ListenPosition {
   }
 
   /**
-   * Stores the position. This happens after every event, so it is a single write in place: all ids, and therefore the
+   * Stores the position. This happens after every event, so it is a single write in place: all IDs, and therefore the
    * file, have the same length.
    */
   write(lastEventId: string): void {

@@ -14,7 +14,7 @@ interface ProfilesFile {
 
 type Env = Record<string, string | undefined>;
 
-/** Returns the directory of everything that the command line stores; undefined if there is no home directory. */
+/** Returns the directory for everything that the command line stores; undefined if there is no home directory. */
 export function configDirectory(env: Env): string | undefined {
   if (env.XDG_CONFIG_HOME) return join(env.XDG_CONFIG_HOME, 'posthorn');
   if (process.platform === 'win32' && env.APPDATA) return join(env.APPDATA, 'posthorn');

@@ -9,13 +9,13 @@ const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
-/** Returns the id of the only webhook whose id has this ending. */
+/** Returns the ID of the only webhook whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {
   if (isWhole('WHK', text)) return text.toUpperCase();
   return (await only<Webhook>('webhook', text, await posthorn.webhooks.list().all())).id;
 }
 
-/** Returns the only event among the newest ones whose id has this ending. */
+/** Returns the ID of the only event among the newest ones whose ID has this ending. */
 export async function eventId(connection: Connection, text: string): Promise<string> {
   if (isWhole('EVT', text)) return text.toUpperCase();
   const organization_id = await connection.organization();
@@ -23,10 +23,10 @@ export async function eventId(connection: Connection, text: string): Promise<str
   return (await only<Event>('event', text, events)).id;
 }
 
-/** Returns a delivery by its id, or by an ending that is unique among the newest deliveries. */
+/** Returns a delivery by its ID, or by an ending that is unique among the newest deliveries. */
 export async function findDelivery({ posthorn }: Connection, text: string): Promise<Delivery> {
   const whole = isWhole('WDLV', text) ? text.toUpperCase() : undefined;
-  // The id of a delivery contains its time, so list only that millisecond.
+  // The ID of a delivery contains its time, so list only that millisecond.
   const at = whole === undefined ? undefined : new Date(timeOf(whole)).toISOString();
   const { data } = await posthorn.deliveries
     .list({ limit: 100, from: at, to: at })

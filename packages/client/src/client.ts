@@ -107,7 +107,7 @@ export class Posthorn {
         body: test,
         signal: options?.signal,
       }),
-    /** Returns figures for the last 48 hours. */
+    /** Returns statistics for the last 48 hours. */
     stats: (webhookId: string, options?: CallOptions) =>
       this.#get<WebhookStats>(at`/v1/webhooks/${webhookId}/stats`, options),
     deliveries: (webhookId: string, query?: ListDeliveriesQuery, options?: CallOptions) =>

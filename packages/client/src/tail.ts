@@ -11,7 +11,7 @@ export interface TailOptions {
   signal?: AbortSignal | undefined;
   /** Called when the connection is lost, with the time until the next attempt. */
   onDisconnect?: ((error: unknown, waitMs: number) => void) | undefined;
-  /** Called when the tail is connected, the first time and every time after that. */
+  /** Called each time the tail connects, including the first. */
   onConnect?: (() => void) | undefined;
 }
 

@@ -108,7 +108,7 @@ export class Figures {
     this.trouble = { count: this.trouble.count + 1, latest: message };
   }
 
-  /** Returns how many events in the stream the service recorded itself. */
+  /** Returns how many events in the stream were recorded by the service itself. */
   get own(): number {
     let sum = 0;
     for (const [type, count] of this.byType) if (isOwn(type)) sum += count;

@@ -1,5 +1,5 @@
 /**
- * Compares the events that the platform acknowledged with those in the stream. It keeps an id only until both sides
+ * Compares the events that the platform acknowledged with those in the stream. It keeps an ID only until both sides
  * have it, so it stays as short as the lag of the stream.
  */
 export class Ledger {
@@ -21,7 +21,7 @@ export class Ledger {
     return this.#acknowledged.size;
   }
 
-  /** Returns how many events in the stream others recorded. */
+  /** Returns how many events in the stream were recorded by others. */
   get others(): number {
     return this.#shown.size;
   }

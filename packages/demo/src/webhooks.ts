@@ -5,7 +5,7 @@ import { type Receiver, receiverPath } from './receivers.js';
 /** The webhooks of the demo's receivers, managed through the public API. */
 export class Webhooks {
   readonly #posthorn: Posthorn;
-  /** Webhook ids by receiver name. */
+  /** Webhook IDs by receiver name. */
   readonly #ids: ReadonlyMap<string, string>;
 
   private constructor(posthorn: Posthorn, ids: ReadonlyMap<string, string>) {

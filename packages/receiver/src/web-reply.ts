@@ -4,7 +4,7 @@ import type { Body } from './signing.js';
 
 export type WaitUntil = ((work: Promise<void>) => void) | undefined;
 
-/** Passes a request to the receiver, and the work that continues after the response to the host. */
+/** Passes a request to the receiver, and tells the host about the work that continues after the response. */
 export async function webReply(
   receiver: Receiver,
   body: Body | ArrayBuffer,

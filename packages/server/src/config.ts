@@ -28,7 +28,7 @@ interface Setting<T> {
   description: string;
   /** Keeps the value out of every message. */
   secret?: boolean;
-  /** Whether an empty value means something else than a variable that is not set. */
+  /** Whether an empty value differs in meaning from a variable that is not set. */
   emptyCounts?: boolean;
   parse: (text: string) => T | undefined;
 }
@@ -163,7 +163,7 @@ export const settings = {
     env: 'POSTHORN_ROLES',
     fallback: roles.join(','),
     accepts: `one or more of ${roles.join(', ')}, separated by commas`,
-    description: 'The roles of this node. Split them to run specialized nodes.',
+    description: 'The roles of this node. To run specialized nodes, give each node only some of the roles.',
     parse: (text): ReadonlySet<Role> | undefined => {
       const named = text.split(',').map((part) => part.trim());
       return named.every((name) => (roles as readonly string[]).includes(name))

@@ -39,7 +39,7 @@ export interface ListenerParts {
   delivery: DeliveryParts;
   recorded: Notifier;
   metrics: Metrics;
-  /** Set if other processes of this machine share the listeners. */
+  /** Set if other processes on this machine share the listeners. */
   counts: CountExchange | undefined;
   tracer: Tracing | undefined;
   isReady: () => Promise<boolean>;
@@ -184,7 +184,7 @@ export class Listeners {
     await Promise.all(this.#apps.map((app) => app.withdraw(withdrawMsMax)));
   }
 
-  /** Lets requests in flight finish. */
+  /** Closes the listeners after requests in flight have finished. */
   async close(): Promise<void> {
     await this.#closeTokens();
     await Promise.all(this.#apps.map((app) => app.close()));

@@ -11,7 +11,7 @@ const listenFaults: Record<string, string> = {
 };
 
 /**
- * Starts listening, and returns the URL with the real port. An address that cannot be used is reported as a fault of
+ * Starts listening, and returns the URL with the real port. An address that cannot be used is reported as a fault in
  * the settings that name it.
  */
 export async function listen(

@@ -61,7 +61,7 @@ export class OtlpExporter implements SpanExporter {
   }
 
   export(spans: ReadableSpan[], done: (result: { code: 0 }) => void): void {
-    // The SDK would throw a failure when the process stops. It does not try again.
+    // Report success even after a failure: the SDK does not retry, and would throw when the process stops.
     this.#send(spans)
       .catch(this.#onFailure)
       .then(() => done({ code: 0 }));
@@ -96,7 +96,7 @@ function spanOf(span: ReadableSpan): object {
     spanId,
     parentSpanId: span.parentSpanContext?.spanId ?? '',
     name: span.name,
-    // The numbers of OTLP start at 1, those of the API at 0.
+    // Kinds start at 1 in OTLP, and at 0 in the API.
     kind: span.kind + 1,
     startTimeUnixNano: nanoseconds(span.startTime),
     endTimeUnixNano: nanoseconds(span.endTime),

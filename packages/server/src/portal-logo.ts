@@ -9,7 +9,7 @@ const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a
 export async function loadPortalLogo(file: string | undefined): Promise<PortalLogo | undefined> {
   if (file === undefined) return undefined;
   try {
-    // Check the size before reading, because the file may be endless.
+    // Check the size before reading, because the file may be huge.
     const { size } = await stat(file);
     if (size > bytesMax) throw new Error(`the file has ${size} bytes`);
     const bytes = await readFile(file);

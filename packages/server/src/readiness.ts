@@ -8,7 +8,7 @@ const migrateAgainMs = 1_000;
 export interface Readiness {
   /** Whether the database is reachable and has all migrations. */
   isReady: () => Promise<boolean>;
-  /** Runs this now, or as soon as the database has been migrated. */
+  /** Runs `then` now, or as soon as the database has been migrated. */
   whenReady: (then: () => Promise<void>) => Promise<void>;
   /** Stops trying to reach the database. */
   stop: () => Promise<void>;
@@ -16,8 +16,8 @@ export interface Readiness {
 
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
- * database is back, as orchestrators expect. Any other failure stops the start, and so does one of `check`, which runs
- * when the database has been reached.
+ * database is back, as orchestrators expect. Any other failure makes the start fail, and so does one of `check`,
+ * which runs after the migration.
  */
 export async function migrateWhenReachable(
   database: Database,

@@ -47,7 +47,7 @@ export interface RelocationOptions {
   countsMs?: number;
   /** How long the nodes of the old cell trust what they know about a token. After that, none of them serves old data. */
   trustMs?: number;
-  /** Stops the copy. The organization then works on in its old cell. After the switch, it has no effect. */
+  /** Stops the copy, and the organization keeps working in its old cell. After the switch, this has no effect. */
   signal?: AbortSignal;
 }
 
@@ -65,12 +65,12 @@ const shortRoundMs = 2_000;
 const roundsMax = 10;
 /** How long to wait for transactions that began earlier, while the organization works. */
 const transactionsMsMax = 60_000;
-/** How long the organization may be stopped before it works on, and the move fails. */
+/** How long the organization may be stopped before the move fails and the organization resumes. */
 const stopMsMax = 30_000;
 const pollMs = 25;
 const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
-/** Times of the new cell must not be earlier than those of the old one. */
+/** How far the clocks of the two cells may differ: new times must not be earlier than those of the old cell. */
 const skewMsMax = 2_000;
 
 /**
@@ -99,7 +99,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   return { ...names, copied: left?.copied ?? { rows: 0, ms: 0 }, stoppedMs };
 }
 
-/** Ends a move that has not switched yet: the organization works on in its old cell, and its copy is deleted. */
+/** Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. */
 export async function abortMove(from: Database, to: Database, organizationId: string): Promise<void> {
   const names = await namesOf(from, to);
   const move: Move = { organizationId, id: randomUUID() };
@@ -123,7 +123,9 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
     const which = source === undefined ? 'This database' : 'The database in --to';
-    throw new RelocationRefused(`${which} does not belong to a cell. Start a node on it with POSTHORN_CELL.`);
+    throw new RelocationRefused(
+      `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
+    );
   }
   if (source === target) {
     throw new RelocationRefused(
@@ -227,7 +229,7 @@ async function leave(
   return { copied: copy.copied, stoppedAtMs };
 }
 
-/** Waits until no transaction can write what began before the stop, and no attempt is in flight. */
+/** Waits until all transactions that began before the stop have ended and no attempt is in flight. */
 async function drain(from: Database, organizationId: string, deadlineMs: number): Promise<void> {
   await transactionsEnd(from, deadlineMs - performance.now());
   while (!(await holdDeliveries(from, organizationId))) {

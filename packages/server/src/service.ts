@@ -169,7 +169,7 @@ async function openDatabase(
   return { database, target };
 }
 
-/** LISTEN does not work through a pooler that serves each transaction on any of its connections. */
+/** Refuses a pooler that runs each transaction on any of its connections, because LISTEN does not work through it. */
 function refusePooler({ directDatabaseUrl, roles }: Config, database: Database): void {
   if (!database.route.hasPooler || directDatabaseUrl !== undefined || !roles.has('delivery')) return;
   throw new ConfigError(

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Cidr, parseCidrs } from './domain/address.js';
 import { parseDurationMs } from './domain/duration.js';
 
-/** Parse the values of settings. Each returns undefined if a value is not valid. */
+// These functions parse the values of settings. Each returns undefined if a value is not valid.
 export const host = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined);
 
 export function wholeNumber(max: number): (text: string) => number | undefined {

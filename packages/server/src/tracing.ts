@@ -80,7 +80,7 @@ function tracingWith(tracer: Tracer, stop: () => Promise<void>): Tracing {
   };
 }
 
-/** The delivery starts with its commit, so its span shows how long it waited. */
+/** Starts the span of a delivery at its commit, so that it shows how long the delivery waited. */
 function deliverySpan(tracer: Tracer, delivery: LeasedDelivery, outer: Context): Span {
   const { delivery_created_at: startTime } = delivery;
   return tracer.startSpan(
@@ -90,7 +90,7 @@ function deliverySpan(tracer: Tracer, delivery: LeasedDelivery, outer: Context):
   );
 }
 
-/** Ids only: a URL can contain a secret, and a payload is nobody's business. */
+/** Returns only IDs and the type: a URL can contain a secret, and a payload is private. */
 function attributesOf(delivery: LeasedDelivery): Attributes {
   return {
     'posthorn.organization_id': delivery.organization_id,

@@ -13,7 +13,7 @@ export interface WebhookChangesOptions {
   logger: Logger;
   /** Whether no other node can run on this database. */
   alone: boolean;
-  /** The id of this node, if it has one. */
+  /** The ID of this node, if it has one. */
   node: () => number | undefined;
 }
 

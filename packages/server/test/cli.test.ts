@@ -16,11 +16,12 @@ import { ask, event } from './support/client.js';
 import { command } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
 import { freshDatabase } from './support/database.js';
-import { Posthorn, posthorn, program, serve } from './support/process.js';
+import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
 
 const unreachable = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' };
 const commands = allCommands(operatorCommands);
+const installed = [process.execPath, installedProgram];
 const escapeSequence = '\u001b[';
 
 let database: Database;
@@ -76,7 +77,7 @@ describe.concurrent('help', () => {
   });
 
   test('posthorn --version prints only the version', async () => {
-    expect(await posthorn(['--version'], {})).toMatchObject({
+    expect(await posthorn(['--version'], {}, installed)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
     });
@@ -85,7 +86,7 @@ describe.concurrent('help', () => {
 
 describe.concurrent('usage errors', () => {
   test('makes the process exit with code 2', async () => {
-    expect((await posthorn(['serv'], unreachable)).code).toBe(2);
+    expect((await posthorn(['serv'], unreachable, installed)).code).toBe(2);
   });
 
   const organization = ['--organization', 'ORG-1'];
@@ -490,12 +491,11 @@ describe('serve', () => {
 
   test('with port 0 prints the actual ports; SIGTERM stops it with exit code 0', async () => {
     const directory = await dataDirectory('data');
-    const service = await serve({
-      ...env,
-      POSTHORN_SECRET_KEY: secretKey,
+    const settingsGiven = {
+      ...{ ...env, POSTHORN_SECRET_KEY: secretKey, POSTHORN_DATA_DIR: directory },
       POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests',
-      POSTHORN_DATA_DIR: directory,
-    });
+    };
+    const service = await serve(settingsGiven, installed);
     for (const url of [service.publicUrl, service.platformUrl]) {
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
       expect((await ask(`${url}/readyz`)).status).toBe(200);

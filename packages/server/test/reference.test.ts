@@ -11,7 +11,7 @@ const listeners = [
     url: service.publicUrl,
     title: 'Posthorn API',
     token: await makeToken(service.database, { organization_id: 'ORG-demo' }),
-    search: { words: 'rotate', found: 'Rotate the signing secret' },
+    search: { words: 'rotate', found: 'Rotate the secret' },
     // One of each method. Paths of examples lead to nobody's webhook, which is told only to a token that is good.
     requests: [
       { section: 'webhooks/GET/v1/webhooks', status: 200 },

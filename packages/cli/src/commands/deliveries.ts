@@ -113,7 +113,7 @@ export const deliveriesRedeliver: Command = {
     const connection = await connect(context);
     const given = await findDelivery(connection, argument);
     const { id } = await connection.posthorn.deliveries.redeliver(given.webhook_id, given.id);
-    // A delivery that is attempted again keeps its id and gets one more attempt.
+    // A delivery that is attempted again keeps its ID and gets one more attempt.
     const attemptsBefore = id === given.id ? given.attempts : 0;
     if (!options.json) terminal.line(`Redelivering ${given.event_type} ${given.event_id} as ${id}.`);
     if (options['no-wait']) {

@@ -22,7 +22,7 @@ const filters = {
   actor: { value: 'id', description: 'Only events caused by this actor.' },
 } as const;
 
-/** Returns whether an operator runs the command: with an organization, and without a connection to the API. */
+/** Returns whether to run the operator's command: an organization is given, but no connection to the API. */
 const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
   context.options.organization !== undefined && !namesConnection(context);
 

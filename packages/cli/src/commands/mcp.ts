@@ -13,7 +13,7 @@ export const mcp: Command = {
     'Serve the Model Context Protocol on standard input and output, so that a coding agent can find out why a webhook fails.',
   options: {
     'allow-writes': {
-      description: 'Also offer tools that send something: test_webhook, redeliver and replay.',
+      description: 'Also offer the tools that send events: test_webhook, redeliver and replay.',
     },
     ...connectionOptions,
   },

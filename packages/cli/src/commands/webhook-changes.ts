@@ -13,7 +13,7 @@ const settings = {
     value: 'a,b',
     description: "Event types, whole domains (invoice.*), or '*', separated by commas.",
   },
-  description: { value: 'text', description: 'A name or a note of your own.' },
+  description: { value: 'text', description: 'A name or a note for your own use.' },
   'rate-limit': { value: 'n', description: "Maximum number of requests per second, or 'none'." },
   header: {
     value: 'name:value',

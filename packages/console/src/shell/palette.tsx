@@ -67,7 +67,7 @@ export function Palette({ token }: { token: Token }) {
             aria-expanded="true"
             aria-controls={listId}
             aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
-            placeholder="A view, a webhook, an event type, or any identifier"
+            placeholder="A view, a webhook, an event type, or any ID"
             value={text}
             onChange={(event) => {
               setText(event.target.value);

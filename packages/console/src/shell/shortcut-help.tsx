@@ -6,7 +6,7 @@ import { viewsOf } from './views';
 
 export function ShortcutHelp({ token }: { token: Token }) {
   const shortcuts: [keys: string[], what: string][] = [
-    [[isMac ? '⌘K' : 'Ctrl K'], 'Go anywhere: a view, a webhook, any identifier'],
+    [[isMac ? '⌘K' : 'Ctrl K'], 'Go anywhere: a view, a webhook, any ID'],
     [['/'], 'Filter the list'],
     [['j', 'k', 'Enter'], 'Next row, previous row, open'],
     [['r'], 'Redeliver'],

@@ -6,7 +6,7 @@
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was
 -- already written is not counted twice if the response was lost and the call is repeated. Returns the written ids if
--- `listed`, and the webhooks that have had only failures since the time `failing_since_ms` or longer.
+-- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],

@@ -146,13 +146,13 @@ function showReports(reports: readonly ChainReport[], terminal: Terminal): void 
   }
 }
 
-/** An organization without entries and without a chain is most likely a typo. */
+/** Returns whether an organization has neither entries nor a chain: its ID is most likely a typo. */
 function isUnknown({ position, fault }: ChainReport): boolean {
   return position === 0 && !fault;
 }
 
 function noEntries(organization: string): string {
-  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to see which ones exist.`;
+  return `No audit log found for ${organization}. Run posthorn audit verify without --organization to list all audit logs.`;
 }
 
 function describe({ kind, position, id }: ChainFault): string {

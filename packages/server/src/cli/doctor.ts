@@ -84,7 +84,7 @@ async function* database(config: Config): AsyncGenerator<Finding> {
   }
 }
 
-/** Whether PostgreSQL refused the user, the password or the database. */
+/** Returns whether PostgreSQL refused the user, the password or the database. */
 function isRefused(error: unknown): boolean {
   return /^(28|3D)/.test(String((error as NodeJS.ErrnoException).code ?? ''));
 }
@@ -92,7 +92,7 @@ function isRefused(error: unknown): boolean {
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {
   const askedMs = Date.now();
   const facts = await readDatabaseFacts(pool);
-  // Half of the way there and back belongs to the answer.
+  // Assume that the clock was read halfway through the round trip.
   const skewMs = facts.clock_ms - (askedMs + Date.now()) / 2;
   const where = isEmbedded ? `embedded, in ${config.dataDir}` : `as ${facts.user}`;
   if (facts.version_number < 150_000)

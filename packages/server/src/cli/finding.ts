@@ -56,7 +56,7 @@ async function isPosthorn(host: string, port: number): Promise<boolean> {
   return response?.ok === true && response.headers.has('x-request-id');
 }
 
-/** Checks that the data directory can be written, and that nobody else can read its keys. */
+/** Checks that the data directory is writable, and that nobody else can read its keys. */
 export async function checkDirectory(dataDir: string): Promise<Finding> {
   const check = 'data directory';
   const info = await stat(dataDir).catch(() => undefined);

@@ -19,7 +19,7 @@ export interface OperatorContext extends Context {
   config: Config;
 }
 
-/** Makes a command of the tree out of an operator's command. */
+/** Turns an operator's command into one that the command line can run. */
 export function operatorCommand({
   showsSettings,
   fallbacks = {},
@@ -59,7 +59,7 @@ function settingsSection(): Section {
   return { title: 'Settings (environment variables)', rows, link };
 }
 
-/** Returns a failure of one line for an error that a user can act on, and any other error as it is. */
+/** Returns a one-line failure for an error that a user can act on, and any other error unchanged. */
 export function failureOf(error: unknown): unknown {
   const isExpected =
     error instanceof ConfigError ||

@@ -11,8 +11,8 @@ import { status } from './status.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 
 /**
- * The commands that need the server. The package posthorn adds them to its own; those of the same name run if the
- * database is to be read.
+ * The commands that need the server. The package posthorn adds them to its own. If both have a command of the same
+ * name, `readsDatabase` decides which one runs.
  */
 export const operatorCommands: readonly Command[] = [
   serve,

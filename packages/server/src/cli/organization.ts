@@ -117,7 +117,7 @@ class ProgressLine {
   }
 }
 
-/** Returns how secrets are encrypted for the other cell. */
+/** Returns the function that encrypts secrets for the other cell. */
 async function resealing(config: Config, env: OperatorContext['env']): Promise<Reseal> {
   const text = env[targetKeys];
   if (!text) return (sealed) => sealed;

@@ -7,10 +7,10 @@ import { useHeapSparingly } from './heap.js';
 import { createLogger } from './log.js';
 import { failureOf, type OperatorContext } from './operator.js';
 
-/** Shorter than the supervisor waits before it kills this process. */
+/** Shorter than the time after which the supervisor kills this process. */
 const drainMsMax = 8_500;
 
-/** Runs one of several processes, below a supervisor. */
+/** Runs one of several processes, under a supervisor. */
 export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {
   useHeapSparingly();
   const member = new Member();
@@ -42,7 +42,7 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
   process.exit(0);
 }
 
-/** One process does the maintenance. The others would do the same again. */
+/** Returns the settings of one process. Only the first does maintenance, because the others would repeat it. */
 function configOf(config: Config, { process }: Start): Config {
   if (process === 1) return config;
   return { ...config, roles: new Set([...config.roles].filter((role) => role !== 'maintenance')) };

@@ -18,7 +18,7 @@ import { welcome } from './welcome.js';
 /** The number of the supervisor in the log. Those of the processes start at 1. */
 const supervisorNumber = 0;
 
-/** Runs several processes below a supervisor until a signal ends them. */
+/** Runs several processes under a supervisor until a signal ends them. */
 export async function serveProcesses({ config, env, terminal }: OperatorContext): Promise<void> {
   const processes = config.processes ?? 1;
   const logger = createLogger(config, terminal, supervisorNumber);

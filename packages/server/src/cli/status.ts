@@ -98,7 +98,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** A query string may hold a secret of the receiver. */
+/** Hides the query string, which may contain one of the receiver's secrets. */
 function withoutQuery(url: string): string {
   return url.replace(/\?.*$/, '?…');
 }

@@ -10,7 +10,7 @@ export interface ClaimerOptions {
   database: Database;
   logger: Logger;
   lanes: Lanes;
-  /** The id under which this node leases deliveries; undefined while it has none. */
+  /** The ID under which this node leases deliveries; undefined while it has none. */
   node: () => number | undefined;
   onClaimed: (deliveries: readonly LeasedDelivery[]) => void;
 }
@@ -79,7 +79,7 @@ export class Claimer {
     const claimed = await claim(database, room, bounds);
     // Grow slowly, because a failed claim costs this node its leases.
     this.#part = Math.min(1, part * 1.1);
-    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be released with it.
+    // If the node got a new ID in the meantime, these deliveries are leased to the old ID and will be released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);
     const hasMore = lanes.claimed(claimed, room, beganMs);

@@ -43,9 +43,9 @@ export interface EngineOptions {
 }
 
 /**
- * The life of a delivery, top to bottom: a recording hands it to this node or a claim leases it; it waits for its
- * turn; it is attempted, judged and settled. Three results flow back: from settlements (`#written`), claims
- * (`#dispatch`) and the lease (`#leaseChanged`).
+ * Delivers events. The methods follow the life of a delivery: a recording hands it to this node or a claim leases it;
+ * it waits for its turn; it is attempted, judged and settled. Settlements report back to `#written`, claims to
+ * `#dispatch`, and the lease to `#leaseChanged`.
  */
 export class DeliveryEngine {
   readonly #options: EngineOptions;
@@ -111,7 +111,7 @@ export class DeliveryEngine {
   accept(batch: RecordedBatch): void {
     this.#options.directory.confirm(batch.matched, batch.askedAtMs);
     if (this.#lanes.recorded(batch.matched)) this.#claimer.wake(limits.wakeMs);
-    // If the node got a new id in the meantime, these deliveries are leased to the old id and will be released with it.
+    // If the node got a new ID in the meantime, these deliveries are leased to the old ID and will be released with it.
     if (batch.leased.length > 0 && batch.room.node === this.#lease.id) this.#dispatch(batch.leased);
   }
 
@@ -266,7 +266,7 @@ export class DeliveryEngine {
     else this.#lanes.clear();
   }
 
-  /** Claims now, and again shortly: commits right after a notification are not announced. */
+  /** Claims now, and again shortly after: commits that follow right after a notification are not announced. */
   #announced(): void {
     this.#claimer.wake();
     setTimeout(() => this.#claimer.wake(), limits.announcedMs).unref();
@@ -314,7 +314,7 @@ export class DeliveryEngine {
   }
 }
 
-/** Why a delivery cannot be attempted now. `active` means that only the lease ends too soon. */
+/** Why a delivery cannot be attempted now. `active`: the webhook is ready, but the lease would end too soon. */
 type Reason = WebhookState['kind'] | Withheld['reason'] | 'unread';
 
 const notAttempted: Ended = { kind: 'not attempted' };

@@ -76,7 +76,7 @@ export class Lane {
     this.#notedAtMs = nowMs;
   }
 
-  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries reported since then still wait. */
+  /** Notes that a claim that started at `claimedAtMs` left nothing. Deliveries noted since then are still waiting. */
   noteNoneWaiting(claimedAtMs: number): void {
     if (this.#waiting !== 'none') this.#waiting = this.#notedAtMs < claimedAtMs ? 'none' : 'some';
   }

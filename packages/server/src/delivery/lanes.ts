@@ -181,7 +181,7 @@ export class Lanes {
         }
         const condition = conditionOf(lane.observed, nowMs);
         if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.observed.inFlight) {
-          // A full window: the lane is offered again when one of its requests ends.
+          // The window is full. The lane becomes ready again when one of its requests ends.
           if (lane.observed.inFlight >= lane.observed.window) lanes.delete(lane);
           continue;
         }

@@ -8,7 +8,7 @@ import { limits } from './limits.js';
  * A change of the lease:
  * - `renewed`: attempts may start again
  * - `released`: deliveries of dead nodes are waiting in the database again
- * - `lost`: this node was declared dead or gave up its id; its deliveries belong to other nodes
+ * - `lost`: this node was declared dead or gave up its ID; its deliveries belong to other nodes
  */
 export type LeaseChange = 'renewed' | 'released' | 'lost';
 
@@ -49,8 +49,8 @@ export class NodeLease {
   }
 
   /**
-   * Gives up all leases of this node and continues with a new id. Attempts in flight can still be settled:
-   * the old id expires only after they end.
+   * Gives up all leases of this node and continues with a new ID. Attempts in flight can still be settled:
+   * the old ID expires only after they end.
    */
   abandon(): void {
     if (this.#id === undefined) return;

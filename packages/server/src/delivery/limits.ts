@@ -1,6 +1,6 @@
 const MiB = 1024 * 1024;
 
-/** Every limit of the engine: value, unit, reason. `test/delivery/limits.test.ts` asserts their relations. */
+/** Every limit of the engine: value, unit, reason. `test/delivery/limits.test.ts` checks how they relate. */
 export const limitTable = {
   // Requests in flight
   slots: [1_024, 'requests', 'For all webhooks of a node: more sockets add no throughput.'],

@@ -43,7 +43,7 @@ export interface Load {
   /** Requests in flight, and how many of them belong to webhooks that were not healthy when they started. */
   inFlight: number;
   unproven: number;
-  /** Requests in flight of webhooks that are stalled now. */
+  /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
   /** Deliveries in memory of proven webhooks, the size of their payloads, and the size of all other payloads. */
   queued: number;

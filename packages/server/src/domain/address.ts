@@ -39,7 +39,7 @@ const SPECIAL: Record<string, Cidr[]> = {
   multicast: blocks('224.0.0.0/4', 'ff00::/8'),
   broadcast: blocks('255.255.255.255/32'),
   reserved: blocks('240.0.0.0/4'),
-  // Azure serves its virtual machines on this address, although it is registered as public.
+  // Azure offers platform services to its virtual machines at this address, although it is registered as public.
   'cloud metadata': blocks('168.63.129.16/32'),
   'IPv4-mapped': blocks('::ffff:0:0/96'),
   'IPv4-translated': blocks('::ffff:0:0:0/96'),
@@ -83,7 +83,7 @@ export function isListed(blocks: readonly Cidr[], text: string): boolean {
   return address !== undefined && matches(blocks, address);
 }
 
-/** Returns the network that one client can use freely: an IPv4 address, or the first 64 bits of an IPv6 address. */
+/** Returns the network that one client may control: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(text: string): string {
   const address = readAddress(text);
   return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : text;
@@ -130,7 +130,7 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
   function judgeAddress(address: Address): Verdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
-      // The operating system connects to the IPv4 address in a mapped address, so it is enough if that is on the list.
+      // The operating system connects to the IPv4 address in a mapped address, so listing that address is enough.
       // Tunnels and translators must be listed as IPv6, and even then must not lead to a blocked IPv4 address.
       if (embedded[0] === 'allowed' && specialName(address) === 'IPv4-mapped') return 'allowed';
       if (embedded.includes('blocked')) return 'blocked';

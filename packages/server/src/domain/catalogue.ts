@@ -64,8 +64,8 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The body of a webhook request contains the payload, but not the subject or the actor. The payloads that we designed
- * therefore start with the `id` of the subject, as in `incident.opened`.
+ * The body of a webhook request contains the payload, but not the subject or the actor. The payloads that were designed
+ * for Posthorn therefore start with the `id` of the subject, as in `incident.opened`.
  */
 const table = {
   'service_line.activated': entry({

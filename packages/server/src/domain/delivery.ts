@@ -46,8 +46,8 @@ export interface FailureDetail {
 }
 
 /**
- * An attempt that was not made and does not count. Either the webhook changed before the first byte (`recalled`), or
- * this machine has no file descriptor or memory left for a connection (`out_of_resources`).
+ * An attempt that was not made and does not count. Either the webhook changed before the first byte was sent
+ * (`recalled`), or this machine has no file descriptor or memory left for a connection (`out_of_resources`).
  */
 export interface Withheld {
   kind: 'withheld';

@@ -21,7 +21,7 @@ interface KeywordError {
   readonly parentSchema?: unknown;
 }
 
-/** An error, with the errors of the branches if it combines several. */
+/** An error. For a keyword such as `anyOf`, `tried` has the errors of the branches. */
 interface Finding {
   readonly error: KeywordError;
   readonly tried: readonly Finding[];

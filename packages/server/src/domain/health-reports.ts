@@ -2,9 +2,9 @@ import type { Outcome } from './delivery.js';
 import { type HealthReport, joinReports, reportWith } from './health.js';
 
 export interface HealthReportsLimits {
-  /** A smaller batch of outcomes reports the health of all its webhooks. */
+  /** A batch with fewer outcomes than this reports the health of all its webhooks. */
   healthOutcomes: number;
-  /** In a larger batch, an unchanged webhook is reported this often. */
+  /** In a larger batch, a webhook whose status has not changed is reported at most this often. */
   healthEveryMs: number;
   /** The maximum number of webhooks to remember. */
   lanes: number;

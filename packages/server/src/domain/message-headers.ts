@@ -27,7 +27,7 @@ export function addEventHeaders(headers: string[], { subject, actor, delivery }:
 
 const visible = /^[!-~]+$/;
 
-/** Returns `<type>/<id>`. Every interface accepts only visible ASCII; any other character is percent-encoded. */
+/** Returns `<type>/<id>`. All interfaces accept only visible ASCII; to be safe, anything else is percent-encoded. */
 function referenceText({ type, id }: Reference): string {
   const text = `${type}/${id}`;
   return visible.test(text) ? text : encodeURI(text);

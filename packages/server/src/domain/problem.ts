@@ -1,6 +1,6 @@
 /**
- * Every code of an error response, with its meaning and what to do. The API reference and docs/errors.md are
- * generated from this table.
+ * Every error code that a response can have, with its meaning and what to do about it. The API reference and
+ * docs/errors.md are generated from this table.
  */
 export const problems = {
   malformed_json: {
@@ -149,9 +149,9 @@ export const problems = {
     status: 429,
     title: 'Too many requests',
     advice:
-      'The token made too many requests in a minute, the webhook had too many tests in a minute, the token has too ' +
-      'many open tails, or too many requests with an invalid token came from your address. Wait for the number of ' +
-      'seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in every response.',
+      'The token made too many requests in a minute, too many test events were sent to the webhook in a minute, the ' +
+      'token has too many open tails, or too many requests with an invalid token came from your address. Wait for the ' +
+      'number of seconds in `Retry-After`. To avoid this error, watch the `RateLimit` header in every response.',
   },
   internal: {
     status: 500,

@@ -43,7 +43,7 @@ export class SecretBox {
     return Buffer.concat([this.prefix, iv, encrypt.getAuthTag(), text]);
   }
 
-  /** Throws if no key fits or if the data was changed. */
+  /** Decrypts a secret. Throws if no key fits or if the data was changed. */
   open(sealed: Buffer, owner: string): string {
     const keyId = sealed.subarray(1, 1 + keyIdLength);
     const known = this.#keys.find(({ id }) => id.equals(keyId));

@@ -35,7 +35,7 @@ export function spanOf(interval: Interval, fromMs: number, toMs: number): Span {
 }
 
 /**
- * The figures of a period. `events` is null if the token may not read events, or if the figures are for one webhook.
+ * The figures for a period. `events` is null if the token may not read events, or if the figures are for one webhook.
  */
 export interface Figures {
   events: number | null;
@@ -46,7 +46,7 @@ export interface Figures {
   p95_ms: number | null;
 }
 
-/** Returns the figures of every interval in a span, including empty ones, and the totals. */
+/** Returns the figures for each interval in a span, including empty ones, and the totals. */
 export function figuresOf(
   interval: Interval,
   span: Span,

@@ -68,7 +68,7 @@ export function isTokenText(text: string): boolean {
   return tokenText.test(text);
 }
 
-/** Returns the name of the cell that made a token, if its text contains one. */
+/** Returns the name of the cell that created a token, if its text contains one. */
 export function cellOf(text: string): string | undefined {
   return tokenText.exec(text)?.[1];
 }

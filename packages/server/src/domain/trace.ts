@@ -12,7 +12,7 @@ export interface TraceParent {
   traceFlags: number;
 }
 
-/** Parses a W3C `traceparent`. Returns undefined for anything else, as the standard requires: a new trace starts. */
+/** Parses a W3C `traceparent`. Returns undefined for anything else, because the standard then requires a new trace. */
 export function parseTraceparent(text: string | undefined): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = '', rest = ''] =
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.{0,200})?$/.exec(text ?? '') ?? [];

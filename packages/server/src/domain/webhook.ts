@@ -46,7 +46,7 @@ export interface VerificationFailure {
 
 export const testsPerMinuteMax = 10;
 
-/** The waits before each automatic verification after a failed one. */
+/** How long to wait after each failed verification before the next automatic one. */
 export const reverifyAfterMs = [60_000, 300_000, 1_800_000, 7_200_000, 43_200_000] as const;
 
 /**

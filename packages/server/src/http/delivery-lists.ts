@@ -19,7 +19,7 @@ import { webhookParams } from './webhook-schemas.js';
 
 const pageSize = 25;
 const shortPages =
-  'If only a few of very many deliveries match the filters, a page can be short or empty even though `has_more` is ' +
+  'If only a few deliveries out of many match the filters, a page can be short or empty even though `has_more` is ' +
   'true. In that case, `meta.searched_to` shows how far back the page searched. Continue with its cursor.';
 const SearchedPageMeta = Type.Object(
   {

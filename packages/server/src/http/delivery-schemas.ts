@@ -119,7 +119,7 @@ export const RequestSchema = Type.Object(
   { title: 'ReceiptRequest', description: 'The request, without signatures.' },
 );
 
-/** The webhook may have changed since the request was sent. */
+/** The request of a delivery. Its URL may be unknown, because the webhook may have changed since. */
 const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {

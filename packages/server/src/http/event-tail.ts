@@ -119,7 +119,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
     const signal = AbortSignal.any([gone.signal, options.stopping]);
     let position = start;
     let lastSentAtMs = options.now();
-    // With an ID before the first event, a client that loses the connection can continue from here.
+    // Send an ID before the first event, so that a client that loses the connection can continue from here.
     yield `: following\nid: ${lastIdOf(start)}\nretry: 2000\n\n`;
     while (!signal.aborted && (await options.isStillAllowed(request))) {
       const filter = {

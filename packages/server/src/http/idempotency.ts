@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 const keyPattern = /^[!-~]{1,255}$/;
-/** If a request has no response after this time, its process died. */
+/** If a request has no response after this time, its process is assumed to have died. */
 const abandonedMs = 60_000;
 
 /**

@@ -86,8 +86,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         tags: ['Deliveries'],
         summary: 'Replay events',
         description:
-          'Sends past events that match the subscription to the webhook again, oldest first. The replay runs in the ' +
-          'background.',
+          "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background.",
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },

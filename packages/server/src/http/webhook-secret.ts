@@ -55,7 +55,7 @@ export function webhookSecretRoute(
       schema: {
         operationId: 'rotateSecret',
         tags: ['Webhooks'],
-        summary: 'Rotate the signing secret',
+        summary: 'Rotate the secret',
         description:
           'While the old secret stays valid, requests are signed with both: `X-Service-Signature` uses the new one, ' +
           '`X-Service-Signature-Previous` the old one, and `webhook-signature` has both signatures.',

@@ -62,8 +62,8 @@ export function webhookVerifyRoute(app: FastifyInstance, options: VerifyOptions)
   );
 
   /**
-   * Discards the result if the webhook changed while it was being verified. Writes an audit log entry and returns the
-   * webhook as it is now.
+   * Discards the result, because the webhook changed while it was being verified. Writes an audit log entry and returns
+   * the webhook as it is now.
    */
   async function discardResult(request: FastifyRequest): Promise<Webhook> {
     return auditedWrite(database, request.token.organization_id, async (client) => {

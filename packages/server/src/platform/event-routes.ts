@@ -12,7 +12,7 @@ import { decodeBody, parseJson } from '../web/listener.js';
 import type { Recorder } from './recorder.js';
 
 const eventsMax = 1_000;
-/** What is reserved for a body whose length is not announced. */
+/** How much to reserve for a request without `Content-Length`. */
 const unannouncedBytes = 256 * 1024;
 
 declare module 'fastify' {

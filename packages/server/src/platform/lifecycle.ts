@@ -135,7 +135,7 @@ async function recordEvent(
   const happening = batchOf([{ type, organization_id, workspace_id, actor, subject, payload }]);
   const batch = await recordBatch(client, happening, room);
   const { id } = batch.events[0]!;
-  // The caller's driver may parse times differently, so take the time from the id.
+  // The caller's driver may parse times differently, so take the time from the ID.
   const created_at = new Date(idTimeMs('EVT', id)!);
   const event: StoredEvent = {
     id,

@@ -24,7 +24,7 @@ export interface RecordEventsOptions {
 let builtIn: EventChecker | undefined;
 
 /**
- * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the id and time of each
+ * Records events in the caller's `pg` transaction: they exist only if it commits. Returns the ID and time of each
  * event, in order. Throws `InvalidEvents` if the catalogue refuses one.
  */
 export async function recordEvents(

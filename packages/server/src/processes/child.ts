@@ -7,7 +7,7 @@ const figuresMsMax = 2_000;
 export interface Ending {
   code: number | null;
   signal: string | null;
-  /** What it reported before, if it could not start. */
+  /** Why the worker could not start, if it reported that. */
   reason: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export class Child {
   readonly startedMs = performance.now();
   /** The last figures that the worker sent. */
   figures: Figures = [];
-  /** Resolves when the worker listens, or with undefined if it ends before. */
+  /** Resolves when the worker is listening, or with undefined if it ends first. */
   readonly ready: Promise<SharedUrls | undefined>;
   readonly ended: Promise<Ending>;
   readonly #worker: Worker;
@@ -65,7 +65,7 @@ export class Child {
 
   #greet(start: Start): void {
     this.send(start);
-    // It was told while it could not hear.
+    // The worker was told to stop before it could receive messages.
     if (this.#isTold) this.send({ kind: 'stop', gently: false });
   }
 
@@ -82,7 +82,7 @@ export class Child {
     return this.#isTold;
   }
 
-  /** Stops the worker, and kills it if it has not ended by then. */
+  /** Stops the worker, and kills it if it has not ended after `msMax`. */
   async stop(gently: boolean, msMax: number): Promise<void> {
     this.#isTold = true;
     this.send({ kind: 'stop', gently });

@@ -6,7 +6,7 @@ interface Member {
   figures: Figures;
 }
 
-/** The metrics of all processes of this machine as one: an operator watches the machine, whoever served a request. */
+/** Combines the metrics of all processes on this machine, because an operator watches the machine as a whole. */
 export class MachineMetrics {
   readonly #registry = new Registry();
   readonly crashes = new Counter({
@@ -51,7 +51,7 @@ function totalsOf(figures: Figures): Figures {
   return figures.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
 }
 
-/** The default of the library for the event loop is the average, which would hide one process that is stuck. */
+/** Sets how to combine some metrics. The library's default, such as the average lag, would hide a stuck process. */
 function withAggregators(figures: Figures): Figures {
   return figures.map((figure) => {
     if (figure.name.startsWith('nodejs_eventloop_lag')) return { ...figure, aggregator: 'max' };

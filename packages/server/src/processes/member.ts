@@ -37,13 +37,13 @@ export class Member {
       else void this.#report(order.id);
     });
     void this.#send({ kind: 'hello' });
-    // A service manager may signal every process of the service. Ctrl-C and a closed terminal do, and the supervisor
-    // acts on them.
+    // A service manager may signal every process of the service, so stop on SIGTERM. Ctrl-C and a closed terminal also
+    // signal every process, but the supervisor acts on those.
     process.on('SIGTERM', () => end({ gently: false }));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   }
 
-  /** Reports that this process listens. */
+  /** Reports that this process is listening. */
   ready({ publicUrl, platformUrl }: SharedUrls, readFigures: () => Promise<Figures>): void {
     this.#readFigures = readFigures;
     void this.#send({ kind: 'ready', urls: { publicUrl, platformUrl } });
@@ -58,7 +58,7 @@ export class Member {
     return this.#report(undefined);
   }
 
-  /** Returns the metrics of all processes of this machine. */
+  /** Returns the metrics of all processes on this machine. */
   collectMetrics(): Promise<string> {
     this.#asked += 1;
     const id = this.#asked;

@@ -24,7 +24,7 @@ export interface Start {
 /** What the supervisor sends to a worker. */
 export type Order =
   | Start
-  /** Gently: others have taken over, so that no request has to be refused. */
+  /** Gently: other workers have taken over, so no request has to be refused. */
   | { kind: 'stop'; gently: boolean }
   | { kind: 'read figures'; id: number }
   | { kind: 'metrics'; id: number; text: string }

@@ -11,7 +11,7 @@ export interface SupervisorOptions {
   processes: number;
   target: DatabaseTarget | undefined;
   logger: Logger;
-  /** The program that workers run, if not the one of this process. */
+  /** The program that workers run. By default, it is the program of this process. */
   program?: string;
 }
 
@@ -27,7 +27,7 @@ const replaceMsMax = 12_000;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #alive = new Set<Child>();
-  /** The worker of each number. While it is replaced, a second one is alive. */
+  /** The worker with each number. While it is being replaced, a second one is alive. */
   readonly #current = new Map<number, Child>();
   readonly #metrics = new MachineMetrics();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -43,7 +43,7 @@ export class Supervisor {
       this.#giveUp = resolve;
     });
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    // `advanced`: a metric can be NaN, which JSON has not.
+    // `advanced`, because a metric can be NaN, which JSON cannot represent.
     cluster.setupPrimary({
       serialization: 'advanced',
       ...(options.program === undefined ? {} : { exec: options.program, args: [] }),

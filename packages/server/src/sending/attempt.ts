@@ -19,7 +19,7 @@ export interface AttemptTracer {
   attempt(delivery: LeasedDelivery): TraceSpan<Outcome | Withheld>;
 }
 
-/** Signs and sends a request and returns the outcome. Calls `mayStart` right before the first byte. */
+/** Signs and sends a request and returns the outcome. Calls `mayStart` right before sending the first byte. */
 export function attempt(
   sender: Sender,
   target: Target,

@@ -56,8 +56,8 @@ export class Connection extends Client {
   }
 
   /**
-   * Returns whether the receiver asked for a client certificate and then never sent a byte. TLS 1.3 refuses a client
-   * after the handshake, and the reset that follows can overtake the alert.
+   * Returns whether the receiver asked for a client certificate and then never sent a byte. With TLS 1.3, a server
+   * refuses a client only after the handshake, and the reset that follows can overtake the alert.
    */
   get wasRefused(): boolean {
     return this.#wantsCertificate && this.#requests === 1 && !this.#hasReceived;

@@ -29,8 +29,8 @@ interface Entry {
 }
 
 /**
- * The webhooks that this node sends to, at most a second old. A request that deletes or disables a webhook waits for
- * that second before it responds, so that no node sends anything afterwards.
+ * Caches the webhooks that this node sends to, for at most a second. A request that deletes or disables a webhook waits
+ * for that second before it responds, so that no node sends anything afterwards.
  */
 export class WebhookDirectory {
   readonly #database: Database;

@@ -26,7 +26,7 @@ export function isOutOfResources(error: Error): boolean {
   return outOfResourcesCodes.has(codeOf(error));
 }
 
-/** Returns the API's name for the reason that there was no status. */
+/** Returns the API's name for why there was no status. */
 export function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
@@ -61,7 +61,7 @@ export function failureDetail(error: Error): FailureDetail {
   };
 }
 
-/** The time ran out before a connection was open, so the receiver never saw the request. */
+/** Time ran out before a connection was open, so the receiver never saw the request. */
 export const connectTimeout: FailureDetail = {
   code: 'connect_timeout',
   message: 'no connection in time',

@@ -161,7 +161,7 @@ function neverConnected(error: unknown): boolean {
   );
 }
 
-// Explicit, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise apply.
+// These options are explicit, because NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0 would otherwise apply.
 function createVerifiedConnect(timeoutMs: number): buildConnector.connector {
   return buildConnector({
     timeout: timeoutMs,

@@ -40,7 +40,7 @@ export class Prober {
     this.#limits = limits;
   }
 
-  /** Sends the signed verification request. Returns undefined if the response is 200 in time. */
+  /** Sends the signed verification request. Returns undefined if a 200 arrives in time. */
   async verify(webhook: Webhook): Promise<VerificationFailure | undefined> {
     const data = { webhook_id: webhook.id, challenge: randomBytes(24).toString('base64url') };
     const head = this.#headOf(webhook, 'webhook.verification');

@@ -39,7 +39,7 @@ export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   };
 }
 
-/** Returns undefined if the previous secret cannot be opened: the current one still signs. */
+/** Returns the previous key, or undefined if its secret cannot be decrypted: the current one still signs. */
 function previousKey(sealed: Buffer, until: Date, webhookId: string, secrets: SecretBox): Target['previous'] {
   try {
     return { key: signingKey(secrets.open(sealed, webhookId)), untilMs: until.getTime() };

@@ -152,8 +152,8 @@ export async function activate(
 }
 
 /**
- * Makes the event counts end where this cell's counting stands: adds the events that the old cell had not counted yet,
- * or subtracts those that this cell will still count.
+ * Brings the event counts in line with how far this cell has counted: adds the events that the old cell had not counted
+ * yet, or subtracts those that this cell has yet to count.
  */
 async function adjustCounts(client: Queryable, organizationId: string): Promise<void> {
   const { rows } = await client.query<{ days: string[] | null }>({

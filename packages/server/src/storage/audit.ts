@@ -51,7 +51,10 @@ export function auditPageStatement(
   return pageStatement(auditTable, filter, order, after, limit);
 }
 
-/** Reads the newest entries of all organizations, for the operator: the newest of each, then the newest of these. */
+/**
+ * Reads the newest entries across all organizations, for the operator: first the newest of each organization, then the
+ * newest among those.
+ */
 export async function readNewestAudit(
   database: Database,
   filter: Omit<AuditFilter, 'organization_id'>,

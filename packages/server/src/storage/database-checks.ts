@@ -13,7 +13,7 @@ export interface DatabaseFacts {
   settings: Readonly<Record<string, string>>;
 }
 
-/** Settings of PostgreSQL that durability or operation depend on. */
+/** PostgreSQL settings that durability or operation depends on. */
 const settingNames = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'];
 
 export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {

@@ -20,7 +20,7 @@ export interface Queryable {
 
 /** The client of a transaction. */
 export interface Transaction extends Queryable {
-  /** Starts a `copy` whose rows are streamed. If it does not end well, the connection is closed. */
+  /** Starts a `copy` whose rows are streamed. If the copy does not complete, the connection is closed. */
   stream<Copy extends pg.Submittable & Stream>(copy: Copy): Copy;
 }
 
@@ -62,7 +62,7 @@ const types: pg.CustomTypesConfig = {
 
 /** What lies between this process and PostgreSQL. */
 export interface Route {
-  /** Whether successive statements of a connection may run on different connections of PostgreSQL. */
+  /** Whether successive statements on one connection may run on different PostgreSQL connections. */
   hasPooler: boolean;
 }
 
@@ -98,13 +98,13 @@ export class Database implements Queryable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Detects whether there is a pooler in between. Called once, before the first named statement. */
+  /** Detects a pooler between this process and PostgreSQL. Called once, before the first named statement. */
   async detectPooler(): Promise<void> {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }
 
   /**
-   * Runs a statement. Through a pooler it is not prepared: the next execution may reach a connection of PostgreSQL that
+   * Runs a statement. Through a pooler it is not prepared: the next execution may reach a PostgreSQL connection that
    * does not know it.
    */
   #run<Row extends object>(client: pg.PoolClient, { name, ...statement }: Statement, hasLimit = true) {

@@ -26,8 +26,8 @@ export async function alignWaiting(
 }
 
 /**
- * Releases deliveries that are held for webhooks that are no longer unverified, if that failed when their status
- * changed. Returns how many.
+ * Releases deliveries that are still held although their webhook is no longer unverified, because releasing them failed
+ * when its status changed. Returns how many.
  */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({

@@ -12,7 +12,7 @@ export interface DeliveryFilter {
   /** Whether no attempt will follow. */
   final?: boolean | undefined;
   event_type?: string | undefined;
-  /** The event id and the time that it contains. */
+  /** The event ID and the time that it contains. */
   event?: { id: string; createdMs: number } | undefined;
   fromMs: number;
   toMs?: number | undefined;

@@ -23,8 +23,8 @@ export async function openTransactions(database: Queryable): Promise<readonly st
 }
 
 /**
- * Keeps the waiting deliveries of an organization from being claimed. Returns whether this holds for all of them: a
- * node may still have some.
+ * Keeps the waiting deliveries of an organization from being claimed. Returns whether that covers all of its pending
+ * deliveries: a node may still have some.
  */
 export async function holdDeliveries(database: Database, organizationId: string): Promise<boolean> {
   // If the node that had the deliveries has died, there may be no other node to release them.

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Registers a node that is alive for `leaseMs` and returns its id. */
+/** Registers a node that is alive for `leaseMs` and returns its ID. */
 export async function registerNode(database: Queryable, leaseMs: number): Promise<number> {
   const { rows } = await database.query<{ id: number }>({
     text: `

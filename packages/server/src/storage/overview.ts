@@ -27,7 +27,7 @@ export interface Partitions {
   until: Date | null;
 }
 
-/** Returns what an operator looks at first, over all organizations. Large tables may take a while to count. */
+/** Returns what an operator looks at first, across all organizations. Large tables may take a while to count. */
 export function readOverview(database: Database, failingMax: number): Promise<Overview> {
   return database.transaction(async (client) => {
     const nodes = await client.query<Overview['nodes'][number]>({

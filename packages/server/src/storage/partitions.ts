@@ -14,7 +14,7 @@ export async function makePartitionsAhead(database: Queryable, nowMs: number): P
   for (const parent of partitioned) await ensurePartitions(database, parent, weeks);
 }
 
-/** Creates the partitions of these times if they are missing. */
+/** Creates the partitions for these times if they are missing. */
 export async function ensurePartitions(
   database: Queryable,
   parent: Partitioned,

@@ -131,7 +131,7 @@ export class ReadReplica {
   }
 }
 
-/** Returns a failed attempt if the primary can still be read, as after it became a standby. Otherwise rethrows. */
+/** Returns a failed attempt if the primary is reachable, for example after it became a standby. Otherwise rethrows. */
 function failedIfReachable(error: Error): Attempt<never> {
   if (isUnreachable(error)) throw error;
   return failed(error);

@@ -25,7 +25,7 @@ export interface RecordedBatch {
   /** Deliveries that were handed to the node. */
   leased: readonly LeasedDelivery[];
   room: Room;
-  /** The webhooks that matched, if there is a node. */
+  /** The webhooks that matched. Empty if `room` has no node. */
   matched: readonly Matched[];
   /** When the statement was sent, by `performance.now()`. What it read is at least as recent. */
   askedAtMs: number;
@@ -181,7 +181,7 @@ class PayloadTexts {
 
 const lowDigits = 2 ** 20;
 
-/** Appends the number as ten hexadecimal digits, like the database does. V8 prints two halves faster. */
+/** Appends the number as ten hexadecimal digits, as the database does. V8 formats it faster in two halves. */
 function numbered(start: string, number: number): string {
   const low = number % lowDigits;
   const high = (number - low) / lowDigits;

@@ -242,7 +242,7 @@ export async function copyCounts(from: Database, to: Database, move: Move): Prom
   await copyRows(from, to, move, deliveryCounts, latest, { state: 'here' });
 }
 
-/** Nodes write the complete counts of a period again while they grow, for a little more than an hour at most. */
+/** Returns the condition for counts that may have changed: nodes rewrite a row for a little over an hour at most. */
 function countedSince({ floor }: Pick<Progress, 'floor'>): Condition {
   return { text: "t.at >= $2::timestamptz - interval '2 hours'", values: [floor] };
 }

@@ -95,7 +95,7 @@ function pageOf(
      ${after.length > 0 ? `and (${columns}) > (${position})` : ''}
    order by ${columns}
    limit ${rowsMax}`;
-  // The statement of a `copy` has no parameters.
+  // A `copy` statement cannot have parameters.
   const values = [organizationId, ...condition.values, ...after];
   return text.replace(/\$(\d+)/g, (_, number) => escapeLiteral(String(values[Number(number) - 1])));
 }

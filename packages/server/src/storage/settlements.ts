@@ -75,7 +75,7 @@ export interface FailingWebhook extends WebhookKey {
 export interface SettleOptions {
   /** Whether to return which deliveries were written. */
   listed: boolean;
-  /** Return the webhooks that have had only failures since this time or longer. */
+  /** Selects the webhooks to return: those that have had only failures since this time or earlier. */
   failingSinceMs: number;
 }
 

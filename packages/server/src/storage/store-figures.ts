@@ -1,7 +1,7 @@
 import type { Database } from './database.js';
 import { partitioned } from './partitions.js';
 
-/** What monitoring reads from the database. Each figure reads a bounded number of index entries. */
+/** What monitoring reads from the database. Reading each figure scans a bounded number of index entries. */
 export interface StoreFigures {
   /** How long ago the oldest delivery that no node has claimed became due. */
   oldestDueSeconds: number;

@@ -9,7 +9,7 @@ export interface SealedSecrets {
   headers: Buffer | null;
 }
 
-/** Reads webhooks with a secret or headers that do not start with `mark`, in the order of their ids, after `after`. */
+/** Reads webhooks with a secret or headers that do not start with `mark`, in the order of their IDs, after `after`. */
 export async function readSecretsWithout(
   database: Queryable,
   mark: Buffer,

@@ -1,6 +1,6 @@
 /**
  * Returns whether an `Accept` header prefers HTML to JSON. If both have the same quality, HTML wins only if it is
- * named explicitly, as in browsers.
+ * named explicitly, as browsers do.
  */
 export function prefersHtml(accept: string): boolean {
   const ranges = accept.split(',').map(rangeOf);

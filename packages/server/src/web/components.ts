@@ -66,8 +66,8 @@ export function plainSchema(schema: Schema): Schema {
 }
 
 /**
- * Adds the constraints that are checked in code. They are not in the original schema, because it would report them
- * twice.
+ * Adds the constraints that are checked in code. They are not in the original schema, because then each violation would
+ * be reported twice.
  */
 function withDocumented(schema: Schema): Schema {
   const { 'x-documented': documented, ...rest } = schema;

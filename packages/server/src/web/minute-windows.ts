@@ -32,7 +32,7 @@ export class MinuteWindows {
     this.#now = now;
   }
 
-  /** Counts together with the windows of the same name in other processes, which learn of a count shortly after. */
+  /** Shares counts with the windows of the same name in other processes, which learn of each count shortly after. */
   share(name: string, exchange: CountExchange | undefined): this {
     if (!exchange) return this;
     this.#note = (key, endsMs) => exchange.note(name, key, endsMs);
@@ -63,7 +63,7 @@ export class MinuteWindows {
 
   #open(key: string, endsMs: number): MinuteWindow {
     const window = { endsMs, count: 0 };
-    // Deleted first: windows stay in the order in which they were opened.
+    // Delete it first, so that windows stay in the order in which they were opened.
     this.#windows.delete(key);
     this.#windows.set(key, window);
     if (this.#windows.size > this.#max) {

@@ -67,7 +67,7 @@ const IdempotencyHeaders = Type.Object({
 export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): Promise<void> {
   const { securityName } = info;
   const groups = [{ name: 'Guides', tags: info.guides }, ...info.tagGroups];
-  // An extension that the types of the plugin do not know.
+  // An extension that the plugin's types do not cover.
   const tagGroups = {
     'x-tagGroups': groups.map(({ name, tags }) => ({ name, tags: tags.map((tag) => tag.name) })),
   };

@@ -150,7 +150,7 @@ describe('verify', () => {
         code: 1,
         stdout: '',
         stderr:
-          'No audit log found for ORG-typo. Run posthorn audit verify without --organization to see which ones exist.\n',
+          'No audit log found for ORG-typo. Run posthorn audit verify without --organization to list all audit logs.\n',
       });
     },
   );

@@ -141,7 +141,7 @@ describe('two nodes on one database', () => {
     ['deletes', 'DELETE', undefined, 'cancelled'],
     ['disables', 'PATCH', { status: 'disabled' }, 'failed'],
   ] as const)(
-    'one %s a webhook: after the response, the other sends nothing more of it',
+    'one %s a webhook: after the response, the other sends nothing more to it',
     async (_, method, body, end) => {
       const owner = await newTenant(one);
       const standstill = new Standstill();

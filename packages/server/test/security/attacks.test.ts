@@ -49,7 +49,7 @@ describe('JSON that is nested as deep as a body can be', () => {
   });
 });
 
-describe('a text that makes a careless pattern backtrack', () => {
+describe('text that makes a careless regular expression backtrack', () => {
   const long = 50_000;
   const texts = [
     'a'.repeat(long),
@@ -108,7 +108,7 @@ describe('a request that arrives slowly', async () => {
     ['in its head', `${begun}X-Slow: `],
     ['in its body', `${begun}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{`],
     ['in its chunks', `${begun}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`],
-  ])('is cut off with 408, also if it sends a byte now and then: %s', async (_where, start) => {
+  ])('is cut off with 408, even if it sends a byte now and then: %s', async (_where, start) => {
     const socket = await openSocket(url);
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk) => {

@@ -19,7 +19,7 @@ import {
   preparedDirectory,
   serverPid,
 } from '../support/data-directory.js';
-import { Posthorn, posthorn, serve } from '../support/process.js';
+import { Posthorn, posthorn, program, serve } from '../support/process.js';
 import { eventually } from '../support/tenant.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -122,7 +122,7 @@ describe('a data directory', () => {
   test.runIf(isRoot)("can be there even if root's umask keeps others from what root creates", async () => {
     const directory = await dataDirectory('home', '.posthorn');
     await mkdir(dirname(directory), { mode: 0o700 });
-    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath];
+    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
     const { ended } = new Posthorn(['token', 'list', '--json'], { POSTHORN_DATA_DIR: directory }, hiding);
     expect(await ended).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
   });

@@ -57,7 +57,7 @@ describe('a read replica', () => {
     expect((await tenant.ask('GET', `/v1/events/${id}`)).status).toBe(200);
   });
 
-  test('never hides an acknowledged event: while it does not replay, the primary is read', async () => {
+  test('never hides an acknowledged event: while it is not replaying, reads go to the primary', async () => {
     await untilUsed();
     await postgres.pause();
     const warned = log.warnings.length;

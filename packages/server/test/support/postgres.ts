@@ -12,6 +12,7 @@ import { openEmbedded } from '../../src/storage/embedded/embedded.js';
 import { findPostmaster } from '../../src/storage/embedded/postmaster.js';
 import { migrate } from '../../src/storage/migrate.js';
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
+import { bundleProgram } from './bundled-program.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -25,6 +26,8 @@ declare module 'vitest' {
     runDirectory: string;
     /** A data directory with a migrated embedded database that nobody uses: starting a copy saves 2 s. */
     preparedDirectory: string;
+    /** The path of the program in one bundle. */
+    bundledProgram: string;
   }
 }
 
@@ -43,9 +46,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Without this the database of a run as root would be placed elsewhere, and stay there.
   await chmod(place, 0o711);
   const preparedDirectory = join(place, 'prepared');
-  await prepare(preparedDirectory);
+  const [bundledProgram] = await Promise.all([bundleProgram(), prepare(preparedDirectory)]);
 
   const shared = given ? await openGiven(given) : await openShared(preparedDirectory, join(place, 'shared'));
+  project.provide('bundledProgram', bundledProgram);
   project.provide('preparedDirectory', preparedDirectory);
   project.provide('runDirectory', place);
   project.provide('databasePrefix', databasePrefix);

@@ -1,8 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
 import { afterFile } from './cleanup.js';
 
-export const program = fileURLToPath(new URL('../../bin/posthorn.js', import.meta.url));
+/** The program as users run it. */
+export const installedProgram = fileURLToPath(new URL('../../bin/posthorn.js', import.meta.url));
+/** The same program in one bundle, which starts with half the CPU. */
+export const program = inject('bundledProgram');
 
 export interface Ended {
   /** Null where a signal ended it. */
@@ -21,10 +25,10 @@ export class Posthorn {
   #stderr = '';
   #heard: () => void = () => undefined;
 
-  constructor(args: readonly string[], env: Environment, command: readonly string[] = [process.execPath]) {
+  constructor(args: readonly string[], env: Environment, command = [process.execPath, program]) {
     const { PATH = '', HOME = '', TMPDIR } = process.env;
     const [file = '', ...before] = command;
-    this.#child = spawn(file, [...before, program, ...args], {
+    this.#child = spawn(file, [...before, ...args], {
       env: { PATH, HOME, ...(TMPDIR !== undefined && { TMPDIR }), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -73,15 +77,17 @@ export class Posthorn {
 }
 
 /** Runs one command to its end. */
-export function posthorn(args: readonly string[], env: Environment): Promise<Ended> {
-  return new Posthorn(args, env).ended;
+export function posthorn(args: readonly string[], env: Environment, command?: string[]): Promise<Ended> {
+  return new Posthorn(args, env, command).ended;
 }
 
 /** A `posthorn serve` on free ports, once it is ready. */
 export async function serve(
   env: Environment,
+  command?: string[],
 ): Promise<{ process: Posthorn; publicUrl: string; platformUrl: string }> {
-  const service = new Posthorn(['serve'], { POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0', ...env });
+  const ports = { POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' };
+  const service = new Posthorn(['serve'], { ...ports, ...env }, command);
   const [, publicUrl = ''] = await service.until(/public API listening on (http:[^"\s]+)/);
   const [, platformUrl = ''] = await service.until(/platform listener listening on (http:[^"\s]+)/);
   return { process: service, publicUrl, platformUrl };

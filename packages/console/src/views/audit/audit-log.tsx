@@ -44,8 +44,8 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every change has one entry, written in the same transaction. Each entry has a hash of itself and of
-        the entry before it.
+        Every change has one entry, written in the same transaction. The hash of each entry also covers the
+        entry before it.
         {!token.portal && (
           <>
             {' '}

@@ -28,7 +28,7 @@ function filterOf(search: DeliverySearch, webhook: Webhook | undefined): Deliver
   const range = search.range || search.from ? rangeOf(search, '24h', minute) : undefined;
   return {
     webhook_id: webhook?.id ?? search.webhook_id,
-    // One webhook shows all of its deliveries, whatever workspace the other views are narrowed to.
+    // A webhook's list shows all of its deliveries, no matter which workspace the other views are limited to.
     workspace_id: webhook ? undefined : search.workspace_id,
     state: deliveryStates.find((state) => state === search.state),
     event_type: search.event_type,

@@ -7,7 +7,7 @@ import { useToken } from '../../permission';
 import { RecordCommand } from '../events/record-command';
 import { FirstWebhook } from '../webhooks/first-webhook';
 
-/** Says how far back the search found nothing, if it stopped before the end of the list. */
+/** Says how far back the search went without a match, if it stopped before the end of the list. */
 export function NoneSoFar({
   searchedTo,
   query: { isFetchingNextPage, fetchNextPage },

@@ -16,8 +16,8 @@ export interface TailView {
 }
 
 /**
- * Follows the stream while `isOn`. New rows are added at the top. If the page is scrolled down, the scroll
- * anchoring of the browser keeps the visible rows in place.
+ * Follows the stream while `isOn`. New rows are added at the top. If the page is scrolled down, the
+ * browser's scroll anchoring keeps the visible rows in place.
  */
 export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
   const [isConnected, setConnected] = useState(false);

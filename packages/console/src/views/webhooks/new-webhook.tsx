@@ -123,7 +123,7 @@ function Form() {
   );
 }
 
-/** The initial values of fields that only later events set. */
+/** The initial values of fields that are set only after the webhook is created. */
 const untouched = {
   disabled_reason: null,
   last_delivery_at: null,

@@ -38,8 +38,8 @@ export function ReplayView() {
           </Breadcrumb>
           <h1>Replay events</h1>
           <p className="lead">
-            Sends past events of the types that the webhook subscribes to again, oldest first, with the same
-            event IDs.
+            Resends past events of the types that the webhook subscribes to, oldest first, with the same event
+            IDs.
           </p>
           {replay ? <ReplayProgress webhook={data} replayId={replay} /> : <Form webhook={data} />}
         </>

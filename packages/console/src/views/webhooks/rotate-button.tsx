@@ -79,7 +79,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
             <span className="hint">
               {grace === '0s'
                 ? 'Your receiver rejects requests until it has the new secret.'
-                : 'During this time, requests have both signatures, so your receiver rejects none of them.'}
+                : 'During this time, requests have both signatures, so your receiver accepts them with either secret.'}
             </span>
           </div>
         )}

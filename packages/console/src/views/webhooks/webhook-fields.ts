@@ -65,7 +65,7 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
   };
 }
 
-/** Returns only the fields that differ, so that a change of the name does not verify the URL again. */
+/** Returns only the fields that differ, so that changing the description does not verify the URL again. */
 export function changesOf(draft: WebhookDraft, webhook: Webhook): Partial<WebhookFields> {
   const before = fieldsOf(draftOf(webhook));
   const after = fieldsOf(draft);

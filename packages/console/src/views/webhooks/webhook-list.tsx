@@ -123,7 +123,7 @@ function Row({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** `all`, one type, or how many. */
+/** Returns `all types`, the only type, or how many there are. */
 export function typesText(types: readonly string[]): string {
   if (types.includes('*')) return 'all types';
   return types.length === 1 ? (types[0] ?? '') : plural(types.length, 'type');

@@ -29,8 +29,8 @@ export async function unprivilegedAccount(pgdata: string): Promise<Account | und
 }
 
 /**
- * Returns whether an account can enter a directory. Asks the kernel instead of reading file modes, because access lists
- * matter, too.
+ * Returns whether an account can enter a directory. Asks the kernel instead of reading file modes, because access
+ * control lists count too.
  */
 export function canReach(account: Account, directory: string): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', directory], { ...account, cwd: '/' }).status === 0;

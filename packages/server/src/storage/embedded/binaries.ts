@@ -19,7 +19,7 @@ export interface Binaries {
 const instead = 'Set DATABASE_URL to use your own PostgreSQL, version 15 or newer.';
 
 /**
- * Returns the PostgreSQL programs of this platform, executable by `account`. Uses them where npm put them, or a copy
+ * Returns the PostgreSQL programs for this system, executable by `account`. Uses them where npm put them, or a copy
  * if the account cannot reach that directory (a checkout in a home directory with mode 700).
  */
 export async function findBinaries(

@@ -28,7 +28,7 @@ export async function findPostmaster(pgdata: string): Promise<Postmaster | undef
     return undefined;
   }
   if (!isAlive(pid) || !isPostmasterOf(pid, pgdata)) {
-    // After a crash another process may have this id, and PostgreSQL would refuse to start.
+    // After a crash another process may have this process ID, and PostgreSQL would refuse to start.
     await rm(file, { force: true });
     return undefined;
   }
