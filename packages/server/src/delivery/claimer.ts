@@ -16,8 +16,8 @@ export interface ClaimerOptions {
 }
 
 /**
- * Claims deliveries that are waiting in the database: retries, those of dead nodes, and those that other nodes
- * recorded. Runs one claim at a time.
+ * Claims deliveries that are waiting in the database: the backlog, retries, and deliveries that a node gave back or
+ * left behind. Runs one claim at a time.
  */
 export class Claimer {
   readonly #options: ClaimerOptions;

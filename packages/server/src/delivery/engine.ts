@@ -86,7 +86,7 @@ export class DeliveryEngine {
     const { alone, directory, logger } = this.#options;
     await this.#lease.start(alone);
     await this.#listener.start();
-    // If this fails, entries become too old to use, and the attempts that need them report the failure.
+    // If this fails, entries become too old to use, and attempts read their webhooks themselves.
     const refresh = () => directory.refresh(this.#lanes.inUse()).catch(() => undefined);
     this.#refreshing = new Repeating(limits.refreshEveryMs, refresh, logger);
     this.#claimer.wake();

@@ -5,7 +5,7 @@ import { registerNode, releaseDeadNodes, releaseLeases, renewNode, retireNodes }
 import { limits } from './limits.js';
 
 /**
- * A change of the lease:
+ * A change to the lease:
  * - `renewed`: attempts may start again
  * - `released`: deliveries of dead nodes are waiting in the database again
  * - `lost`: this node was declared dead or gave up its ID; its deliveries belong to other nodes

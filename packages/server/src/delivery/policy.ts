@@ -12,8 +12,8 @@ export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as co
 export type Condition = (typeof conditions)[number];
 
 /**
- * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it contains only
- * integers and is written field by field: fractions and object spread would add 10 µs.
+ * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it holds only
+ * integers and is built field by field: floats and object spread would add 10 µs.
  */
 export interface Observed {
   readonly successes: number;
@@ -72,7 +72,7 @@ export function conditionOf(observed: Observed, nowMs: number): Condition {
   return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
-/** Returns whether a webhook has responded recently. Such webhooks share the larger part of the memory. */
+/** Returns whether a webhook has responded with success and is not failing. Such webhooks share most of the memory. */
 export function isProven({ successes, failuresInARow }: Observed): boolean {
   return successes > 0 && failuresInARow < limits.failingAfter;
 }

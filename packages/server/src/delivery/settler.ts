@@ -13,7 +13,7 @@ import { limits } from './limits.js';
 
 /** One outcome to write, and what to record in the same transaction. */
 export interface Entry {
-  /** The node that held the lease of the attempt. */
+  /** The ID under which this node leased the delivery. */
   node: number;
   settlement: Settlement;
   event?: ServiceEvent;
@@ -48,14 +48,14 @@ export class Settler {
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
-  /** The node that held the lease of the latest attempt. */
+  /** The node ID of the latest entry, for a batch that has only health reports. */
   #node = 0;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
   }
 
-  /** Returns whether to stop sending until outcomes are written: after a crash, all of them would be sent again. */
+  /** Returns whether too many outcomes are unwritten to keep sending: a crash would repeat all of these attempts. */
   get isBehind(): boolean {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
@@ -162,7 +162,7 @@ export class Settler {
     for (const webhook of failing) await this.#giveUp(webhook);
   }
 
-  /** Writes outcomes and health, disables webhooks that are gone, and records the events about both. */
+  /** Writes outcomes and health, disables webhooks that are gone, and records the resulting events. */
   async #settle(
     client: Queryable,
     batch: readonly Entry[],
