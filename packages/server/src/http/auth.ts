@@ -9,7 +9,7 @@ import type { RateLimiter } from './rate-limit.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The scopes that a request needs. A route without scopes is open to everyone. */
+    /** The scopes that a request needs. If empty, any valid token is enough. If absent, no token is needed. */
     scopes?: readonly Scope[];
   }
   interface FastifyRequest {
@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-/** A revocation must take effect within 2 s everywhere, so nothing is cached for longer than half of that. */
+/** A revocation must take effect within 2 s everywhere, so no lookup is used for longer than half of that. */
 const rememberMs = 1_000;
 const rememberedMax = 10_000;
 
@@ -39,7 +39,7 @@ export class TokenDirectory {
 
   /**
    * Returns the token if it is valid, and undefined if it is not. Throws a problem if the token belongs to another
-   * cell, if its organization has moved to one, or if its organization is moving and the request is a write.
+   * cell, or if its organization is moving or has moved and this cell cannot handle the request.
    */
   async find(text: string, isWrite = false): Promise<Token | undefined> {
     if (!isTokenText(text)) return undefined;
@@ -66,7 +66,7 @@ export class TokenDirectory {
     );
   }
 
-  /** Returns whether this token was valid a moment ago. */
+  /** Returns whether this token is remembered: its last lookup, however long ago, found it or is still running. */
   knows(text: string): boolean {
     return isTokenText(text) && this.#remembered.has(tokenHash(text).toString('base64'));
   }

@@ -31,7 +31,7 @@ export interface DeliveryRoutesOptions {
   /** The `User-Agent` of deliveries. */
   userAgent: string;
   now: () => number;
-  /** Returns the oldest time that can still be read. */
+  /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
 }
 

@@ -29,7 +29,7 @@ export interface TailOptions {
   /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
   recorded: Notifier;
-  /** Returns whether the request's token is still valid. Called once per second. */
+  /** Returns whether the request's token is still valid. Called before every read. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
   stopping: AbortSignal;
 }

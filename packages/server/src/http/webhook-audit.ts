@@ -14,7 +14,7 @@ type WebhookAction =
   | 'webhook.redelivered'
   | 'webhook.replayed';
 
-/** Returns the audit log entry for what a request did to a webhook, with the address that the listener sees. */
+/** Returns the audit log entry for what a request did to a webhook, with the request's source address. */
 export function webhookEntry(
   request: FastifyRequest,
   webhook: Pick<Webhook, 'id' | 'organization_id' | 'workspace_id'>,

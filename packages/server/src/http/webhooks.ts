@@ -203,7 +203,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.headers !== undefined && headersOf(webhook, body.headers)),
       };
       if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
-      // If very many deliveries were waiting when the webhook was disabled, some may not have ended yet.
+      // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
       if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
       const verifies =
         body.status === 'active' || (change.url !== undefined && webhook.status !== 'disabled');
