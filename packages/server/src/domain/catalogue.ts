@@ -64,8 +64,9 @@ const task = 'TSK-01K1RKX9Z1B3D5F7H9K1N3Q5S7';
 const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 
 /**
- * The body of a webhook request contains the payload, but not the subject or the actor. The payloads that were designed
- * for Posthorn therefore start with the `id` of the subject, as in `incident.opened`.
+ * The body of a webhook request contains the payload, but not the subject or the actor. Payloads therefore start with
+ * the `id` of the subject, as in `incident.opened`. The exceptions are `service_line.activated`, `agent.run.completed`
+ * and `webhook.*`, which starts with `webhook_id`.
  */
 const table = {
   'service_line.activated': entry({
@@ -783,7 +784,7 @@ export interface Catalogue {
   list(): readonly EventType[];
   /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
-  /** Returns the known type that was probably meant, or undefined if no name is similar. */
+  /** Returns the known type whose name is most similar, however different it is. */
   nearest(name: string): string | undefined;
 }
 
@@ -833,14 +834,9 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
   }
 }
 
-/**
- * Returns the name that needs the fewest edits, if at most a quarter of the longer name changes. That covers
- * misspellings and a missing segment (`agent.completed`). With a third, `incident.closed` suggested `incident.opened`
- * because the domain alone was similar enough. Names whose lengths differ by more than the bound are skipped, so long
- * names are cheap.
- */
+/** Returns the type that is the fewest edits away from `name`, however many. Undefined only if there are no types. */
 function nearestOf(types: Iterable<string>, name: string): string | undefined {
-  // A longer name is not a misspelling, and computing the distance takes longer for long names.
+  // Computing the distance takes longer for long names, and no type is longer than this.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
