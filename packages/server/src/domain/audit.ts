@@ -53,7 +53,7 @@ export function changesBetween(before: Fields | undefined, after: Fields | undef
   return changes;
 }
 
-/** Returns the oldest time that can still be read, inclusive: 12 calendar months ago. */
+/** Returns the oldest time, inclusive, from which entries can still be read: 12 calendar months ago. */
 export function oldestAuditMs(nowMs: number): number {
   const date = new Date(nowMs);
   const day = date.getUTCDate();

@@ -36,7 +36,7 @@ export function evidenceOf(outcome: Outcome, url: URL): Evidence {
   return evidence;
 }
 
-/** Returns a URL as it is stored, without its query. */
+/** Shortens a URL to the length that is stored. The caller has removed the query. */
 export const evidenceUrl = (url: string) => cut(url, urlLengthMax);
 
 /** Returns the headers that are stored, each shortened and without control characters. */
@@ -50,7 +50,7 @@ export function keptHeaders(headers: RawHeaders): ResponseHeaders {
   return kept;
 }
 
-/** Returns the message only if it is about TLS or HTTP. Network messages can contain addresses. */
+/** Returns the details that are stored. Leaves out messages about the network, which can contain addresses. */
 function keptDetail(error: AttemptError, detail: FailureDetail): Partial<Evidence> {
   const kept: Partial<Evidence> = {};
   const { code, message, altNames, validTo, address } = detail;

@@ -45,7 +45,8 @@ export function faultsFromAjv(errors: readonly KeywordError[] | null | undefined
 }
 
 /**
- * Groups errors by branch. Ajv reports the errors of the branches right before the error of `anyOf`, inner ones first.
+ * Nests the errors of branches in the error of their keyword, such as `anyOf`. Ajv reports them right before it, inner
+ * ones first.
  */
 function nest(errors: readonly KeywordError[]): Finding[] {
   const findings: Finding[] = [];

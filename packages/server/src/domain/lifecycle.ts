@@ -46,7 +46,7 @@ export interface Move {
 /** A fixed value, or the ID of the actor if the actor has the given type. */
 type Fallback = { readonly value: string | number } | { readonly actor: string };
 
-/** Also allowed: the time of the move, or the milliseconds that the resource spent in its previous status. */
+/** A fallback, the time of the move, or the milliseconds that the resource spent in its previous status. */
 type Fill = Fallback | 'now' | 'elapsed';
 
 export function fallbackFor(fallback: Fallback, actor: Reference): string | number | undefined {
@@ -54,7 +54,7 @@ export function fallbackFor(fallback: Fallback, actor: Reference): string | numb
   return actor.type === fallback.actor ? actor.id : undefined;
 }
 
-/** Returns the value for a field. `sinceMs` is when the resource entered the status that it leaves. */
+/** Returns the value for a field. `sinceMs` is when the resource entered the status that it is leaving. */
 export function filled(
   fill: Fill,
   actor: Reference,

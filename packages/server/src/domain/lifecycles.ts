@@ -6,7 +6,7 @@ const name = (example: string) => ({
 });
 
 /**
- * The resources with a lifecycle, by their names in paths. Code, SQL, diagrams, OpenAPI and tests are generated from
+ * The resources with a lifecycle, by their names in paths. Code, SQL, diagrams, OpenAPI and tests are derived from
  * this table. The catalogue describes the events and their fields.
  */
 export const lifecycles = {

@@ -6,7 +6,7 @@ const keyIdLength = 4;
 const ivLength = 12;
 const tagLength = 16;
 
-/** Reports that no key fits. The operator must restore the key or rotate the webhook's secret. */
+/** Reports that no key matches. The operator must restore the key or rotate the webhook's secret. */
 export class SecretNotOpened extends Error {
   override name = 'SecretNotOpened';
 
@@ -43,7 +43,7 @@ export class SecretBox {
     return Buffer.concat([this.prefix, iv, encrypt.getAuthTag(), text]);
   }
 
-  /** Decrypts a secret. Throws if no key fits or if the data was changed. */
+  /** Decrypts a secret. Throws if no key matches or if the data was changed. */
   open(sealed: Buffer, owner: string): string {
     const keyId = sealed.subarray(1, 1 + keyIdLength);
     const known = this.#keys.find(({ id }) => id.equals(keyId));

@@ -1,11 +1,11 @@
-/** The parts of a trace span that the measured code uses. */
+/** The parts of a trace span that the traced code uses. */
 export interface TraceSpan<Result> {
   /** The span as the value of the W3C header `traceparent`. */
   readonly traceparent: string;
   end(result: Result): void;
 }
 
-/** The trace that a `traceparent` belongs to. */
+/** The fields of a parsed `traceparent`. */
 export interface TraceParent {
   traceId: string;
   spanId: string;

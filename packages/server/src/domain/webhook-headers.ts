@@ -102,7 +102,7 @@ export function sealHeaders(headers: CustomHeaders, webhookId: string, secrets: 
   return { header_names, headers: secrets.seal(JSON.stringify(headers), ownerOf(webhookId)) };
 }
 
-/** Decrypts headers. Throws if no key fits. */
+/** Decrypts headers. Throws if no key matches or if the data was changed. */
 export function openHeaders(sealed: Buffer | null, webhookId: string, secrets: SecretBox): CustomHeaders {
   return sealed === null ? {} : (JSON.parse(secrets.open(sealed, ownerOf(webhookId))) as CustomHeaders);
 }

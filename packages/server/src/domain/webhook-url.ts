@@ -28,9 +28,9 @@ const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => (
 });
 
 /**
- * Checks a URL without DNS. The addresses of a name are checked for each connection. The parser also accepts
- * `https:host` and `https:///host` and drops an empty user info or fragment, so this function looks for them in the
- * original text.
+ * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The parser
+ * also accepts `https:host` and `https:///host` and drops an empty user info or fragment, so this function looks for
+ * them in the original text.
  */
 export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
   const tooLong = `The URL is longer than ${URL_LENGTH_MAX} characters, counted after percent-encoding.`;
@@ -82,8 +82,8 @@ function checkHost(url: URL, policy: AddressPolicy): CheckedWebhookUrl {
         'The operator of this service can allow other addresses (POSTHORN_EGRESS_ALLOW).',
     );
   }
-  // The addresses of a name are known only when connecting, and plain http is refused for any address that is not on
-  // the list. Without a list, that is every address, so refuse it now.
+  // What a host name resolves to is known only when connecting, and plain http is refused for any address that is not
+  // on the list. Without a list, that is every address, so refuse it now.
   const mayBeListed = verdict === 'allowed' || (verdict === 'unknown' && !policy.allowsNothing);
   if (url.protocol === 'http:' && !mayBeListed) {
     return fail(
