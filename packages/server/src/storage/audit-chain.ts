@@ -35,7 +35,7 @@ export interface ChainReport {
   organization_id: string;
   /** The number of entries, without those that retention dropped. */
   entries: number;
-  /** The position of the last entry in the chain, and its hash in hex. */
+  /** The position of the last entry that was verified, and its hash in hex. */
   position: number;
   head: string;
   fault: ChainFault | undefined;

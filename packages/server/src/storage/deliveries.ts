@@ -11,7 +11,8 @@ export async function deleteOldBacklog(database: Queryable, before: Date): Promi
 
 /**
  * Brings the waiting deliveries of a webhook in line with its status, about `atMost` at a time: holds them while it
- * is unverified, ends them once it is disabled or deleted. Returns how many it changed.
+ * is unverified, releases them once it is active, and ends them once it is disabled or deleted. Returns how many it
+ * changed.
  */
 export async function alignWaiting(
   database: Queryable,

@@ -20,7 +20,7 @@ export interface DeliveryFilter {
 
 /**
  * The maximum number of rows that one page reads, which takes about a tenth of a second. If a filter matches only a few
- * of millions of deliveries, the page is shorter, and the next one continues where it stopped.
+ * out of millions of deliveries, the page is shorter, and the next one continues where it stopped.
  */
 export const readMax = 50_000;
 
@@ -38,8 +38,8 @@ interface ReadRow extends StoredDelivery {
 
 /**
  * Lists deliveries of all matching webhooks with at least one attempt, newest first, after `after`. Reads a page of
- * each webhook, which is an ordered scan of the primary key, and returns the newest of these. That needs no additional
- * index. A page with `hasMore` can have fewer than `limit` deliveries, or none.
+ * each webhook, with the indexes that suit the filter, and returns the newest of these. A page with `hasMore` can have
+ * fewer than `limit` deliveries, or none.
  */
 export async function listDeliveries(
   database: Queryable,

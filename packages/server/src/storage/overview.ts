@@ -5,7 +5,7 @@ export interface Overview {
   deliveries: {
     /** Waiting for their first attempt, in the backlog. */
     backlog: number;
-    /** Waiting for a retry. */
+    /** Waiting for a retry, or queued again by a redelivery or a replay. */
     retrying: number;
     /** In the memory of nodes. */
     in_memory: number;

@@ -7,7 +7,7 @@ export interface StoreFigures {
   oldestDueSeconds: number;
   /** Webhooks with deliveries that are due and that no node has claimed. */
   waitingWebhooks: number;
-  /** Those deliveries: first attempts and retries, each counted up to `countedMax` rows. */
+  /** Those deliveries: the backlog, and all others, mostly retries. Each is counted up to `countedMax` rows. */
   waitingFirst: number;
   waitingRetries: number;
   /** Nodes that are alive. */
