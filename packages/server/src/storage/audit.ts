@@ -88,7 +88,7 @@ export async function readNewestAudit(
       limit + 1,
     ],
   };
-  // There may be very many organizations, and this does not have to finish within seconds.
+  // Without a time limit: there may be many organizations, and the operator can wait.
   const { rows } = await database.transaction((client) => client.query<StoredAuditEntry>(statement), true);
   return pageOf(rows, limit);
 }

@@ -2,7 +2,7 @@ import type { Evidence } from '../domain/evidence.js';
 import type { Queryable } from './database.js';
 import { ensurePartitions } from './partitions.js';
 
-/** A delivery as integrators see it. */
+/** A delivery and the result of its latest attempt, without the response. */
 export interface StoredDelivery {
   id: string;
   webhook_id: string;
@@ -57,7 +57,7 @@ export async function readDelivery(
     from posthorn.deliveries
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status <> 'cancelled'
    union all
-  -- In its first attempt, or waiting for it: it has no row of its own yet.
+  -- Until a delivery is settled for the first time, it has no row of its own.
   select $4, $2, e.id, e.type, e.created_at, 'pending', 0::smallint, o.created_at, null, null, null, null,
          o.created_at, null, null, null
     from posthorn.open_shares($1, $2, substr($4, 6, 16)) o
@@ -72,7 +72,7 @@ export async function readDelivery(
 
 /**
  * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended.
- * Does not change a delivery that a node has in memory or in flight, because it is attempted now anyway.
+ * Leaves a delivery that a node has in memory or in flight unchanged: it is being attempted or is about to be.
  */
 export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
   const { rows } = await client.query<StoredDelivery>({

@@ -26,7 +26,7 @@ export interface LeasedDelivery {
   workspace_id: string | null;
   actor: Reference;
   subject: Reference;
-  /** Null if the retention of the event ended while the delivery waited. */
+  /** Null if retention deleted the event while the delivery was waiting. */
   payload: string | null;
   /** The trace of the recording, if this node recorded the event and tracing is on. It is not stored. */
   traceparent?: string | undefined;

@@ -72,7 +72,7 @@ async function apply(client: Queryable, pending: readonly SchemaFile[], revision
   }
 }
 
-/** Returns whether the database has this version's schema, or a newer one that this version can still use. */
+/** Returns whether the database has this version's schema or a newer one, as during a rolling upgrade. */
 export async function isMigrated(database: Database): Promise<boolean> {
   const applied = await readApplied(database);
   return applied.revision >= (await readRevision());

@@ -21,7 +21,7 @@ export async function ensurePartitions(
   times: readonly number[],
 ): Promise<void> {
   for (const day of new Set(times.map((ms) => new Date(ms).toISOString().slice(0, 10)))) {
-    // One transaction each, so that the lock is held only briefly.
+    // One statement each: outside a transaction, this holds the lock only briefly.
     await database.query({
       name: 'ensure partition',
       text: 'select posthorn.ensure_partition($1, $2)',

@@ -23,9 +23,8 @@ const restMs = 1_000;
  * from the primary. So a read is never behind what was acknowledged, and never behind an earlier read, no matter which
  * nodes recorded and where the earlier read took place.
  *
- * It asks the primary for the end of its write-ahead log, and the connection to the replica for how far that has been
- * replayed. Every commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the
- * primary.
+ * It asks the primary where its write-ahead log ends, and the replica how much of the log it has replayed. Every
+ * commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the primary.
  */
 export class ReadReplica {
   readonly #options: ReadReplicaOptions;

@@ -234,8 +234,8 @@ export class RelocationCopy {
 }
 
 /**
- * Copies the latest counts of an organization that already lives in the new cell. A row holds the counts of one
- * process, so none of them has been written there.
+ * Copies the latest counts of an organization that already lives in the new cell. Each row belongs to one process, so
+ * this does not overwrite what the nodes of the new cell have counted.
  */
 export async function copyCounts(from: Database, to: Database, move: Move): Promise<void> {
   const latest: Condition = { text: "t.at >= now() - interval '2 hours'", values: [] };

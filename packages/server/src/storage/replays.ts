@@ -209,7 +209,7 @@ export async function advanceReplay(
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
          status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
-         -- At the end, correct the count for events that changed or were not counted.
+         -- At the end, correct the total: some events may not have been counted, and others may no longer match.
          total = case when s.seen < $4 then u.done + s.queued else greatest(u.total, u.done + s.queued) end
     from standing s
    where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3

@@ -35,8 +35,8 @@ export interface CopySteps {
 const rowsMax = 5_000;
 
 /**
- * Sets the formats of this transaction, so that another database can read its times, numbers and bytes whatever its
- * settings.
+ * Makes this transaction read and write times, numbers and bytes in a form that does not depend on the settings of the
+ * database, and avoid sequential scans.
  */
 export async function writePlainly(client: Queryable): Promise<void> {
   await client.query({

@@ -85,7 +85,7 @@ export interface Settled {
 }
 
 /**
- * Writes outcomes and health reports in one statement, unless the node was declared dead. Ends the hand-offs and
+ * Writes outcomes and health reports in one statement, unless the node was declared dead. Deletes the hand-offs and
  * backlog rows that have no other open deliveries.
  */
 export async function settle(

@@ -20,7 +20,7 @@ export interface Cluster {
   pgdata: string;
   logFile: string;
   account: Account | undefined;
-  /** Set on Windows only: PostgreSQL supports no Unix sockets there, so it uses loopback with a random password. */
+  /** Set only on Windows, where Node cannot use Unix sockets: PostgreSQL listens on loopback with a random password. */
   password: string | undefined;
 }
 
