@@ -45,8 +45,8 @@ export class List<T> implements AsyncIterable<T> {
 
   /**
    * Loads pages until there are `wanted` results or the list ends, but at most `pagesMax` pages. Returns them as one
-   * page, which can have more than `wanted` results. This limits the time if a filter matches only a few of very many
-   * deliveries. If `hasMore` is true, continue with the cursor.
+   * page, which can have more than `wanted` results. This limits the time if a filter matches only a few out of a large
+   * number of deliveries. If `hasMore` is true, continue with the cursor.
    */
   async search(wanted: number, pagesMax: number): Promise<Page<T>> {
     const data: T[] = [];
