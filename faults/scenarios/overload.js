@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-const memoryMbMax = 300;
+const memoryMbMax = 350;
 const readersCount = 4;
 
 /**
