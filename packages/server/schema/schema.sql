@@ -249,7 +249,7 @@ create table posthorn.webhook_health (
   failing_since timestamp(3) with time zone,
   last_failure_at timestamp(3) with time zone,
   constraint webhook_health_last_delivery_status_check CHECK ((last_delivery_status = ANY (ARRAY['success'::text, 'failed'::text]))),
-  constraint webhook_health_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES webhooks(organization_id, id) ON DELETE CASCADE,
+  constraint webhook_health_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES posthorn.webhooks(organization_id, id) ON DELETE CASCADE,
   constraint webhook_health_pkey PRIMARY KEY (organization_id, webhook_id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.2, autovacuum_vacuum_threshold=1000);
 
@@ -317,9 +317,9 @@ CREATE UNIQUE INDEX resources_by_id ON posthorn.resources USING btree (id);
 CREATE UNIQUE INDEX tokens_by_hash ON posthorn.tokens USING btree (hash);
 CREATE UNIQUE INDEX tokens_by_id ON posthorn.tokens USING btree (id);
 
-CREATE TRIGGER audit_log_stays BEFORE DELETE OR UPDATE ON posthorn.audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER audit_log_stays_whole BEFORE TRUNCATE ON posthorn.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER resources_move_by_the_table BEFORE INSERT OR UPDATE ON posthorn.resources FOR EACH ROW EXECUTE FUNCTION check_resource();
+CREATE TRIGGER audit_log_stays BEFORE DELETE OR UPDATE ON posthorn.audit_log FOR EACH ROW EXECUTE FUNCTION posthorn.refuse_change();
+CREATE TRIGGER audit_log_stays_whole BEFORE TRUNCATE ON posthorn.audit_log FOR EACH STATEMENT EXECUTE FUNCTION posthorn.refuse_change();
+CREATE TRIGGER resources_move_by_the_table BEFORE INSERT OR UPDATE ON posthorn.resources FOR EACH ROW EXECUTE FUNCTION posthorn.check_resource();
 
 create sequence posthorn.last_announcement;
 
@@ -327,12 +327,12 @@ create sequence posthorn.last_announcement;
 -- posthorn.align_waiting(organization text, webhook text, at_most integer) returns integer
 -- posthorn.announce_recording(organizations text[]) returns timestamp with time zone
 -- posthorn.announce_waiting() returns void
--- posthorn.audit_hash(previous bytea, entry audit_log) returns bytea
+-- posthorn.audit_hash(previous bytea, entry posthorn.audit_log) returns bytea
 -- posthorn.base32(n bigint) returns text
 -- posthorn.check_resource() returns trigger
 -- posthorn.claim(node integer, known text[], rooms integer[], room_each integer, room_total integer, webhooks_max integer, bytes_max bigint) returns TABLE(organization_id text, webhook_id text, created_at timestamp with time zone, delivery_id text, attempts smallint, event_id text, type text, event_created_at timestamp with time zone, workspace_id text, actor_type text, actor_id text, subject_type text, subject_id text, payload json, head text, first integer, more text[], next_ms double precision)
 -- posthorn.count_ended(organization text, webhook text, ended integer) returns void
--- posthorn.earlier_attempts(delivery deliveries) returns jsonb
+-- posthorn.earlier_attempts(delivery posthorn.deliveries) returns jsonb
 -- posthorn.ensure_partition(parent text, day date) returns void
 -- posthorn.epoch_ms(at timestamp with time zone) returns bigint
 -- posthorn.event_horizon(organization text) returns timestamp with time zone
@@ -349,9 +349,9 @@ create sequence posthorn.last_announcement;
 -- posthorn.refuse_change() returns trigger
 -- posthorn.release_leases(at_most integer) returns bigint
 -- posthorn.require_here(organizations text[], event_type text) returns void
--- posthorn.resource_json(resource resources) returns json
+-- posthorn.resource_json(resource posthorn.resources) returns json
 -- posthorn.settle(node integer, listed boolean, failing_since_ms double precision, organization_ids text[], webhook_ids text[], created_ms double precision[], ids text[], event_ids text[], types text[], sizes integer[], has_rows boolean[], statuses text[], tries integer[], waits_ms double precision[], attempted_ms double precision[], http_statuses integer[], errors text[], durations_ms integer[], responses text[], evidences jsonb[], done_handoffs text[], done_organization_ids text[], done_webhook_ids text[], done_ms double precision[], done_heads text[], done_firsts integer[], health_organization_ids text[], health_webhook_ids text[], last_ms double precision[], last_statuses text[], successes boolean[], first_failure_ms double precision[], last_failure_ms double precision[]) returns TABLE(written text[], failing json)
--- posthorn.shares(handoff handoffs) returns TABLE(organization_id text, webhook_id text, base bigint, ordinals integer[])
+-- posthorn.shares(handoff posthorn.handoffs) returns TABLE(organization_id text, webhook_id text, base bigint, ordinals integer[])
 -- posthorn.ulid_head(at_ms bigint, high bigint) returns text
 -- posthorn.waiting_webhooks() returns TABLE(organization_id text, webhook_id text, since timestamp with time zone)
 -- posthorn.write_audit(entries json) returns void
