@@ -48,15 +48,16 @@ describe.runIf(hasPgBouncer())('a transaction pooler', () => {
   });
 
   test('is bypassed for notifications', async () => {
+    // With a PostgreSQL on a socket, only the connections of the pooler have an address.
     const listeners = async () => {
-      const { rows } = await direct.database.query<{ client: string | null; query: string }>({
+      const { rows } = await direct.database.query<{ direct: boolean; query: string }>({
         text: `
-  select client_addr::text as client, query from pg_stat_activity
+  select client_addr is not distinct from inet_client_addr() as direct, query from pg_stat_activity
    where datname = current_database() and application_name = 'posthorn listener'`,
       });
       return rows;
     };
     await eventually(listeners, (rows) => rows.length === 1);
-    expect(await listeners()).toEqual([{ client: null, query: 'listen "posthorn_deliveries"' }]);
+    expect(await listeners()).toEqual([{ direct: true, query: 'listen "posthorn_deliveries"' }]);
   });
 });

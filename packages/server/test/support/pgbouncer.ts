@@ -17,20 +17,22 @@ export function hasPgBouncer(): boolean {
 }
 
 /**
- * Starts PgBouncer in transaction mode in front of the PostgreSQL of a URL with a socket, and returns the URL of the same
- * database through it. With three connections for all clients, statements of a client run on all of them.
+ * Starts PgBouncer in transaction mode in front of the PostgreSQL of a URL, and returns the URL of the same database
+ * through it. With three connections for all clients, statements of a client run on all of them.
  */
 export async function startPgBouncer(databaseUrl: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'posthorn-pooler-'));
   const account = await unprivilegedAccount(join(directory, 'none'));
   const url = new URL(databaseUrl.replace('@/', '@socket/'));
+  const host = url.searchParams.get('host') ?? url.hostname;
+  const password = url.password && ` password=${decodeURIComponent(url.password)}`;
   const port = await freePort();
   const file = join(directory, 'pgbouncer.ini');
   await writeFile(join(directory, 'users'), `"${url.username}" ""\n`);
   await writeFile(
     file,
     `[databases]
-* = host=${url.searchParams.get('host')} user=${url.username}
+* = host=${host} port=${url.port || 5432} user=${url.username}${password}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
