@@ -33,7 +33,7 @@ const charactersMax = 16 * 1024 * 1024;
  * 3,500 requests of one event, which is more than can be recorded before they time out, or for one body of 8 MiB.
  */
 const heldBytesMax = 32 * 1024 * 1024;
-/** Measured: a request with its response, the fields of an event, and a payload as text and parsed. */
+/** For a request with its response, the fields of an event, and its payload: in the body and in the statement. */
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
