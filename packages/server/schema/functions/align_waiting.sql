@@ -5,7 +5,7 @@ create or replace function posthorn.align_waiting(organization text, webhook tex
 language plpgsql
 -- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
   -- `leased_by` of held deliveries: see posthorn.deliveries.

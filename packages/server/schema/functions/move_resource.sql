@@ -6,7 +6,7 @@ create or replace function posthorn.move_resource(
 ) returns json
 language plpgsql
 -- A plan that was made while the table was small would keep scanning all of it.
-set enable_seqscan = off
+set jit = off set enable_seqscan = off
 as $$
 declare
   before   posthorn.resources;

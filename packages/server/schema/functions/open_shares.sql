@@ -3,7 +3,7 @@
 create or replace function posthorn.open_shares(organization text, webhook text, recording text)
 returns table (created_at timestamptz, head text, event_base bigint, base bigint, ordinal int)
 language plpgsql stable
-set enable_seqscan = off
+set jit = off set enable_seqscan = off
 as $$
 #variable_conflict use_column
 begin

@@ -21,7 +21,7 @@ returns table (
 language plpgsql
 -- Keeps one plan: planning costs as much as recording ten events. A plan for an empty table would keep scanning it.
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
+set jit = off set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare

@@ -4,7 +4,7 @@
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
   dead     int[];

@@ -5,7 +5,7 @@ create or replace function posthorn.waiting_webhooks()
 returns table (organization_id text, webhook_id text, since timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_material = off
+set jit = off set enable_seqscan = off set enable_material = off
 as $$
 #variable_conflict use_column
 begin

@@ -4,7 +4,7 @@
 create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
 -- Plans are cached, and a plan made for a few chains would keep scanning all of them.
-set enable_seqscan = off
+set jit = off set enable_seqscan = off
 -- A long transaction on the same chain must not block this connection for long.
 set lock_timeout = '2s'
 as $$

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from './database.js';
 import { releaseLeases } from './nodes.js';
+import { avoidScans } from './plan-settings.js';
 
 const releaseMax = 10_000;
 
@@ -30,7 +31,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
   // If the node that had the deliveries has died, there may be no other node to release them.
   await releaseLeases(database, releaseMax);
   return database.transaction(async (client) => {
-    await client.query({ text: 'set local enable_seqscan = off' });
+    await avoidScans(client);
     for (const [table, pending] of [
       ['deliveries', "and status = 'pending'"],
       ['backlog', ''],
@@ -58,7 +59,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
 
 /** Lets nodes claim these deliveries again, or holds them if their webhook is unverified. */
 export async function releaseDeliveries(client: Queryable, organizationId: string): Promise<void> {
-  await client.query({ text: 'set local enable_seqscan = off' });
+  await avoidScans(client);
   for (const [table, pending] of [
     ['deliveries', "and t.status = 'pending'"],
     ['backlog', ''],

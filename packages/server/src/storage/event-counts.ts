@@ -1,6 +1,7 @@
 import type { Database, Queryable } from './database.js';
 import type { CountsQuery } from './delivery-counts.js';
 import { ensurePartitions } from './partitions.js';
+import { avoidScans } from './plan-settings.js';
 
 /** The lengths of the periods in which events are counted, in minutes. */
 export type EventStep = 1 | 60 | 1440;
@@ -36,8 +37,7 @@ async function countNext(client: Queryable): Promise<boolean> {
   if (!next) return false;
   await ensurePartitions(client, 'event_counts', next.days.map(Date.parse));
   // Only the index by time finds the latest events of all organizations without reading older ones.
-  for (const scan of ['seqscan', 'indexscan', 'indexonlyscan'])
-    await client.query({ text: `set local enable_${scan} = off` });
+  await avoidScans(client, ['seqscan', 'indexscan', 'indexonlyscan']);
   await client.query({
     text: `
   insert into posthorn.event_counts as c (organization_id, scope, step, at, type, events)

@@ -1,5 +1,6 @@
 import { dayMs } from '../domain/duration.js';
 import type { Database, Queryable } from './database.js';
+import { avoidScans } from './plan-settings.js';
 
 /** Tables whose partitions are created ahead of time. A writer creates a missing one itself. */
 export const partitioned = ['events', 'deliveries', 'delivery_counts', 'event_counts', 'audit_log'] as const;
@@ -44,7 +45,8 @@ export async function dropPartitions(
 ): Promise<readonly string[]> {
   // Without a time limit: finding the last entry of many chains can take a long time.
   return database.transaction(async (client) => {
-    await client.query({ text: "set local lock_timeout = '500ms'; set local enable_seqscan = off" });
+    await client.query({ text: "set local lock_timeout = '500ms'" });
+    await avoidScans(client);
     const dropped: string[] = [];
     let end: Date | undefined;
     for (const { name, ends } of await partitionsOf(client, parent)) {

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Database, Queryable, Transaction } from './database.js';
+import { avoidScans } from './plan-settings.js';
 import { type Move, requireState } from './relocations.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
@@ -41,8 +42,9 @@ const rowsMax = 5_000;
 export async function writePlainly(client: Queryable): Promise<void> {
   await client.query({
     text: `set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex';
-           set local extra_float_digits = 1; set local enable_seqscan = off`,
+           set local extra_float_digits = 1`,
   });
+  await avoidScans(client);
 }
 
 /**

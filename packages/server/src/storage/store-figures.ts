@@ -1,5 +1,6 @@
 import type { Database } from './database.js';
 import { partitioned } from './partitions.js';
+import { avoidScans } from './plan-settings.js';
 
 /** What monitoring reads from the database. Reading each figure scans a bounded number of index entries. */
 export interface StoreFigures {
@@ -25,7 +26,7 @@ const countedMax = 5_000;
 export function readStoreFigures(database: Database): Promise<StoreFigures> {
   return database.transaction(async (client) => {
     // A plan made when the tables were empty would scan them forever.
-    await client.query({ text: 'set local enable_seqscan = off' });
+    await avoidScans(client);
     const { rows: waiting } = await client.query<Omit<StoreFigures, 'partitions'>>({
       name: 'store figures',
       text: `
