@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, chmod, constants, mkdtemp, open, readFile, rm, statfs } from 'node:fs/promises';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -22,7 +22,7 @@ declare module 'vitest' {
     templates: Templates;
     /** The start of the names of all databases of this run. */
     databasePrefix: string;
-    /** A directory that is removed after the run. */
+    /** A directory that is removed after the run. It is in memory if there is enough of it. */
     runDirectory: string;
     /** A data directory with a migrated embedded database that nobody uses: starting a copy saves 2 s. */
     preparedDirectory: string;
@@ -42,7 +42,7 @@ export interface Templates {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.DATABASE_URL;
   delete process.env.DATABASE_URL;
-  const place = await mkdtemp(join(tmpdir(), 'posthorn-test-'));
+  const place = await mkdtemp(join(await directoryForFiles(), 'posthorn-test-'));
   // Without this the database of a run as root would be placed elsewhere, and stay there.
   await chmod(place, 0o711);
   const preparedDirectory = join(place, 'prepared');
@@ -60,6 +60,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(place, { recursive: true, force: true });
   };
 }
+
+/**
+ * Returns a directory in memory if there is enough of it. Creating a database means creating 480 files, which takes
+ * 20 ms in memory. On ext4 it takes up to 150 ms of CPU after others have been dropped, because ext4 searches for a
+ * file number that was not in use lately.
+ */
+async function directoryForFiles(): Promise<string> {
+  const memory = '/dev/shm';
+  const isWritable = await access(memory, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isWritable) return tmpdir();
+  const { bavail, bsize } = await statfs(memory);
+  return Math.min(bavail * bsize, freemem()) > filesBytesMax ? memory : tmpdir();
+}
+
+/** A run needs 1 GB at most. The rest is left for the processes that it starts. */
+const filesBytesMax = 4 * 1024 ** 3;
 
 const databasePrefix = `posthorn_test_${process.pid}_`;
 
