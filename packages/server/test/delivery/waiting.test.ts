@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
+import { registerNode } from '../../src/storage/nodes.js';
 import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
+import { freshDatabase } from '../support/database.js';
 import {
   backlogSizes,
   claimFor,
@@ -21,6 +23,14 @@ import {
 const dayMs = 86_400_000;
 const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
 const disabled = { status: 'disabled', disabled_reason: 'manual' } as const;
+
+/** Returns a new database: what earlier tests deleted would be read, too. */
+async function withNodeAlone() {
+  const { database, drop } = await freshDatabase();
+  onTestFinished(drop);
+  await subscribe(database);
+  return { database, node: await registerNode(database, 60_000) };
+}
 
 /** A webhook that has two retries and three recordings waiting. Returns the ids of all of them. */
 async function prepared() {
@@ -187,7 +197,7 @@ describe('a delivery that waits for its webhook', () => {
 
   test('ends at a cost that does not grow with the deliveries of others', async () => {
     const pagesWith = async (ofOthers: number) => {
-      const { database, node } = await withNode();
+      const { database, node } = await withNodeAlone();
       await recordFor(database, node, 1);
       const written = {
         text: `
@@ -218,7 +228,7 @@ describe('a delivery that waits for its webhook', () => {
   });
 
   test('in the backlog ends without reading any event other than its own', async () => {
-    const { database, node } = await withNode();
+    const { database, node } = await withNodeAlone();
     for (let n = 0; n < 3; n += 1) await recordFor(database, node, 1_000);
     await recordFor(database, null, 100);
     await changeWebhook(database, webhook, disabled);
