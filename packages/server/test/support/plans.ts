@@ -44,10 +44,27 @@ async function plansOf(client: pg.Client, { text, values }: Statement) {
     pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value)),
   );
   const custom = await client.query(`explain (format json) ${text}`, values);
-  await client.query(`set plan_cache_mode = force_generic_plan; prepare page as ${text}`);
-  const generic = await client.query(`explain (format json) execute page (${literals.join(', ')})`);
-  await client.query('deallocate page; reset plan_cache_mode');
-  return { custom: rootOf(custom), generic: rootOf(generic) };
+  const name = await prepare(client, text);
+  const [, generic] = (await client.query(
+    `set plan_cache_mode = force_generic_plan;
+     explain (format json) execute ${name} (${literals.join(', ')});
+     reset plan_cache_mode`,
+  )) as unknown as pg.QueryResult[];
+  return { custom: rootOf(custom), generic: rootOf(generic!) };
+}
+
+const prepared = new WeakMap<pg.Client, Map<string, string>>();
+
+/** Prepares a statement once, because PostgreSQL keeps its generic plan for all values. Returns its name. */
+async function prepare(client: pg.Client, text: string): Promise<string> {
+  const names = prepared.get(client) ?? new Map<string, string>();
+  prepared.set(client, names);
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `page_${names.size}`;
+  await client.query(`prepare ${name} as ${text}`);
+  names.set(text, name);
+  return name;
 }
 
 export function rootOf({ rows }: pg.QueryResult): PlanNode {
