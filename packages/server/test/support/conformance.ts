@@ -14,6 +14,7 @@ const documentedHeaders = [
 export class Conformance {
   readonly #ajv: Ajv2020;
   readonly #compiled = new Map<string, ValidateFunction>();
+  readonly #document: unknown;
 
   private constructor(document: ApiDocument) {
     // Each schema is used once or twice, so optimizing its code would take longer than it saves.
@@ -33,6 +34,7 @@ export class Conformance {
     for (const [name, schema] of Object.entries(components.schemas))
       this.#ajv.addSchema(schema as object, `component:${name}`);
     this.#ajv.addSchema(rest, 'document');
+    this.#document = rest;
   }
 
   static async of(baseUrl: string): Promise<Conformance> {
@@ -62,10 +64,12 @@ export class Conformance {
 
   /** What is wrong with a value by the schema at that place of the document. */
   #faults(steps: (string | number)[], value: unknown): unknown[] {
+    const schema = steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], this.#document);
     const pointer = steps.map((step) =>
       encodeURIComponent(String(step).replaceAll('~', '~0').replaceAll('/', '~1')),
     );
-    const $ref = `document#/${pointer.join('/')}`;
+    // Most places only refer to a component. These share its compiled schema.
+    const $ref = (schema as { $ref?: string }).$ref ?? `document#/${pointer.join('/')}`;
     const validate = this.#compiled.get($ref) ?? this.#ajv.compile({ $ref });
     this.#compiled.set($ref, validate);
     return validate(value) ? [] : (validate.errors ?? []);

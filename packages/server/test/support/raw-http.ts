@@ -27,9 +27,9 @@ export function readToEnd(socket: Socket): Promise<Buffer> {
 }
 
 /** Sends bytes as they are and reads the one answer to them; the other side must close after it. */
-export async function sendRaw(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+export async function sendRaw(url: string, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
   const socket = await openSocket(url);
-  socket.write(bytes);
+  for (const part of parts) socket.write(part);
   return parseAnswer(await readToEnd(socket));
 }
 
