@@ -9,6 +9,7 @@ import { exampleOf, readOperations, urlOf } from '../support/operations.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
+import { eventually } from '../support/tenant.js';
 
 let real: TestDatabase;
 let proxy: PostgresProxy;
@@ -36,8 +37,11 @@ const post = (body: unknown = event()) =>
   ask(`${service.platformUrl}/platform/events`, { method: 'POST', token: platformToken, body });
 const readyz = (url = service.publicUrl) => ask(`${url}/readyz`);
 
-async function untilReady(): Promise<void> {
-  while ((await readyz()).status !== 200) await new Promise(setImmediate);
+async function untilReady(url = service.publicUrl): Promise<void> {
+  await eventually(
+    () => readyz(url),
+    ({ status }) => status === 200,
+  );
 }
 
 function expectUnavailable(answer: Answer): void {
@@ -79,13 +83,14 @@ async function holdingEvents<T>(
   try {
     await holder.query('begin; lock table posthorn.events in access exclusive mode');
     return await work(async (count) => {
-      for (;;) {
-        const { rows } = await real.database.query<{ waiting: number }>({
-          text: `select count(*) as waiting from pg_stat_activity
-                  where datname = current_database() and wait_event_type = 'Lock'`,
-        });
-        if (rows[0]!.waiting >= count) return;
-      }
+      await eventually(
+        () =>
+          real.database.query<{ waiting: number }>({
+            text: `select count(*) as waiting from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'`,
+          }),
+        ({ rows }) => rows[0]!.waiting >= count,
+      );
     });
   } finally {
     await holder.end();
@@ -276,7 +281,7 @@ describe('a service that starts while the database is unreachable', () => {
     expect((await ask(`${late.publicUrl}/healthz`)).status).toBe(200);
     expectUnavailable(await readyz(late.publicUrl));
     lateProxy.heal();
-    while ((await readyz(late.publicUrl)).status !== 200) await new Promise(setImmediate);
+    await untilReady(late.publicUrl);
     const recorded = await ask(`${late.platformUrl}/platform/events`, {
       ...{ method: 'POST', token: platformToken, body: event() },
     });

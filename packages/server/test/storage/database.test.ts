@@ -3,6 +3,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
 import { freshDatabase } from '../support/database.js';
+import { eventually } from '../support/tenant.js';
 
 let database: Database;
 let other: pg.Client;
@@ -42,10 +43,16 @@ test('a statement that takes too long is canceled on the server', async () => {
   const text = 'select pg_sleep(600)';
   await hurried(async () => {
     const refusal = expect(database.query({ text })).rejects.toSatisfy(isUnreachable);
-    while ((await running(text)) === 0);
+    await eventually(
+      () => running(text),
+      (count) => count > 0,
+    );
     await refusal;
   });
-  while ((await running(text)) > 0);
+  await eventually(
+    () => running(text),
+    (count) => count === 0,
+  );
   expect(await backend()).toBeGreaterThan(0);
 });
 
@@ -56,7 +63,10 @@ test('a statement that waits too long for a lock is canceled on the server, too'
   await hurried(() => expect(database.query({ text })).rejects.toSatisfy(isUnreachable));
   const waiting =
     'select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())';
-  while ((await other.query(waiting)).rowCount !== 0);
+  await eventually(
+    () => other.query(waiting),
+    ({ rowCount }) => rowCount === 0,
+  );
   await other.query('commit');
   expect((await database.query({ text: 'select from locked' })).rowCount).toBe(0);
 });
@@ -128,7 +138,10 @@ test('a copy that ends early fails its transaction, and nothing of it stays open
     for await (const _ of client.stream(copyTo(text))) throw new Error('enough');
   });
   await expect(reading).rejects.toThrow('enough');
-  while ((await running(text)) > 0);
+  await eventually(
+    () => running(text),
+    (count) => count === 0,
+  );
   expect(database.use.inUse).toBe(0);
   expect(await backend()).toBeGreaterThan(0);
 });
