@@ -1,7 +1,7 @@
 -- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
 -- one; any other row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
--- after `waits_ms`, measured with the database's clock, which claims also use. If `attempted_ms` is null, no attempt
--- was made, and `tries` has the same number as before. The `done_*` parameters list the hand-offs and backlog rows that
+-- after `waits_ms`, measured by the database's clock, which claims also use. If `attempted_ms` is null, no attempt was
+-- made, and the number in `tries` has not changed. The `done_*` parameters list the hand-offs and backlog rows that
 -- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was

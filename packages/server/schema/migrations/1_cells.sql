@@ -10,9 +10,9 @@ create table posthorn.cell (
 --   in the cell that it leaves:   copying → stopping → stopped → left → moved
 --   in the cell that it moves to: arriving → no row
 -- copying:  works as usual
--- stopping: refuses writes and starts no attempts; attempts in flight still end
+-- stopping: refuses writes and starts no attempts; attempts in flight are allowed to finish
 -- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have leased_by -1
--- left:     refuses everything until the other cell has taken it over; it can no longer stay here
+-- left:     refuses everything until the other cell has taken it over; the move can no longer be aborted
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (
