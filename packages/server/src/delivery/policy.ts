@@ -45,7 +45,7 @@ export interface Load {
   unproven: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
-  /** Deliveries in memory of proven webhooks, the size of their payloads, and the size of all other payloads. */
+  /** Deliveries of proven webhooks in memory, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
   unprovenBytes: number;
@@ -86,7 +86,7 @@ export function started(observed: Observed, nowMs: number): Observed {
 /** The parts of an attempt's result that the policy needs. */
 export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
 
-/** Returns the observations after an attempt has ended. `isWaiting` means that more deliveries of the webhook are queued. */
+/** Returns the observations after an attempt has ended. `isWaiting`: more deliveries of the webhook are queued. */
 export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
   let { successes, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {
