@@ -129,7 +129,7 @@ export class WebhookDirectory {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
-    // A sealed secret can be encrypted again at any time without another change.
+    // A sealed secret can be re-encrypted at any time, which does not change the revision.
     const isCurrent = known?.revision === revision && known.state.kind !== 'sealed';
     const state = isCurrent ? known.state : this.#stateOf(webhook, known?.state.kind === 'sealed');
     this.#entries.set(id, { organizationId, state, revision, readAtMs, usedAtMs });

@@ -1,7 +1,7 @@
 import type { AttemptError, FailureDetail } from '../domain/delivery.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
-/** Errors of this machine, not of the receiver. */
+/** Error codes for problems on this machine, not at the receiver. */
 const outOfResourcesCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',

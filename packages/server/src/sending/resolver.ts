@@ -22,7 +22,7 @@ const searchDomainsMax = 6;
 /**
  * Resolves names. The machine's own names (its hosts file, and names without a dot) use `getaddrinfo`. All others go
  * to the name servers directly: `getaddrinfo` occupies one of Node's few threads until it returns, so a few
- * unresponsive name servers would block all other names.
+ * unresponsive name servers would block all other lookups.
  */
 export function createResolver(options: ResolverOptions = {}): ResolveName {
   const asked = new Map<string, Promise<readonly string[]>>();
