@@ -15,7 +15,7 @@ export interface Webhook extends SealedHeaders {
   workspace_id: string | null;
   url: string;
   description: string | null;
-  /** Deliveries per second on each node. */
+  /** Maximum number of requests per second. Each node counts separately. */
   rate_limit: number | null;
   status: WebhookStatus;
   disabled_reason: DisabledReason | null;
