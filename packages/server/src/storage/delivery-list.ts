@@ -121,7 +121,7 @@ interface IndexedPart {
 }
 
 const ofWebhook = 'webhook_id = w.id';
-/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
+/** Written so that no index on `webhook_id` applies: the query must use the one on `event_id`. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
 const retrying: IndexedPart = { found: "status = 'pending' and attempts > 0", matching: 'true' };

@@ -20,7 +20,7 @@ const tables: Readonly<Record<string, string>> = {
   events: 'organization_id, created_at, id',
 };
 
-/** Each transaction skips what earlier ones have deleted, so a few large ones take less time than many small ones. */
+/** Each transaction reads past rows that earlier ones deleted, so a few large ones are faster than many small ones. */
 const rowsMax = 20_000;
 
 /** Deletes the rows of an organization that lives in another cell. */

@@ -5,8 +5,8 @@ import { avoidScans } from './plan-settings.js';
 const releaseMax = 10_000;
 
 /**
- * Returns the transactions that are open now. Whatever begins after this call sees what was committed before it, so once
- * these have ended, nothing can be written on the basis of an older state.
+ * Returns the transactions that are open now. Whatever begins after this call sees what was committed before it, so
+ * once these have ended, nothing can be written on the basis of an older state.
  */
 export async function openTransactions(database: Queryable): Promise<readonly string[]> {
   const { rows } = await database.query<{ name: string }>({

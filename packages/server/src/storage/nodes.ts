@@ -25,13 +25,16 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/** Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many. */
+/**
+ * Releases the deliveries of dead nodes: all that have a row, and about `atMost` each from hand-offs and the backlog.
+ * Returns how many.
+ */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   return (await releaseDeadNodes(database, atMost)).released;
 }
 
 /**
- * Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many, and which nodes are overdue. A node
+ * Releases the deliveries of dead nodes, as `releaseLeases` does. Returns how many, and which nodes are overdue. A node
  * that stopped is not overdue.
  */
 export async function releaseDeadNodes(
@@ -51,7 +54,7 @@ export async function releaseDeadNodes(
   return { released, overdue: overdue ?? [] };
 }
 
-/** Marks nodes as dead. The next release takes their deliveries. */
+/** Marks nodes as dead. The next call to `releaseDeadNodes` releases their deliveries. */
 export async function retireNodes(database: Queryable, ids: readonly number[] | 'all'): Promise<void> {
   await database.query({
     text: `

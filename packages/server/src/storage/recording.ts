@@ -49,7 +49,8 @@ export function isKeyed({ events }: NewBatch): boolean {
 }
 
 /**
- * `id` is what all identifiers of the recording start with. The number of the n-th event is `base` plus n.
+ * `id` is the head: what all identifiers of the recording share after their prefix. The number of the n-th event is
+ * `base` plus n.
  */
 interface HeadRow {
   id: string;

@@ -12,7 +12,7 @@ export interface Progress {
   floor: string;
   /** For each webhook with open deliveries at that time: the time of the oldest. */
   floors: Readonly<Record<string, string>>;
-  /** Events are counted by day. The counts of earlier days no longer change. */
+  /** The first day whose event counts can still change. Those of earlier days are copied only once. */
   firstDay: string;
 }
 

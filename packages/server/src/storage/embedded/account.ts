@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The unprivileged account that PostgreSQL runs as if we are root. PostgreSQL refuses to run as root. */
+/** The unprivileged account for PostgreSQL, which refuses to run as root. Used only if we are root. */
 export interface Account {
   uid: number;
   gid: number;
