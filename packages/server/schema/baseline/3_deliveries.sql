@@ -1,5 +1,5 @@
--- Processes that attempt deliveries. A lease is valid while its node is alive. A node that does not renew in time is
--- dead, and other nodes take its deliveries.
+-- Processes that attempt deliveries. A lease is valid while its node is alive. A node that does not extend its
+-- `alive_until` in time is dead, and other nodes take its deliveries.
 create table posthorn.nodes (
   id          int generated always as identity primary key,
   alive_until timestamptz not null
@@ -48,7 +48,7 @@ create index deliveries_failed on posthorn.deliveries (organization_id, webhook_
   where status = 'failed';
 create index deliveries_retrying on posthorn.deliveries (organization_id, webhook_id, created_at, id)
   where status = 'pending' and attempts > 0;
--- The first delivery of an event has the event's time and is found by it. This index finds redeliveries.
+-- An event's first delivery has the same time as the event and can be found by it. This index finds redeliveries.
 create index deliveries_again on posthorn.deliveries (organization_id, event_id)
   where created_at <> event_created_at;
 

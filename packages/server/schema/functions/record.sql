@@ -8,7 +8,7 @@
 --   ordinal 0: the head of all identifiers (`id`), the time, and `base`: the n-th event has the number base + n
 --   for each event already recorded with the same idempotency key: its ordinal, id and time
 --   for each webhook, if there is a node: the `revision` that was matched, its `base`, the ordinals handed to the node
---   (null: none), and whether the rest went to the backlog
+--   (null: none), and whether any others went to the backlog
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],

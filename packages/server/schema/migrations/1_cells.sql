@@ -20,9 +20,9 @@ create table posthorn.relocations (
   state           text not null check (state in ('copying', 'stopping', 'stopped', 'left', 'moved', 'arriving')),
   -- The name of the other cell.
   cell            text collate "C" not null,
-  -- The same in both cells, so that an interrupted move continues only with its own rows.
+  -- Identifies the process that carries out the move, in both cells. Taking over changes it, so the other one stops.
   move            text collate "C" not null,
-  -- When the organization stopped here. Ascending reads end at this time: later events are read in the other cell.
+  -- When the state became 'stopping'. Ascending reads end at this time: later events are read in the other cell.
   stopped_at      timestamptz,
   -- How far the copying has progressed: see storage/relocation-rounds.ts.
   progress        jsonb not null default '{}'
