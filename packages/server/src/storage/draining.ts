@@ -57,7 +57,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
   }, true);
 }
 
-/** Lets nodes claim these deliveries again, or holds them if their webhook is unverified. */
+/** Lets nodes claim the deliveries of an organization again, but holds those whose webhook is unverified. */
 export async function releaseDeliveries(client: Queryable, organizationId: string): Promise<void> {
   await avoidScans(client);
   for (const [table, pending] of [

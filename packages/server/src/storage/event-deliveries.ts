@@ -13,8 +13,8 @@ export interface EventDeliveriesFilter {
 const deletedMax = 1_000;
 
 /**
- * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries, which share the event's
- * time, redeliveries, and deliveries that have no row yet because they are in a node's memory or in the backlog.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries (which share the event's
+ * time), redeliveries, and deliveries that have no row yet because they are in a node's memory or in the backlog.
  * Includes attempted deliveries to webhooks that have been deleted since.
  */
 export async function listEventDeliveries(

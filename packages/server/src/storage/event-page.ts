@@ -7,7 +7,7 @@ import { type Page, pageBy, pageOf } from './page.js';
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
 
-/** Runs a read of events in a database that has everything committed before the call: the primary or a replica. */
+/** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
 export type ReadEvents = <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
 
 /** Reads one page of events. An ascending page ends at the horizon. */

@@ -12,7 +12,7 @@ export async function registerNode(database: Queryable, leaseMs: number): Promis
   return rows[0]!.id;
 }
 
-/** Extends a node's life by `leaseMs`. Returns false if the node was already declared dead. */
+/** Keeps a node alive for `leaseMs` from now. Returns false if the node was already declared dead. */
 export async function renewNode(database: Queryable, id: number, leaseMs: number): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'renew node',

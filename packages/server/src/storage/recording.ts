@@ -194,7 +194,10 @@ export interface TransactionClient {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Records events in the transaction of the caller's `pg` client, without validating them. */
+/**
+ * Records events in the transaction of the caller's `pg` client. The database checks their form, but nothing here
+ * checks them against the catalogue.
+ */
 export async function recordEvents(
   client: TransactionClient,
   events: readonly NewEvent[],

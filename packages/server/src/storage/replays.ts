@@ -145,8 +145,9 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
 }
 
 /**
- * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if another node
- * is working on it. Position and deliveries commit together, so a crash repeats nothing.
+ * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if the replay has
+ * ended, its organization is moving, or another node is working on it. Position and deliveries commit together, so a
+ * crash repeats nothing.
  */
 export async function advanceReplay(
   client: Queryable,

@@ -103,7 +103,7 @@ export async function readWebhook(
 /** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by ID, each in its organization. Leaves out those that only another cell may send to. */
+/** Reads webhooks by ID, each in its organization. Leaves out those that this cell may not send to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,

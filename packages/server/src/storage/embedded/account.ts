@@ -10,8 +10,8 @@ export interface Account {
 }
 
 /**
- * Returns undefined unless we are root. An existing database keeps its owner. Otherwise this returns the `postgres`
- * account of the machine if there is one, or else `nobody`.
+ * Returns the account to run PostgreSQL with, or undefined if we are not root. For an existing database, this is its
+ * owner. For a new one, it is the machine's `postgres` account if there is one, or else `nobody`.
  */
 export async function unprivilegedAccount(pgdata: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
