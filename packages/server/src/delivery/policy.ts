@@ -12,13 +12,13 @@ export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as co
 export type Condition = (typeof conditions)[number];
 
 /**
- * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it holds only
- * integers and is built field by field: floats and object spread would add 10 µs.
+ * An immutable snapshot of what a node has observed about a webhook. Every attempt creates two, so a snapshot holds
+ * only integers and is built field by field: floats and object spread would add 10 µs.
  */
 export interface Observed {
   readonly successes: number;
   readonly failuresInARow: number;
-  /** The moving average of the time an attempt takes, and its lowest value, in microseconds. */
+  /** The moving average of the time an attempt takes, and its recent minimum, in microseconds. */
   readonly responseUs: number;
   readonly bestUs: number;
   /** How many requests the webhook may have in flight. */

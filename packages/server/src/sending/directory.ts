@@ -76,8 +76,8 @@ export class WebhookDirectory {
   }
 
   /**
-   * Notes that a recording read these webhooks as active in this revision: entries of that revision are as fresh as
-   * that read, and entries of an earlier one are out of date.
+   * Notes that a recording found each of these webhooks active at the given revision. An entry with that revision is as
+   * fresh as the recording's read, and an entry with an earlier one is out of date.
    */
   confirm(matched: readonly Matched[], askedAtMs: number): void {
     for (const { webhook_id: id, revision } of matched) {

@@ -26,7 +26,7 @@ export function isOutOfResources(error: Error): boolean {
   return outOfResourcesCodes.has(codeOf(error));
 }
 
-/** Returns the API's name for why there was no status. */
+/** Returns the error code that the API shows for an attempt that got no status. */
 export function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';
