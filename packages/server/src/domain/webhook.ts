@@ -25,7 +25,7 @@ export interface Webhook extends SealedHeaders {
   destination_changed_at: Date | null;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
-  /** The failure of the latest verification, or null if it succeeded. */
+  /** Why the latest verification failed. Null if it succeeded, or if none has ended yet. */
   verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;
   previous_secret: Buffer | null;
