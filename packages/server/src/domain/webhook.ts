@@ -84,8 +84,7 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
   if (catalogue.get(type)) return undefined;
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
-  const nearest = catalogue.nearest(type);
-  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
+  const hint = `did you mean ${catalogue.nearest(type)}?`;
   return {
     code: 'unknown_event_type',
     detail: `${JSON.stringify(type.slice(0, 100))} is not a known event type; ${hint}`,
