@@ -24,7 +24,6 @@ const longest = [
   'server/test/http/fuzz.test.ts',
   'server/test/delivery/overload.test.ts',
   'server/test/storage/plans.test.ts',
-  'server/test/http/source-address.test.ts',
   'server/test/http/database-outage.test.ts',
   'server/test/operate/monitoring-files.test.ts',
 ];
