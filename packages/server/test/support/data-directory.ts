@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
@@ -22,9 +22,10 @@ export async function dataDirectory(...below: string[]): Promise<string> {
   return directory;
 }
 
-/** A data directory with the files that another one has now. */
-export async function copyOf(original: string): Promise<string> {
-  const directory = await dataDirectory('data');
+/** A data directory with the files that another one has now, at this path below a new temporary directory. */
+export async function copyOf(original: string, ...below: string[]): Promise<string> {
+  const directory = await dataDirectory(...(below.length > 0 ? below : ['data']));
+  await mkdir(dirname(directory), { recursive: true });
   copyDirectory(original, directory);
   return directory;
 }
@@ -32,6 +33,13 @@ export async function copyOf(original: string): Promise<string> {
 /** A data directory whose database is migrated and has nothing else in it. */
 export function preparedDirectory(): Promise<string> {
   return copyOf(inject('preparedDirectory'));
+}
+
+/** A prepared data directory whose server syncs every commit to the disk, as the product's does. */
+export async function durableDirectory(): Promise<string> {
+  const directory = await preparedDirectory();
+  await rm(join(await pgdataOf(directory), 'postgresql.auto.conf'));
+  return directory;
 }
 
 /** Where the embedded database's files are. */
