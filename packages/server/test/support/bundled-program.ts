@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 /** Below `node_modules`, so that the bundle finds the packages that are not part of it. */
@@ -68,7 +68,7 @@ async function bundle(directory: string): Promise<void> {
         transform: (code, id) =>
           code.includes('import.meta.')
             ? code
-                .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+                .replaceAll('import.meta.url', `ownUrl(${JSON.stringify(relative(root, id))})`)
                 .replaceAll('import.meta.resolve', 'resolveUrl')
             : null,
       },

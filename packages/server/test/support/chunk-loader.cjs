@@ -6,7 +6,11 @@ const { pathToFileURL } = require('node:url');
 const { setFlagsFromString } = require('node:v8');
 const { constants, Script } = require('node:vm');
 
-const parameters = ['exports', 'require', 'module', '__filename', '__dirname', 'resolveUrl'];
+const parameters = ['exports', 'require', 'module', '__filename', '__dirname', 'ownUrl', 'resolveUrl'];
+const root = join(__dirname, '../../../..');
+/** The directory in which our packages look for their files: the repository, or a version that a test has made. */
+const home = process.env.BUNDLE_HOME ?? root;
+const ownUrl = (path) => pathToFileURL(join(path.startsWith('packages/') ? home : root, path)).href;
 const chunks = new Map();
 const codeOf = (filename) => `${filename}.code`;
 
@@ -26,7 +30,7 @@ exports.load = function load(name) {
   const others = createRequire(filename);
   const require = Object.assign((id) => (id.startsWith('./') ? load(id.slice(2)) : others(id)), others);
   const resolveUrl = (id) => pathToFileURL(others.resolve(id)).href;
-  script.runInThisContext()(module.exports, require, module, filename, __dirname, resolveUrl);
+  script.runInThisContext()(module.exports, require, module, filename, __dirname, ownUrl, resolveUrl);
   return module.exports;
 };
 
