@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected } from './support/browser.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 const run = promisify(execFile);
 
 describeInBrowser('the console at work', async (open) => {
   const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
-  const watched = (options = {}) => open(service.publicUrl, options);
+  const watched = (options?: BrowserContextOptions) => open(service.publicUrl, options);
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
 
   it('narrows every view to a workspace, and keeps it in the address', async () => {
@@ -54,7 +54,6 @@ describeInBrowser('the console at work', async (open) => {
     await page.locator(`a[href*="${inLyon.id}"]`).first().waitFor();
     expect(new URL(page.url()).searchParams.has('workspace_id')).toBe(false);
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('copies a command that works when pasted, and hides its token on the screen', async () => {
@@ -74,7 +73,6 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('button', { name: 'Show the token' }).click();
     await page.getByText(tenant.token).waitFor();
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('redelivers a selection, and waits as long as a rate limit says', async () => {
@@ -96,7 +94,6 @@ describeInBrowser('the console at work', async (open) => {
     expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
     await tenant.settled(webhook, 3, ({ status }) => status === 'success');
     expect(unexpected(faults, /status of 429/)).toEqual([]);
-    await page.context().close();
   });
 
   it('loads again by itself after a rate limit, not before its time', async () => {
@@ -110,7 +107,6 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByText('Too many requests.').waitFor({ state: 'hidden' });
     expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
     expect(unexpected(faults, /status of 429/)).toEqual([]);
-    await page.context().close();
   });
 
   it('opens the deliveries of a bar by keyboard', async () => {
@@ -133,14 +129,21 @@ describeInBrowser('the console at work', async (open) => {
     await page.waitForURL((url) => url.pathname.endsWith('/deliveries') && url.searchParams.has('to'));
     await page.locator('tbody tr').first().waitFor();
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('is accessible in its dialogs, its palette and its empty states', async () => {
     const tenant = await newTenant(service, { scopes });
     const { page, faults } = await watched();
-    for (const path of ['', '/events', '/webhooks', '/deliveries', '/audit', '/nowhere']) {
-      await page.goto(link(tenant.token, path));
+    await page.goto(link(tenant.token));
+    for (const [path, heading] of [
+      ['', 'No webhooks yet'],
+      ['/events', 'Events'],
+      ['/webhooks', 'Webhooks'],
+      ['/deliveries', 'Deliveries'],
+      ['/audit', 'Audit log'],
+      ['/nowhere', 'Page not found'],
+    ] as const) {
+      await visit(page, path, heading);
       await page.locator('.empty').first().waitFor();
       await expectAccessible(page, `empty ${path}`, 'main');
     }
@@ -174,7 +177,6 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByRole('dialog', { name: 'More' }).waitFor();
     await expectAccessible(page, 'more views', '[role="dialog"]');
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
@@ -13,7 +13,7 @@ const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] 
 
 describeInBrowser('the views of the console', async (open) => {
   const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
-  const watched = (options = {}) => open(service.publicUrl, options);
+  const watched = (options?: BrowserContextOptions) => open(service.publicUrl, options);
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
   const clipboard = async (page: Page) => String(await page.evaluate('navigator.clipboard.readText()'));
 
@@ -48,7 +48,6 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('button', { name: 'Remove the filter subject' }).click();
     await page.getByRole('link', { name: 'INV-other' }).waitFor();
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('keep the place of a list: its pages, its filters and how far it was scrolled', async () => {
@@ -69,7 +68,6 @@ describeInBrowser('the views of the console', async (open) => {
     await oldest.waitFor();
     await expect.poll(() => page.evaluate('scrollY')).toBe(scrolled);
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('search deliveries in parts, and say how far back they have searched', async () => {
@@ -86,7 +84,6 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('link', { name: 'task.created' }).click();
     await page.waitForURL((url) => url.pathname.endsWith(hidden.id));
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('narrow the events to the part of the histogram that was dragged over', async () => {
@@ -111,7 +108,6 @@ describeInBrowser('the views of the console', async (open) => {
     expect(hours).toBeLessThan(9);
     await page.getByText('No event matches').waitFor();
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('pause a webhook and activate it again, and say why it is not active', async () => {
@@ -131,7 +127,6 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await expectAccessible(page, 'a webhook that is not verified');
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('show who changed what, and whether the chain of the audit log is intact', async () => {
@@ -154,7 +149,6 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText('The chain is broken. An entry was altered.').waitFor();
     await expectAccessible(page, 'a broken chain');
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('explain an event type, and send it as a test', async () => {
@@ -171,7 +165,6 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByText(/The receiver responded with 200 in/).waitFor();
     expect(receiver.deliveries.last.envelope).toMatchObject({ type: 'invoice.voided', test: true });
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('say who I am, and keep how times and colors are shown', async () => {
@@ -192,7 +185,6 @@ describeInBrowser('the views of the console', async (open) => {
     expect(shown).toContain('UTC');
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
     expect(faults).toEqual([]);
-    await page.context().close();
   });
 
   it('show a problem in the words of the API, with the request to report', async () => {
@@ -211,6 +203,5 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();
     await expectAccessible(page, 'the sign-in');
     expect(unexpected(faults, /status of 404/)).toEqual([]);
-    await page.context().close();
   });
 });

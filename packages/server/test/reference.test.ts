@@ -130,73 +130,71 @@ describe.runIf(hasChromium)(
     // A page takes seconds to load, so the tests of a listener share one.
     describe.each(named)('the API reference on the %s', (_name, listener) => {
       const { url, title, token, requests } = listener;
-      let desktop: Page;
+      let page: Page;
       let faults: string[];
       beforeAll(async () => {
         const options: BrowserContextOptions = {
           viewport: { width: 1440, height: 900 },
           colorScheme: 'light',
         };
-        ({ page: desktop, faults } = await open(listener, options, '#problem-not_found'));
-        return () => desktop.context().close();
+        ({ page, faults } = await open(listener, options, '#problem-not_found'));
+        return () => page.context().close();
       });
 
       it('explains an error at the URL of its type', async () => {
-        await desktop.getByRole('cell', { name: 'not_found', exact: true }).waitFor();
-        expect(new URL(desktop.url()).hash).toBe('#tag/errors');
+        await page.getByRole('cell', { name: 'not_found', exact: true }).waitFor();
+        expect(new URL(page.url()).hash).toBe('#tag/errors');
         expect(faults).toEqual([]);
       });
 
       it('works on a desktop, in light colours', async () => {
-        expect(await colorOf(desktop)).toBe('rgb(255, 255, 255)');
-        expect(await desktop.title()).toBe(`${title} reference`);
-        expect(await menuEntry(desktop, 'Errors').isVisible()).toBe(true);
+        expect(await colorOf(page)).toBe('rgb(255, 255, 255)');
+        expect(await page.title()).toBe(`${title} reference`);
+        expect(await menuEntry(page, 'Errors').isVisible()).toBe(true);
         expect(faults).toEqual([]);
       });
 
       it('finds operations from the keyboard', async () => {
-        await desktop.keyboard.press('Control+k');
-        await desktop.getByRole('combobox', { name: 'Enter search query' }).fill(listener.search.words);
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Enter search query' }).fill(listener.search.words);
         const { found } = listener.search;
-        await desktop.getByRole('option', { name: found }).first().waitFor();
-        await desktop.keyboard.press('ArrowDown');
-        await desktop.keyboard.press('Enter');
-        await desktop.getByRole('heading', { name: found }).waitFor();
+        await page.getByRole('option', { name: found }).first().waitFor();
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: found }).waitFor();
         expect(faults).toEqual([]);
       });
 
       it('sends requests with a token entered once', async () => {
-        await desktop.getByPlaceholder('Token').first().fill(token);
+        await page.getByPlaceholder('Token').first().fill(token);
         for (const { section, status } of requests) {
-          await desktop.goto(`${url}/docs#tag/${section}`);
-          await tryIt(desktop.locator(`section[id$="tag/${section}"]`), desktop, status);
+          await page.goto(`${url}/docs#tag/${section}`);
+          await tryIt(page.locator(`section[id$="tag/${section}"]`), page, status);
         }
         // A browser complains about every status above 399.
         expect(faults.filter((fault) => !/status of 404/.test(fault))).toEqual([]);
       });
-    });
 
-    // The page and its script are the same on both listeners.
-    it('the API reference works on a phone, in dark colours, with a menu and without horizontal scrolling', async () => {
-      const options: BrowserContextOptions = { viewport: { width: 375, height: 812 }, colorScheme: 'dark' };
-      const { page: phone, faults } = await open(listeners[0]!, options, '');
-      expect(await colorOf(phone)).toBe('rgb(15, 15, 15)');
-      expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(375);
-      await phone.getByRole('button', { name: 'Open Menu' }).click();
-      await menuEntry(phone, 'Errors').click();
-      await phone.getByRole('heading', { name: 'Errors' }).waitFor();
-      await phone.waitForURL('**/docs#tag/errors');
-      expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(375);
-      expect(faults).toEqual([]);
+      it('works on a phone, in dark colours, with a menu and without horizontal scrolling', async () => {
+        await page.setViewportSize({ width: 375, height: 812 });
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await expect.poll(() => colorOf(page)).toBe('rgb(15, 15, 15)');
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+        await page.getByRole('button', { name: 'Open Menu' }).click();
+        await menuEntry(page, 'Errors').click();
+        await page.getByRole('heading', { name: 'Errors' }).waitFor();
+        await page.waitForURL('**/docs#tag/errors');
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+      });
     });
 
     async function tryIt(operation: Locator, page: Page, status: number): Promise<void> {
       await operation.getByRole('button', { name: 'Test Request' }).click();
       const client = page.getByRole('dialog');
-      const answered = page.waitForResponse((response) => response.request().resourceType() === 'fetch');
+      const responded = page.waitForResponse((response) => response.request().resourceType() === 'fetch');
       await client.getByRole('button', { name: /^Send/ }).first().click();
-      const answer = await answered;
-      expect(answer.status(), answer.url()).toBe(status);
+      const response = await responded;
+      expect(response.status(), response.url()).toBe(status);
       await client.getByText(`${status} `, { exact: false }).first().waitFor();
       await page.getByRole('button', { name: 'Close Client' }).click();
     }

@@ -26,8 +26,15 @@ export async function watchedPage(
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<Watched> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  const context = await browser.newContext({ viewport, ...options });
   const page = await context.newPage();
+  return { page, faults: watch(page, origin) };
+}
+
+const viewport = { width: 1280, height: 860 };
+
+/** Returns a list that grows with whatever a page complains about or asks another origin for. */
+function watch(page: Page, origin: string): string[] {
   const faults: string[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) faults.push(message.text());
@@ -37,7 +44,24 @@ export async function watchedPage(
     const url = new URL(request.url());
     if (url.origin !== origin && url.protocol !== 'data:') faults.push(`asked ${request.url()}`);
   });
-  return { page, faults };
+  return faults;
+}
+
+/** Makes a page that has been used as good as new: nothing stored, nothing granted, nobody listening. */
+async function renew(page: Page): Promise<void> {
+  await page.unrouteAll();
+  if (page.url() !== 'about:blank') await page.evaluate('sessionStorage.clear(); localStorage.clear()');
+  await page.context().clearPermissions();
+  await page.goto('about:blank');
+  for (const event of ['console', 'pageerror', 'request']) page.removeAllListeners(event);
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize(viewport);
+}
+
+/** Goes to another view of the console as a link does, without loading the page again, and waits for its heading. */
+export async function visit(page: Page, path: string, heading: string): Promise<void> {
+  await page.evaluate(`history.pushState({}, '', ${JSON.stringify(`/console${path}`)})`);
+  await page.locator('main').getByRole('heading', { name: heading, exact: true }).first().waitFor();
 }
 
 /** Returns the complaints that a test did not bring about on purpose. */
@@ -45,7 +69,10 @@ export function unexpected(faults: readonly string[], expected: RegExp): string[
   return faults.filter((fault) => !expected.test(fault));
 }
 
-/** Opens a page of a browser that the tests of a file share. */
+/**
+ * Opens a page in the browser of a file: the one that its tests share, because the first load of a page takes three
+ * times the CPU of later ones, or a page of its own if there are options.
+ */
 type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<Watched>;
 
 /** Describes what the built console does in a browser; without a browser, the title says why it is skipped. */
@@ -54,10 +81,16 @@ export function describeInBrowser(title: string, define: (open: OpenPage) => Pro
   describe.runIf(hasChromium)(name, { timeout: 180_000 }, async () => {
     await buildConsole();
     let browser: Browser;
+    let shared: Page;
     beforeAll(async () => {
       browser = await launch();
+      shared = await (await browser.newContext({ viewport })).newPage();
     });
     afterAll(() => browser?.close());
-    await define((origin, options) => watchedPage(browser, origin, options));
+    await define(async (origin, options) => {
+      if (options) return watchedPage(browser, origin, options);
+      await renew(shared);
+      return { page: shared, faults: watch(shared, origin) };
+    });
   });
 }

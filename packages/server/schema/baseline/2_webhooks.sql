@@ -9,12 +9,12 @@ create table posthorn.webhooks (
   event_types           text[] not null check (cardinality(event_types) between 1 and 100),
   created_at            timestamptz(3) not null,
   description           text check (length(description) <= 256),
-  -- Deliveries per second on each node.
+  -- Maximum number of requests per second. Each node counts separately.
   rate_limit            int check (rate_limit between 1 and 1000),
-  -- Custom headers of every request: the names, and an encrypted JSON object of names and values.
+  -- Custom headers to send with every request: the names, and an encrypted JSON object of names and values.
   header_names          text[] not null default '{}' check (cardinality(header_names) <= 10),
   headers               bytea,
-  -- When the URL or the header names last changed. Earlier attempts may have sent other requests.
+  -- When the URL or the header names last changed. Earlier attempts may have sent different requests.
   destination_changed_at          timestamptz(3),
   -- Encrypted. The previous secret also signs until its grace period ends.
   secret                bytea not null,
@@ -22,7 +22,7 @@ create table posthorn.webhooks (
   previous_secret_until timestamptz(3),
   -- Increases with every change, so that a node knows whether its cached copy is current.
   revision              int not null default 1,
-  -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response}.
+  -- Why the webhook is not verified: {at, reason, http_status, duration_ms, response, evidence}.
   verification_failure  jsonb,
   -- How many automatic verifications there have been, and when the next one is due.
   verifications         int not null default 0,
@@ -39,8 +39,8 @@ create table posthorn.webhooks (
 create index webhooks_to_match on posthorn.webhooks (organization_id, coalesce(workspace_id, '')) where status = 'active';
 create index webhooks_to_verify on posthorn.webhooks (verify_at) where status = 'unverified';
 
--- The recent results of a webhook's deliveries. Every settlement writes it, so it is narrow, and half of each page stays
--- free for updates that touch no index.
+-- The recent results of each webhook's deliveries. Settlements constantly update these rows, so they are narrow, and
+-- half of each page stays free for updates that touch no index.
 create table posthorn.webhook_health (
   organization_id      text collate "C" not null,
   webhook_id           text collate "C" not null,

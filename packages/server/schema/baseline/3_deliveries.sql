@@ -1,16 +1,16 @@
--- Processes that attempt deliveries. A lease is valid while its node is alive. A node that does not renew in time is
--- dead, and other nodes take its deliveries.
+-- Processes that attempt deliveries. A lease is valid while its node is alive. A node that does not extend its
+-- `alive_until` in time is dead, and other nodes take its deliveries.
 create table posthorn.nodes (
   id          int generated always as identity primary key,
   alive_until timestamptz not null
 ) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
--- One delivery is one event for one webhook. It gets its row when its first attempt is settled; until then it is part
--- of a hand-off or of the backlog.
+-- A delivery is one event for one webhook. It gets its row when it is first settled; until then, it is part of a
+-- hand-off or of the backlog. A redelivery, or a delivery from a replay, has a row from the start.
 --   pending → success | failed | cancelled
 -- pending, leased_by null:   waiting; any node may claim it at due_at
 -- pending, leased_by a node: in that node's memory
--- pending, leased_by 0:      held until its webhook is verified
+-- pending, leased_by 0:      held until its webhook is verified (-1: while its organization is moving)
 create table posthorn.deliveries (
   organization_id  text collate "C" not null,
   webhook_id       text collate "C" not null,
@@ -48,7 +48,7 @@ create index deliveries_failed on posthorn.deliveries (organization_id, webhook_
   where status = 'failed';
 create index deliveries_retrying on posthorn.deliveries (organization_id, webhook_id, created_at, id)
   where status = 'pending' and attempts > 0;
--- The first delivery of an event has the event's time and is found by it. This index finds redeliveries.
+-- An event's first delivery has the same time as the event and can be found by it. This index finds redeliveries.
 create index deliveries_again on posthorn.deliveries (organization_id, event_id)
   where created_at <> event_created_at;
 
@@ -73,7 +73,7 @@ create table posthorn.handoffs (
 
 create index handoffs_leased on posthorn.handoffs (leased_by);
 
--- The backlog: deliveries that no node had room for, one row per recording and webhook. `leased_by` as above.
+-- The backlog: unsettled deliveries not in a hand-off, one row per recording and webhook. `leased_by` as above.
 create table posthorn.backlog (
   organization_id text collate "C" not null,
   webhook_id      text collate "C" not null,
@@ -93,7 +93,7 @@ create index backlog_waiting on posthorn.backlog (organization_id, webhook_id, c
   where leased_by is null;
 create index backlog_leased on posthorn.backlog (leased_by, organization_id, webhook_id) where leased_by is not null;
 
--- Replays send past events again, as jobs that survive a restart. They take turns: the one that waited longest is next.
+-- Replays resend past events, as jobs that survive a restart. They take turns: the one that has waited longest is next.
 create table posthorn.replays (
   organization_id text collate "C" not null,
   webhook_id      text collate "C" not null,

@@ -1,5 +1,5 @@
 -- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds
--- them. Active: lets held ones wait again. Disabled: ends them as failed. Deleted: cancels them and deletes the
+-- them. Active: lets nodes claim held ones again. Disabled: ends them as failed. Deleted: cancels them and deletes the
 -- backlog. Skips rows that a claim is taking. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql

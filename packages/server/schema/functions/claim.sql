@@ -1,6 +1,6 @@
--- Leases waiting deliveries to a node. The node states its room: `rooms` for the `known` webhooks, `room_each` for
--- every other one, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
--- Organizations take turns, and so do the webhooks of each; those that have waited longest go first. Retries get at
+-- Leases waiting deliveries to a node, which says how much room it has: `rooms` for the `known` webhooks, `room_each`
+-- for any other, `room_total` for all together, and `bytes_max` for their payloads (a single one may be larger).
+-- Organizations take turns in random order; within each, the webhooks that have waited longest go first. Retries get at
 -- most half of a webhook's room, so that they and new deliveries do not block each other.
 --
 -- Returns the leased deliveries, with `head` and `first` for those from the backlog. The last row has the webhooks that

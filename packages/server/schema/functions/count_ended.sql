@@ -1,5 +1,5 @@
--- Counts deliveries that were given up without an attempt, because their webhook was disabled. Each call adds its own
--- rows, so that no transaction waits for another one in the same organization.
+-- Counts deliveries that were given up without a further attempt, because their webhook was disabled. Each call adds
+-- its own rows, so that no transaction waits for another one in the same organization.
 create or replace function posthorn.count_ended(organization text, webhook text, ended int) returns void
 language plpgsql
 as $$

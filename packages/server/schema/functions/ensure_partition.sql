@@ -34,7 +34,7 @@ begin
     execute format('revoke update, delete, truncate on posthorn.%I from %I', partition, current_user);
   end if;
 exception
-  -- Another session created it while this one waited for the lock, and the check above may not see it yet.
+  -- Another session created it after the check above, while this one waited for the lock.
   when duplicate_table then null;
 end
 $$;

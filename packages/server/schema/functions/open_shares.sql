@@ -20,7 +20,7 @@ begin
            where h.head = coalesce(recording, h.head) and h.webhook_ids @> array[webhook]
              and s.organization_id = organization and s.webhook_id = webhook) s
    cross join unnest(s.ordinals) as o (ordinal)
-   -- A waiting delivery has not been attempted. One in a hand-off may be settled before the hand-off ends.
+   -- A waiting delivery has not been attempted. One in a node's memory may already be settled, and then has a row.
    where s.waits
       or (select d.id from posthorn.deliveries d
            where d.organization_id = organization and d.webhook_id = webhook and d.created_at = s.created_at

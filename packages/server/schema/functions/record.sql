@@ -1,14 +1,14 @@
 -- Records a batch of events with one delivery for each matching active webhook. Events are matched with webhooks only
 -- here. Takes one array per column, which is much cheaper than JSON. An event with `undelivered` gets no deliveries.
 --
--- A node states its room: `rooms` for the `known` webhooks, `room_each` for the others, `room` in total (null: no
--- limit). What fits is handed to the node in one `handoffs` row; the rest waits in `backlog`. Without a node, all wait.
+-- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for others, `room` in total (null: no
+-- limit). What fits goes to the node in one `handoffs` row; the rest, or everything without a node, waits in `backlog`.
 --
 -- Returns, in this order:
 --   ordinal 0: the head of all identifiers (`id`), the time, and `base`: the n-th event has the number base + n
 --   for each event already recorded with the same idempotency key: its ordinal, id and time
 --   for each webhook, if there is a node: the `revision` that was matched, its `base`, the ordinals handed to the node
---   (null: none), and whether the rest went to the backlog
+--   (null: none), and whether any others went to the backlog
 create or replace function posthorn.record(
   types text[], organization_ids text[], workspace_ids text[], actor_types text[], actor_ids text[],
   subject_types text[], subject_ids text[], keys text[], undelivered boolean[], payloads json[],
@@ -130,7 +130,7 @@ begin
      where s.taken < s.size
   )
   select 0::bigint, head, recorded_at, event_base, null, null::int, null::int[], null::boolean
-    -- A recording node sees in the result what went to the backlog. Without a node, notify all nodes.
+    -- The result tells a recording node what went to the backlog. Without a node, notify all nodes.
     from (select count(posthorn.announce_waiting()) from (select from shares where node is null limit 1) s) announced
    union all
   select b.ordinal, b.id, b.created_at, null, null, null, null, null

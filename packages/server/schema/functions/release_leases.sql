@@ -1,6 +1,6 @@
 -- Releases the leases of nodes that are dead or do not exist: a delivery can be leased to a node at the moment it is
--- declared dead. Deliveries with a row wait again; unsettled ones without a row wait in the backlog. Returns how many it
--- released, about `at_most`; the next call finds the rest.
+-- declared dead. Deliveries with a row wait again. Unsettled ones without a row return to the backlog. Each call takes
+-- about `at_most` from hand-offs and as many from backlog rows, and returns how many deliveries it released.
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan

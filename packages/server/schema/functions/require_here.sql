@@ -1,5 +1,5 @@
--- Refuses an organization that lives in another cell or is about to move there: see the table relocations. While attempts
--- in flight end, the service can still record its own events.
+-- Refuses an organization that lives in another cell or is about to move there: see posthorn.relocations. Until the
+-- attempts in flight have finished, the service can still record its own events.
 create or replace function posthorn.require_here(organizations text[], event_type text) returns void
 language plpgsql as $$
 declare

@@ -1,11 +1,11 @@
 -- Writes the outcomes of a node's attempts: one array per column, one row per outcome. A delivery without a row gets
--- one; any other row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
--- after `waits_ms`, measured with the database's clock, which claims also use. If `attempted_ms` is null, no attempt
--- was made, and `tries` has the same number as before. The `done_*` parameters list the hand-offs and backlog rows that
+-- one; an existing row is updated if the node still holds its lease. If a status is 'pending', another attempt follows
+-- after `waits_ms`, measured by the database's clock, which claims also use. If `attempted_ms` is null, no attempt was
+-- made, and the number in `tries` has not changed. The `done_*` parameters list the hand-offs and backlog rows that
 -- are finished. The remaining parameters are the health of the webhooks (see HealthReport).
 --
--- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. An outcome that was
--- already written is not counted twice if the response was lost and the call is repeated. Returns the written ids if
+-- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
+-- lost and the call is repeated, skips the outcomes that were already written. Returns the ids that it wrote, if
 -- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
@@ -28,7 +28,7 @@ declare
   failed   json;
   again    boolean := false;
 begin
-  -- A node is declared dead by deleting its row, which waits for this transaction to end.
+  -- A node is declared dead by deleting its row. This lock prevents that until the transaction ends.
   perform from posthorn.nodes n where n.id = node for key share;
   if not found then
     return;

@@ -1,6 +1,6 @@
 -- Returns the webhooks with waiting deliveries. `since` is the time of the oldest in the backlog, or the earliest due
--- time of those with a row, which may be in the future. Skips from one webhook to the next in the index, so the cost
--- grows with the number of webhooks, not with their backlogs.
+-- time of those with a row, which may be in the future; a webhook with both is returned twice. Skips from one webhook
+-- to the next in the index, so the cost grows with the number of webhooks, not with their backlogs.
 create or replace function posthorn.waiting_webhooks()
 returns table (organization_id text, webhook_id text, since timestamptz)
 language plpgsql stable

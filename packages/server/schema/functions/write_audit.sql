@@ -1,6 +1,6 @@
--- Appends entries in the caller's transaction, given as a JSON array of {organization_id, workspace_id?, actor, action,
--- target, request_id?, source_address?, changes}. Locks each organization's chain until the transaction ends, so call
--- this last. Entries become visible in the order of their chain.
+-- Appends entries to the audit log, in the caller's transaction. `entries` is a JSON array of {organization_id,
+-- workspace_id?, actor, action, target, request_id?, source_address?, changes}. Locks each organization's chain until
+-- the transaction ends, so call this last. Entries become visible in the order of their chain.
 create or replace function posthorn.write_audit(entries json) returns void
 language plpgsql
 -- Plans are cached, and a plan made for a few chains would keep scanning all of them.
@@ -42,7 +42,7 @@ begin
     entry.organization_id := given.organization_id;
     entry.created_at := greatest(date_trunc('milliseconds', clock_timestamp()), chain.last_at);
     entry.position := chain.length + 1;
-    -- After the time comes the position in the chain, so that entries of one millisecond keep their order.
+    -- The position in the chain follows the time, so that entries of the same millisecond keep their order.
     entry.id := 'AUD-' || left(posthorn.ulid_head(posthorn.epoch_ms(entry.created_at), 0), 10)
       || posthorn.base32(entry.position)
       || posthorn.base32(('x' || left(replace(gen_random_uuid()::text, '-', ''), 10))::bit(40)::bigint);

@@ -10,9 +10,9 @@ create table posthorn.cell (
 --   in the cell that it leaves:   copying → stopping → stopped → left → moved
 --   in the cell that it moves to: arriving → no row
 -- copying:  works as usual
--- stopping: refuses writes and starts no attempts; attempts in flight still end
+-- stopping: refuses writes and starts no attempts; attempts in flight are allowed to finish
 -- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have leased_by -1
--- left:     refuses everything until the other cell has taken it over; it can no longer stay here
+-- left:     refuses everything until the other cell has taken it over; the move can no longer be aborted
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (
@@ -20,9 +20,9 @@ create table posthorn.relocations (
   state           text not null check (state in ('copying', 'stopping', 'stopped', 'left', 'moved', 'arriving')),
   -- The name of the other cell.
   cell            text collate "C" not null,
-  -- The same in both cells, so that an interrupted move continues only with its own rows.
+  -- Identifies the process that carries out the move, in both cells. Taking over changes it, so the other one stops.
   move            text collate "C" not null,
-  -- When the organization stopped here. Ascending reads end at this time: later events are read in the other cell.
+  -- When the state became 'stopping'. Ascending reads end at this time: later events are read in the other cell.
   stopped_at      timestamptz,
   -- How far the copying has progressed: see storage/relocation-rounds.ts.
   progress        jsonb not null default '{}'

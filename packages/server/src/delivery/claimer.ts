@@ -63,7 +63,7 @@ export class Claimer {
       });
   }
 
-  /** Returns when to claim again. */
+  /** Claims once. Returns how many milliseconds to wait before the next claim. */
   async #claim(): Promise<number> {
     const { database, lanes, node, onClaimed } = this.#options;
     const id = node();

@@ -19,7 +19,7 @@ export class Lane {
   observed: Observed = nothingObserved;
   readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
-  /** Retries and fresh deliveries take turns, so that retries make progress no matter how many deliveries are fresh. */
+  /** Retries and fresh deliveries take turns, so that retries make progress however many fresh ones there are. */
   readonly #retries = new Denque<LeasedDelivery>();
   #isRetryTurn = true;
   #bytes = 0;

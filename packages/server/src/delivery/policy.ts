@@ -12,13 +12,13 @@ export const conditions = ['new', 'healthy', 'slow', 'stalled', 'failing'] as co
 export type Condition = (typeof conditions)[number];
 
 /**
- * What a node has observed about a webhook. It is immutable. Two are created for every attempt, so it holds only
- * integers and is built field by field: floats and object spread would add 10 µs.
+ * An immutable snapshot of what a node has observed about a webhook. Every attempt creates two, so a snapshot holds
+ * only integers and is built field by field: floats and object spread would add 10 µs.
  */
 export interface Observed {
   readonly successes: number;
   readonly failuresInARow: number;
-  /** The moving average of the time an attempt takes, and its lowest value, in microseconds. */
+  /** The moving average of the time an attempt takes, and its recent minimum, in microseconds. */
   readonly responseUs: number;
   readonly bestUs: number;
   /** How many requests the webhook may have in flight. */
@@ -45,7 +45,7 @@ export interface Load {
   unproven: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
-  /** Deliveries in memory of proven webhooks, the size of their payloads, and the size of all other payloads. */
+  /** Deliveries of proven webhooks in memory, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
   unprovenBytes: number;
@@ -86,7 +86,7 @@ export function started(observed: Observed, nowMs: number): Observed {
 /** The parts of an attempt's result that the policy needs. */
 export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: 'not attempted' };
 
-/** Returns the observations after an attempt has ended. `isWaiting` means that more deliveries of the webhook are queued. */
+/** Returns the observations after an attempt has ended. `isWaiting`: more deliveries of the webhook are queued. */
 export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
   let { successes, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {

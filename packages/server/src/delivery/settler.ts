@@ -55,7 +55,7 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Returns whether too many outcomes are unwritten to keep sending: a crash would repeat all of these attempts. */
+  /** Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts. */
   get isBehind(): boolean {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
@@ -143,7 +143,7 @@ export class Settler {
 
   /**
    * Puts a batch back at the front, or at the back if the database refuses it even as a single entry. A batch that
-   * failed because of the database, such as a full disk, stays together.
+   * failed because of a problem with the database, such as a full disk, stays together.
    */
   #putBack(batch: readonly Entry[], isRefused: boolean): void {
     if (isRefused) for (const entry of batch) entry.refusals = (entry.refusals ?? 0) + 1;
@@ -170,7 +170,7 @@ export class Settler {
     reports: readonly HealthReport[],
     listed: boolean,
   ): Promise<Written & { failing: readonly FailingWebhook[] }> {
-    // Lock before writing health: every transaction locks webhooks in this order.
+    // Lock the webhooks before writing their health: every transaction takes these locks in this order.
     const gone = batch.flatMap((entry) => entry.gone ?? []);
     if (gone.length > 0) await lockWebhooks(client, gone);
     const failingSinceMs = this.#options.now() - failingMsMax;

@@ -785,7 +785,7 @@ export interface Catalogue {
   /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
   /** Returns the known type whose name is most similar, however different it is. */
-  nearest(name: string): string | undefined;
+  nearest(name: string): string;
 }
 
 /** Reports an added type that the catalogue cannot accept. */
@@ -834,11 +834,11 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
   }
 }
 
-/** Returns the type that is the fewest edits away from `name`, however many. Undefined only if there are no types. */
-function nearestOf(types: Iterable<string>, name: string): string | undefined {
+/** Returns the type that is the fewest edits away from `name`, however many. */
+function nearestOf(types: Iterable<string>, name: string): string {
   // Computing the distance takes longer for long names, and no type is longer than this.
   const wanted = name.slice(0, 200).toLowerCase();
-  let nearest: string | undefined;
+  let nearest = '';
   let fewest = Number.POSITIVE_INFINITY;
   for (const type of types) {
     const edits = distance(wanted, type);

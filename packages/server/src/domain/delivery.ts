@@ -32,7 +32,7 @@ export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
  */
 export interface FailureDetail {
   /**
-   * The error code of Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
+   * The error code from Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
    * two: `connect_timeout` if no connection opened in time, and `plain_http` if the target requires https.
    */
   code: string | undefined;

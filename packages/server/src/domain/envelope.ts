@@ -24,7 +24,7 @@ export function envelopeText(head: EnvelopeHead, payload: string, test = false):
 
 /**
  * Returns the body of a verification: the same envelope, formatted in a way that no serializer produces. The first
- * letter of the challenge is escaped, and there are spaces in unusual places. A receiver that parses the body and
+ * character of the challenge is escaped, and there are spaces in unusual places. A receiver that parses the body and
  * verifies a re-serialized copy therefore fails here, before it gets an event.
  */
 export function verificationText(

@@ -107,8 +107,7 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
     };
   }
   if (catalogue.get(type)) return undefined;
-  const nearest = catalogue.nearest(type);
-  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
+  const hint = `did you mean ${catalogue.nearest(type)}?`;
   return { pointer: '/type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` };
 }
 

@@ -13,7 +13,7 @@ export class Pace {
     this.#slackMs = slackMs;
   }
 
-  /** Requests per second, if there is a limit. */
+  /** Returns the limit in requests per second, if there is one. */
   get limit(): number | undefined {
     return this.#limit;
   }
@@ -30,8 +30,8 @@ export class Pace {
     if (this.#limit === undefined) return;
     // If a request starts slightly late because its timer fired late, later requests keep to the original
     // schedule. Time during which the webhook was idle is not made up for.
-    const isLate = nowMs - this.#freeAtMs <= this.#slackMs;
-    this.#freeAtMs = (isLate ? this.#freeAtMs : nowMs) + 1_000 / this.#limit;
+    const isWithinSlack = nowMs - this.#freeAtMs <= this.#slackMs;
+    this.#freeAtMs = (isWithinSlack ? this.#freeAtMs : nowMs) + 1_000 / this.#limit;
   }
 
   /** Returns how long the next request has to wait, or 0 if it may start now. */

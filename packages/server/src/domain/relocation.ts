@@ -12,7 +12,7 @@ export interface Relocation {
   cell: string;
 }
 
-/** Returns the problem for a request to an organization in this state; undefined if this cell can handle it. */
+/** Returns the problem for a request about an organization in this state, or undefined if this cell can handle it. */
 export function relocationProblem({ state, cell }: Relocation, isWrite: boolean): Problem | undefined {
   if (state === 'moved' || state === 'arriving') return organizationElsewhere(cell);
   return state === 'left' || (isWrite && state !== 'copying') ? organizationMoving() : undefined;

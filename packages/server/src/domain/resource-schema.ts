@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, TSchema>>;
 /** Caches the fields of each type. The routes need them for every attribute and move: hundreds of times at startup. */
 const fieldsOfTypes = new Map<EventTypeName, Fields>();
 
-/** Returns the fields of an event type's payload in their recorded order, each with its sample. */
+/** Returns the fields of an event type's payload in the order of the catalogue, each with its sample as an example. */
 export function payloadFields(type: EventTypeName): Fields {
   const known = fieldsOfTypes.get(type);
   if (known) return known;

@@ -1,9 +1,9 @@
 import { type Cidr, isListed, plainAddress } from './address.js';
 
 /**
- * Returns the address that a request comes from: the peer of the connection, or, if that is a trusted proxy, the address
- * that the proxy reports. Proxies append to `X-Forwarded-For`, so the list is read from its end, and everything before
- * the first address that is not a trusted proxy could have been written by anybody.
+ * Returns the address that a request comes from: the peer of the connection, or, if that is a trusted proxy, the
+ * address that the proxy reports. Proxies append to `X-Forwarded-For`, so the list is read from its end, and everything
+ * before the first address that is not a trusted proxy could have been written by anybody.
  */
 export function sourceAddress(
   peer: string,

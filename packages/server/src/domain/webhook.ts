@@ -15,7 +15,7 @@ export interface Webhook extends SealedHeaders {
   workspace_id: string | null;
   url: string;
   description: string | null;
-  /** Deliveries per second on each node. */
+  /** Maximum number of requests per second. Each node counts separately. */
   rate_limit: number | null;
   status: WebhookStatus;
   disabled_reason: DisabledReason | null;
@@ -25,7 +25,7 @@ export interface Webhook extends SealedHeaders {
   destination_changed_at: Date | null;
   last_delivery_at: Date | null;
   last_delivery_status: 'success' | 'failed' | null;
-  /** The failure of the latest verification, or null if it succeeded. */
+  /** Why the latest verification failed. Null if it succeeded, or if none has ended yet. */
   verification_failure: (VerificationFailure & { at: string }) | null;
   secret: Buffer;
   previous_secret: Buffer | null;
@@ -84,8 +84,7 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
   if (catalogue.get(type)) return undefined;
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
-  const nearest = catalogue.nearest(type);
-  const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
+  const hint = `did you mean ${catalogue.nearest(type)}?`;
   return {
     code: 'unknown_event_type',
     detail: `${JSON.stringify(type.slice(0, 100))} is not a known event type; ${hint}`,

@@ -85,7 +85,9 @@ export class TokenDirectory {
       if (!found) this.#remembered.delete(key);
       return found;
     } catch (error) {
-      this.#remembered.delete(key);
+      // The database could not be asked. What was known before is still known, and is looked up again.
+      if (known) this.#remembered.set(key, known);
+      else this.#remembered.delete(key);
       throw error;
     }
   }

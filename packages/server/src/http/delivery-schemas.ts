@@ -180,7 +180,7 @@ export const DeliveryDetailSchema = Type.Object(
   { title: 'DeliveryDetail' },
 );
 
-/** The filters of every list of deliveries. */
+/** The filters for the deliveries of one webhook or of all webhooks. */
 const filters = {
   status: Type.Optional(
     Type.Enum(['success', 'failed'], {

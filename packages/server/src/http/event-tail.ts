@@ -151,7 +151,7 @@ function lastSeen(request: FastifyRequest): Position | undefined {
   return atMs === undefined ? undefined : { atMs, id };
 }
 
-/** Returns an ID with which a reader continues from this position: the last possible ID in its millisecond. */
+/** Returns the event ID to continue from: the position's own or else the last possible ID in its millisecond. */
 function lastIdOf({ atMs, id }: Position): string {
   return idTimeMs('EVT', id) === undefined ? newId('EVT', atMs, new Uint8Array(16).fill(31)) : id;
 }

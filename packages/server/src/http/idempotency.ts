@@ -25,8 +25,8 @@ const keyPattern = /^[!-~]{1,255}$/;
 const abandonedMs = 60_000;
 
 /**
- * Returns the first response again if a POST is repeated with the same `Idempotency-Key` within 24 h. Stores only
- * successful responses, without secrets.
+ * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
+ * only successful responses, without secrets.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
   app.decorateRequest('heldKey', undefined);

@@ -6,7 +6,7 @@ export interface RateLimits {
   writes: number;
 }
 
-/** Bounds the memory: if more tokens than this are used in a minute, the oldest count starts again. */
+/** Limits memory use: beyond this many counts (two per token, for reads and writes), the oldest is forgotten. */
 const tokensMax = 50_000;
 
 /** Counts the requests of each token in windows of one minute that start with the first request. */

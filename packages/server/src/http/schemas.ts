@@ -4,7 +4,7 @@ import { instantPattern } from '../domain/instant.js';
 export { EventSchema } from '../web/event-schema.js';
 export { cursorParameter, limitParameter, PageMeta } from '../web/paging.js';
 
-/** Returns the schema of a filter. Accepts any length: an unknown value is not an error, but matches nothing. */
+/** Returns the schema of a filter. Accepts any non-empty value: an unknown one is not an error, but matches nothing. */
 export const nonEmpty = (description: string, examples: string[]) =>
   Type.Optional(Type.String({ minLength: 1, description, examples }));
 

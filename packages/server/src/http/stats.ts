@@ -23,7 +23,7 @@ const typesMax = 20;
 /** How much a range may exceed its maximum length: a client computes `from` some time before its request arrives. */
 const requestMsMax = 60_000;
 
-/** For each interval, the periods whose counts are added up, by their length in minutes. */
+/** For each interval, the length in minutes of the periods whose counts are added up. */
 const stepsOf = {
   minute: { deliveries: 1, events: 1 },
   hour: { deliveries: 60, events: 60 },

@@ -121,8 +121,7 @@ export function webhookTestRoute(
   function typeFaults(request: FastifyRequest): readonly InputFault[] {
     const type = (request.body as { event_type?: unknown } | undefined)?.event_type;
     if (typeof type !== 'string' || type === '' || catalogue.get(type)) return [];
-    const nearest = catalogue.nearest(type);
-    const hint = nearest ? `did you mean ${nearest}?` : 'GET /v1/event-types lists the known types';
+    const hint = `did you mean ${catalogue.nearest(type)}?`;
     return [
       { pointer: '/event_type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` },
     ];

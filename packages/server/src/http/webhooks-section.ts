@@ -13,7 +13,7 @@ const header = (name: string, description: string, more: { required?: false; exa
   ...more,
 });
 
-/** The headers of every webhook request. docs/receive-webhooks.md lists the same headers. */
+/** The headers of webhook requests. docs/receive-webhooks.md lists the same headers. */
 export const deliveryHeaders = [
   header('User-Agent', '`Posthorn/` and the version.'),
   header(

@@ -63,7 +63,7 @@ export class Connection extends Client {
     return this.#wantsCertificate && this.#requests === 1 && !this.#hasReceived;
   }
 
-  /** Returns the error that broke the socket. undici may report a later one, such as the end after a TLS alert. */
+  /** Returns the error that broke the socket. undici may report a later one, such as a disconnect after a TLS alert. */
   get firstError(): Error | undefined {
     return this.#firstError;
   }

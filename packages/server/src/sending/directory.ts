@@ -76,8 +76,8 @@ export class WebhookDirectory {
   }
 
   /**
-   * Notes that a recording read these webhooks as active in this revision: entries of that revision are as fresh as
-   * that read, and entries of an earlier one are out of date.
+   * Notes that a recording found each of these webhooks active at the given revision. An entry with that revision is as
+   * fresh as the recording's read, and an entry with an earlier one is out of date.
    */
   confirm(matched: readonly Matched[], askedAtMs: number): void {
     for (const { webhook_id: id, revision } of matched) {
@@ -129,7 +129,7 @@ export class WebhookDirectory {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
-    // A sealed secret can be encrypted again at any time without another change.
+    // A sealed secret can be re-encrypted at any time, which does not change the revision.
     const isCurrent = known?.revision === revision && known.state.kind !== 'sealed';
     const state = isCurrent ? known.state : this.#stateOf(webhook, known?.state.kind === 'sealed');
     this.#entries.set(id, { organizationId, state, revision, readAtMs, usedAtMs });

@@ -1,7 +1,7 @@
 import type { AttemptError, FailureDetail } from '../domain/delivery.js';
 import { BlockedAddressError, NameNotResolvedError } from './guard.js';
 
-/** Errors of this machine, not of the receiver. */
+/** Error codes for problems on this machine, not at the receiver. */
 const outOfResourcesCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const connectCodes = new Set([
   'ECONNREFUSED',
@@ -26,7 +26,7 @@ export function isOutOfResources(error: Error): boolean {
   return outOfResourcesCodes.has(codeOf(error));
 }
 
-/** Returns the API's name for why there was no status. */
+/** Returns the error code that the API shows for an attempt that got no status. */
 export function attemptError(error: Error): AttemptError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   if (error instanceof NameNotResolvedError) return 'dns';

@@ -116,7 +116,7 @@ export class Prober {
 
   async #send(webhook: Webhook, message: Message & { body: Buffer }, timeoutMs: number): Promise<Outcome> {
     const outcome = await attempt(this.#sender, targetOf(webhook, this.#secrets), message, timeoutMs);
-    // A probe is not retried: it fails even if only this machine is out of resources.
+    // A probe is not retried, so it fails even if the only problem is that this machine is out of resources.
     return outcome.kind === 'withheld' ? { kind: 'no_response', error: 'connect', durationMs: 0 } : outcome;
   }
 }

@@ -20,9 +20,9 @@ const settingsMs = 30_000;
 const searchDomainsMax = 6;
 
 /**
- * Resolves names. The machine's own names (its hosts file, and names without a dot) use `getaddrinfo`. All others go
- * to the name servers directly: `getaddrinfo` occupies one of Node's few threads until it returns, so a few
- * unresponsive name servers would block all other names.
+ * Creates a resolver. It uses `getaddrinfo` for the machine's own names: those in its hosts file, and names without a
+ * dot. It sends all others to the name servers directly: `getaddrinfo` occupies one of Node's few threads until it
+ * returns, so a few unresponsive name servers would block all other lookups.
  */
 export function createResolver(options: ResolverOptions = {}): ResolveName {
   const asked = new Map<string, Promise<readonly string[]>>();
@@ -44,7 +44,7 @@ export function createResolver(options: ResolverOptions = {}): ResolveName {
       reason ??= (answers[0] as PromiseRejectedResult).reason as NodeJS.ErrnoException;
       if (!['ENOTFOUND', 'ENODATA'].includes(reason.code ?? '')) break;
     }
-    // No name server is reachable. The machine may know the name in another way.
+    // No name server is reachable, but the machine may have some other way to resolve the name.
     if (reason?.code === 'ECONNREFUSED') return systemLookup(hostname);
     throw reason;
   }

@@ -21,7 +21,7 @@ export interface Target {
   previous: { key: SigningKey; untilMs: number } | undefined;
 }
 
-/** Returns where to send for a webhook, and with which keys. */
+/** Returns where to send a webhook's requests, and the keys that sign them. */
 export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
   const { previous_secret: previous, previous_secret_until: until } = webhook;
   const url = new URL(webhook.url);

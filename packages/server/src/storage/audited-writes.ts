@@ -2,7 +2,7 @@ import { Semaphore } from '../signals/semaphore.js';
 import { type Database, isUnreachable, type Queryable } from './database.js';
 
 /**
- * Writes of one organization wait for each other anyway, because they share an audit chain. Running several at once
+ * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once
  * would only occupy connections.
  */
 const concurrentMax = 1;

@@ -242,8 +242,9 @@ const networkCodes = new Set([
  */
 const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
 /**
- * Class 40: deadlocks and similar failures. 53000, 53100: a full disk. 55P03: a lock that was not acquired in time.
- * 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that the statement needs too much.
+ * Class 40: deadlocks and similar failures. 53000, 53100: insufficient resources, such as a full disk. 55P03: a lock
+ * that was not acquired in time. 58030: the disk failed. Too little memory (53200) is not one of them: it can mean that
+ * the statement needs too much.
  */
 const transientCodes = /^(40|53000|53100|55P03|58030)/;
 const driverMessages =

@@ -67,7 +67,7 @@ export interface CountsQuery {
   toMs: number;
 }
 
-/** Nodes update the row of an hour when a minute has ended, so it is complete a little after the hour. */
+/** Nodes update the row of an hour at the end of each minute, so it is complete shortly after the hour ends. */
 const hourCompleteAfter = "interval '1 minute'";
 
 /**

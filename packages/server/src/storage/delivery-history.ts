@@ -71,8 +71,9 @@ export async function readDelivery(
 }
 
 /**
- * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended.
- * Leaves a delivery that a node has in memory or in flight unchanged: it is being attempted or is about to be.
+ * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended or
+ * has no row yet. Leaves a delivery that a node has in memory or in flight unchanged: it is being attempted or is about
+ * to be.
  */
 export async function bringForward(client: Queryable, key: DeliveryKey): Promise<StoredDelivery | undefined> {
   const { rows } = await client.query<StoredDelivery>({

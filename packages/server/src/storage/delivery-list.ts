@@ -37,9 +37,9 @@ interface ReadRow extends StoredDelivery {
 }
 
 /**
- * Lists deliveries of all matching webhooks with at least one attempt, newest first, after `after`. Reads a page of
- * each webhook, with the indexes that suit the filter, and returns the newest of these. A page with `hasMore` can have
- * fewer than `limit` deliveries, or none.
+ * Lists the attempted deliveries of all matching webhooks, newest first, after `after`. Reads a page of each webhook,
+ * with the indexes that suit the filter, and returns the newest of these. A page with `hasMore` can have fewer than
+ * `limit` deliveries, or none.
  */
 export async function listDeliveries(
   database: Queryable,
@@ -121,7 +121,7 @@ interface IndexedPart {
 }
 
 const ofWebhook = 'webhook_id = w.id';
-/** Written so that no index applies: the query must go through the event, not through all deliveries of the webhook. */
+/** Written so that no index on `webhook_id` applies: the query must use the one on `event_id`. */
 const alsoOfWebhook = "coalesce(webhook_id, '') = w.id";
 
 const retrying: IndexedPart = { found: "status = 'pending' and attempts > 0", matching: 'true' };

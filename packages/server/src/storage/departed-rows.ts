@@ -1,7 +1,7 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database } from './database.js';
 import { type Move, requireState } from './relocations.js';
-import { writePlainly } from './row-copy.js';
+import { usePortableFormats } from './row-copy.js';
 
 /**
  * The tables whose rows are deleted after an organization has moved away, with their keys. Tokens and resources stay,
@@ -20,7 +20,7 @@ const tables: Readonly<Record<string, string>> = {
   events: 'organization_id, created_at, id',
 };
 
-/** Each transaction skips what earlier ones have deleted, so a few large ones take less time than many small ones. */
+/** Each transaction reads past rows that earlier ones deleted, so a few large ones are faster than many small ones. */
 const rowsMax = 20_000;
 
 /** Deletes the rows of an organization that lives in another cell. */
@@ -49,7 +49,7 @@ async function deleteSome(
 ): Promise<number> {
   return database.transaction(async (client) => {
     await requireState(client, move, state);
-    await writePlainly(client);
+    await usePortableFormats(client);
     const key = tables[table];
     const { rowCount } = await client.query({
       text: `

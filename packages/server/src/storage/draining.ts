@@ -5,8 +5,8 @@ import { avoidScans } from './plan-settings.js';
 const releaseMax = 10_000;
 
 /**
- * Returns the transactions that are open now. Whatever begins after this call sees what was committed before it, so once
- * these have ended, nothing can be written on the basis of an older state.
+ * Returns the transactions that are open now. Whatever begins after this call sees what was committed before it, so
+ * once these have ended, nothing can be written on the basis of an older state.
  */
 export async function openTransactions(database: Queryable): Promise<readonly string[]> {
   const { rows } = await database.query<{ name: string }>({
@@ -57,7 +57,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
   }, true);
 }
 
-/** Lets nodes claim these deliveries again, or holds them if their webhook is unverified. */
+/** Lets nodes claim the deliveries of an organization again, but holds those whose webhook is unverified. */
 export async function releaseDeliveries(client: Queryable, organizationId: string): Promise<void> {
   await avoidScans(client);
   for (const [table, pending] of [

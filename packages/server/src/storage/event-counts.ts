@@ -7,8 +7,8 @@ import { avoidScans } from './plan-settings.js';
 export type EventStep = 1 | 60 | 1440;
 
 /**
- * The longest period that one statement counts, so that no transaction takes long after counting was
- * interrupted.
+ * The longest period that one statement counts. It keeps transactions short, even when counting resumes after an
+ * interruption.
  */
 const windowHours = 6;
 

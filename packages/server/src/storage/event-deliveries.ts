@@ -13,8 +13,8 @@ export interface EventDeliveriesFilter {
 const deletedMax = 1_000;
 
 /**
- * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries, which share the event's
- * time, redeliveries, and deliveries that have no row yet because they are in a node's memory or in the backlog.
+ * Lists deliveries of one event to all webhooks, newest first, after `after`: first deliveries (which share the event's
+ * time), redeliveries, and deliveries that have no row yet because they are in a node's memory or in the backlog.
  * Includes attempted deliveries to webhooks that have been deleted since.
  */
 export async function listEventDeliveries(
@@ -60,7 +60,7 @@ export async function listEventDeliveries(
      union all
     select ${deliveryColumns}
       from posthorn.deliveries
-     -- Written so that no index on webhooks applies: the query must go through the event.
+     -- Written so that no index on webhook_id applies: the query must use the one on event_id.
      where organization_id = $1 and event_id = $3 and created_at >= $4 and created_at <> event_created_at
        and coalesce(webhook_id, '') in (select id from visible)
   ), open as (

@@ -7,7 +7,7 @@ import { type Page, pageBy, pageOf } from './page.js';
 /** Sorts after every event of its millisecond. */
 const endOfMillisecond = '~';
 
-/** Runs a read of events in a database that has everything committed before the call: the primary or a replica. */
+/** Runs `work` on a database that has everything committed before the call: the primary or a replica. */
 export type ReadEvents = <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
 
 /** Reads one page of events. An ascending page ends at the horizon. */
@@ -47,8 +47,8 @@ export function readEventTextPage(
 
 /**
  * Reads up to the horizon: an event that commits late appears after it, so no reader misses it. The primary knows the
- * horizon, because recording transactions hold their locks there. It is read first: everything before it is committed by
- * then, so a replica that is read afterwards has it.
+ * horizon, because recording transactions hold their locks there. It is read first: everything before it is committed
+ * by then, so a replica that is read afterwards has it.
  */
 async function readToHorizon<Row>(
   read: (part: EventFilter) => Promise<Page<Row>>,

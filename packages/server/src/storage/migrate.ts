@@ -34,7 +34,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     refuseNewer(applied, revision);
     const pending = (await readSchema()).filter(isPending(applied));
     if (pending.length > 0) await apply(client, pending, revision);
-    // Imported here because the tables it imports take longer to load than most commands take to run.
+    // Imported here because the lifecycles and the catalogue take longer to load than most commands take to run.
     const { addLifecycleMoves } = await import('./lifecycle-moves.js');
     await addLifecycleMoves(client);
     return pending.map(({ name }) => name);

@@ -12,7 +12,7 @@ export async function registerNode(database: Queryable, leaseMs: number): Promis
   return rows[0]!.id;
 }
 
-/** Extends a node's life by `leaseMs`. Returns false if the node was already declared dead. */
+/** Keeps a node alive for `leaseMs` from now. Returns false if the node was already declared dead. */
 export async function renewNode(database: Queryable, id: number, leaseMs: number): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'renew node',
@@ -25,13 +25,16 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/** Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many. */
+/**
+ * Releases the deliveries of dead nodes: all that have a row, and about `atMost` each from hand-offs and the backlog.
+ * Returns how many.
+ */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   return (await releaseDeadNodes(database, atMost)).released;
 }
 
 /**
- * Releases the deliveries of dead nodes, about `atMost` at a time. Returns how many, and which nodes are overdue. A node
+ * Releases the deliveries of dead nodes, as `releaseLeases` does. Returns how many, and which nodes are overdue. A node
  * that stopped is not overdue.
  */
 export async function releaseDeadNodes(
@@ -51,7 +54,7 @@ export async function releaseDeadNodes(
   return { released, overdue: overdue ?? [] };
 }
 
-/** Marks nodes as dead. The next release takes their deliveries. */
+/** Marks nodes as dead. The next call to `releaseDeadNodes` releases their deliveries. */
 export async function retireNodes(database: Queryable, ids: readonly number[] | 'all'): Promise<void> {
   await database.query({
     text: `

@@ -61,8 +61,8 @@ export function pageStatement<Column extends string>(
 }
 
 /**
- * Returns the page for rows that were read with `limit` + 1, to find out whether there are more. `found` counts the rows
- * if not all of them were read.
+ * Returns the page for rows that were read with a limit of `limit` + 1, which shows whether there are more. `found` is
+ * the number of rows found, if `rows` has only some of them.
  */
 export function pageOf<Row extends { created_at: Date; id: string }>(
   rows: readonly Row[],

@@ -40,7 +40,7 @@ export class ReadReplica {
     this.#needed = new CoalescedCall(() => readEndOfLog(options.primary));
   }
 
-  /** Whether reads use the replica. */
+  /** Returns whether reads use the replica. */
   get isUsed(): boolean {
     return this.#restingFor === undefined;
   }

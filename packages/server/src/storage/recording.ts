@@ -49,7 +49,8 @@ export function isKeyed({ events }: NewBatch): boolean {
 }
 
 /**
- * `id` is what all identifiers of the recording start with. The number of the n-th event is `base` plus n.
+ * `id` is the head: what all identifiers of the recording share after their prefix. The number of the n-th event is
+ * `base` plus n.
  */
 interface HeadRow {
   id: string;
@@ -193,7 +194,10 @@ export interface TransactionClient {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Records events in the transaction of the caller's `pg` client, without validating them. */
+/**
+ * Records events in the transaction of the caller's `pg` client. The database checks their form, but nothing here
+ * checks them against the catalogue.
+ */
 export async function recordEvents(
   client: TransactionClient,
   events: readonly NewEvent[],

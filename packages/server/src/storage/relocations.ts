@@ -1,7 +1,7 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database, Queryable } from './database.js';
 
-/** Returns the SQL condition that this cell may start work for the organization of a row. */
+/** Returns an SQL condition that is true if this cell may start work for the organization of a row. */
 export function actsHere(alias: string): string {
   return `not exists (select from posthorn.relocations l
                        where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;

@@ -45,7 +45,7 @@ const wanted = `
                  select status, attempts, created_at, id
                    from posthorn.deliveries
                   where organization_id = e.organization_id and event_id = e.id
-                    -- Written so that no index applies: go through the event, not through all deliveries of the webhook.
+                    -- Written so that no index on webhook_id applies: the query must use the one on event_id.
                     and coalesce(webhook_id, '') = w.id
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
@@ -145,8 +145,9 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
 }
 
 /**
- * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if another node
- * is working on it. Position and deliveries commit together, so a crash repeats nothing.
+ * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if the replay has
+ * ended, its organization is moving, or another node is working on it. Position and deliveries commit together, so a
+ * crash repeats nothing.
  */
 export async function advanceReplay(
   client: Queryable,

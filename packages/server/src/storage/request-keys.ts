@@ -16,7 +16,10 @@ export interface EarlierRequest {
   location: string | null;
 }
 
-/** Takes a key for a request. Returns the earlier request if the key was already taken in the last 24 hours. */
+/**
+ * Takes a key for a request. Returns the earlier request if the key was already taken in the last 24 hours, unless that
+ * request began before `abandonedBefore` and still has no response.
+ */
 export async function takeRequestKey(
   database: Queryable,
   key: RequestKey,

@@ -27,7 +27,7 @@ export interface MovedResource {
 
 // JSON is returned as text and parsed here, because a caller's client may have its own type parsers.
 
-/** Creates a resource in the status that its creation leads to. */
+/** Creates a resource in its initial status. */
 export async function createResource(client: Queryable, resource: NewResource): Promise<StoredResource> {
   const { kind, prefix, organization_id, workspace_id, attributes } = resource;
   const { rows } = await client.query<{ created: string }>({

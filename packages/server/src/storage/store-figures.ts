@@ -2,7 +2,7 @@ import type { Database } from './database.js';
 import { partitioned } from './partitions.js';
 import { avoidScans } from './plan-settings.js';
 
-/** What monitoring reads from the database. Reading each figure scans a bounded number of index entries. */
+/** What monitoring reads from the database. The cost does not depend on how many deliveries are waiting. */
 export interface StoreFigures {
   /** How long ago the oldest delivery that no node has claimed became due. */
   oldestDueSeconds: number;

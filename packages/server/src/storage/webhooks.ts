@@ -103,7 +103,7 @@ export async function readWebhook(
 /** A webhook without its health, which sending does not need. */
 export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
-/** Reads webhooks by ID, each in its organization. Leaves out those that only another cell may send to. */
+/** Reads webhooks by ID, each in its organization. Leaves out those that this cell may not send to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
@@ -266,7 +266,7 @@ export async function countTest(
   return rowCount === 1;
 }
 
-/** Clears the failures of a webhook that was verified, so that counting starts from zero again. */
+/** Clears the failures of a webhook that was verified, so that it is not disabled because of earlier ones. */
 export async function clearFailures(client: Queryable, key: WebhookKey): Promise<void> {
   await client.query({
     text: `
@@ -291,7 +291,7 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
 
 /**
  * How many waiting deliveries are ended in the transaction that disables a webhook: usually all of them, but
- * never so many that the transaction takes long.
+ * never so many that the transaction takes too long.
  */
 const endedWithDisablingMax = 200;
 

@@ -3,15 +3,15 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The unprivileged account that PostgreSQL runs as if we are root. PostgreSQL refuses to run as root. */
+/** The unprivileged account for PostgreSQL, which refuses to run as root. Used only if we are root. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
 /**
- * Returns undefined unless we are root. An existing database keeps its owner. Otherwise this returns the `postgres`
- * account of the machine if there is one, or else `nobody`.
+ * Returns the account to run PostgreSQL with, or undefined if we are not root. For an existing database, this is its
+ * owner. For a new one, it is the machine's `postgres` account if there is one, or else `nobody`.
  */
 export async function unprivilegedAccount(pgdata: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;

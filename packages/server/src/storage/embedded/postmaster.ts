@@ -11,7 +11,7 @@ export interface Postmaster {
   ready: boolean;
 }
 
-/** A starting server creates the file and fills it a moment later. */
+/** How long `postmaster.pid` may be empty: a starting server creates it and fills it a moment later. */
 const emptyMsMax = 1_000;
 
 /** Returns the running server of this data directory, or undefined. Removes the file that a dead server left behind. */
