@@ -10,8 +10,12 @@ import { copyDirectory } from './postgres.js';
  * A data directory of the test file's own, below a new temporary directory. What still runs there after
  * the file is stopped, and all of it removed.
  */
-export async function dataDirectory(...below: string[]): Promise<string> {
-  const place = await mkdtemp(join(tmpdir(), 'posthorn-data-'));
+export function dataDirectory(...below: string[]): Promise<string> {
+  return directoryIn(tmpdir(), below);
+}
+
+async function directoryIn(parent: string, below: readonly string[]): Promise<string> {
+  const place = await mkdtemp(join(parent, 'posthorn-data-'));
   // Reachable for the account that PostgreSQL runs as where we are root.
   await chmod(place, 0o711);
   const directory = join(place, ...below);
@@ -22,9 +26,12 @@ export async function dataDirectory(...below: string[]): Promise<string> {
   return directory;
 }
 
-/** A data directory with the files that another one has now, at this path below a new temporary directory. */
+/**
+ * A data directory with the files that another one has now, at this path below a new directory. It has 1,500 files, so
+ * it is where the run keeps its own.
+ */
 export async function copyOf(original: string, ...below: string[]): Promise<string> {
-  const directory = await dataDirectory(...(below.length > 0 ? below : ['data']));
+  const directory = await directoryIn(inject('runDirectory'), below.length > 0 ? below : ['data']);
   await mkdir(dirname(directory), { recursive: true });
   copyDirectory(original, directory);
   return directory;
