@@ -150,7 +150,7 @@ describe('posthorn demo', () => {
   test('does not run alongside another one on the same data directory', async () => {
     const { DATABASE_URL: _, ...shared } = env;
     const embedded = { ...shared, POSTHORN_DATA_DIR: await preparedDirectory() };
-    const first = new Posthorn(['demo'], embedded);
+    const first = new Posthorn(['demo', '--rate', '1/s'], embedded);
     await first.until(/^Demo running/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
