@@ -106,7 +106,7 @@ describe('listen', async () => {
 });
 
 test('loses and repeats nothing over restarts of the service and of itself', async () => {
-  const total = 1_500;
+  const total = 1_000;
   const { database, url } = await freshServiceDatabase();
   const token = await makeToken(database);
   const settings = {
@@ -138,9 +138,8 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
   })();
 
   for (const [at, signal] of [
-    [300, 'SIGTERM'],
-    [700, 'SIGINT'],
-    [1_100, 'SIGTERM'],
+    [250, 'SIGTERM'],
+    [600, 'SIGINT'],
   ] as const) {
     await receiver.deliveries.nth(at);
     listener.kill(signal);

@@ -63,33 +63,36 @@ const createToken = (directory: string, organization: string) =>
   command(creation(organization), { POSTHORN_DATA_DIR: directory });
 
 describe('a data directory', () => {
-  test('gets a database at the first start, which the second start finds unchanged', async () => {
-    const directory = await dataDirectory('not', 'yet', 'there');
-    const first = await openEmbedded(directory, 'command');
-    await query(first, "create table notes as select 'kept' as text");
-    const [cluster] = await query(first, 'select system_identifier from pg_control_system()');
-    await first.close();
-    expect(await serverPid(directory)).toBeUndefined();
-
-    const second = await openEmbedded(directory, 'command');
-    expect(await query(second, 'select system_identifier from pg_control_system()')).toEqual([cluster]);
-    expect(await notes(second)).toEqual(['kept']);
-    await second.close();
-  });
+  let created: string;
 
   test('that two processes open for the first time at once gets one database, which both use', async () => {
-    const directory = await dataDirectory('data');
+    created = await dataDirectory('not', 'yet', 'there');
     const ended = await Promise.all(
       ['ORG-a', 'ORG-b'].map((organization) =>
-        posthorn(creation(organization), { POSTHORN_DATA_DIR: directory }),
+        posthorn(creation(organization), { POSTHORN_DATA_DIR: created }),
       ),
     );
     expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
       { code: 0, stderr: '' },
       { code: 0, stderr: '' },
     ]);
-    const organizations = (await tokensIn(directory)).map((token) => token.organization_id);
+    expect(await serverPid(created)).toBeUndefined();
+    const organizations = (await tokensIn(created)).map((token) => token.organization_id);
     expect(organizations.sort()).toEqual(['ORG-a', 'ORG-b']);
+  });
+
+  test('gets a database at the first start, which later starts find unchanged', async () => {
+    const identify = 'select system_identifier from pg_control_system()';
+    const one = await openEmbedded(created, 'command');
+    await query(one, "create table notes as select 'kept' as text");
+    const [cluster] = await query(one, identify);
+    await one.close();
+    expect(await serverPid(created)).toBeUndefined();
+
+    const next = await openEmbedded(created, 'command');
+    expect(await query(next, identify)).toEqual([cluster]);
+    expect(await notes(next)).toEqual(['kept']);
+    await next.close();
   });
 
   test('rotates a long server log at the next start', async () => {
