@@ -5,14 +5,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../server/src/storage/database.js';
 import { command } from '../../server/test/support/command.js';
 import { dataDirectory, preparedDirectory } from '../../server/test/support/data-directory.js';
-import { freshDatabase } from '../../server/test/support/database.js';
+import { freshServiceDatabase } from '../../server/test/support/database.js';
 import { Posthorn, posthorn, program } from '../../server/test/support/process.js';
 import type { Summary } from '../src/summary.js';
 
 const escapeCode = '\u001b';
 
 async function settings(): Promise<{ database: Database; env: Record<string, string> }> {
-  const { database, url } = await freshDatabase();
+  const { database, url } = await freshServiceDatabase();
   const env = {
     DATABASE_URL: url,
     POSTHORN_DATA_DIR: await dataDirectory('data'),
@@ -41,7 +41,7 @@ describe('posthorn demo --json', () => {
   /** On a machine that is so busy that requests or statements time out, some things happen twice. */
   let isCalm: boolean;
   beforeAll(async () => {
-    const args = ['demo', '--for', '2s', '--rate', '60/s', '--json'];
+    const args = ['demo', '--for', '1s', '--rate', '40/s', '--json'];
     const { code, stdout, stderr } = await posthorn(args, env);
     expect(code).toBe(0);
     expect(withoutWarnings(stderr)).toEqual([]);
@@ -150,7 +150,7 @@ describe('posthorn demo', () => {
   test('does not run alongside another one on the same data directory', async () => {
     const { DATABASE_URL: _, ...shared } = env;
     const embedded = { ...shared, POSTHORN_DATA_DIR: await preparedDirectory() };
-    const first = new Posthorn(['demo'], embedded);
+    const first = new Posthorn(['demo', '--rate', '1/s'], embedded);
     await first.until(/^Demo running/m);
     const { code, stdout, stderr } = await posthorn(['demo'], embedded);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

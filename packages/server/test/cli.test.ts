@@ -15,7 +15,7 @@ import { findToken } from '../src/storage/tokens.js';
 import { ask, event } from './support/client.js';
 import { command } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
-import { freshDatabase } from './support/database.js';
+import { freshDatabase, freshServiceDatabase } from './support/database.js';
 import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
 import { recordText } from './support/recording.js';
 
@@ -27,7 +27,7 @@ const escapeSequence = '\u001b[';
 let database: Database;
 let env: { DATABASE_URL: string };
 beforeAll(async () => {
-  const fresh = await freshDatabase();
+  const fresh = await freshServiceDatabase();
   database = fresh.database;
   env = { DATABASE_URL: fresh.url };
 });
@@ -508,16 +508,6 @@ describe('serve', () => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  test('closing the terminal stops the embedded database, too: SIGHUP stops it with exit code 0', async () => {
-    const directory = await preparedDirectory();
-    const { process: service } = await serve({ POSTHORN_DATA_DIR: directory });
-    await service.until(/Posthorn is ready\./);
-    expect(await serverPid(directory)).toBeDefined();
-    service.kill('SIGHUP');
-    expect(await service.ended).toMatchObject({ code: 0, stderr: '' });
-    expect(await serverPid(directory)).toBeUndefined();
-  });
-
   test('a misspelt setting is reported in one line, and the service starts anyway; SIGINT stops it with exit code 0', async () => {
     const { process: service } = await serve({
       ...env,
@@ -537,11 +527,28 @@ describe('serve', () => {
     ]);
   });
 
-  test('shows a new user where the token is and a working command, the same at every start', async () => {
-    const directory = await preparedDirectory();
-    const offers: string[] = [];
-    for (let start = 0; start < 2; start++) {
-      const { process: service, publicUrl } = await serve({ POSTHORN_DATA_DIR: directory });
+  describe('with the embedded database', () => {
+    let directory: string;
+    let service: Posthorn;
+    beforeAll(async () => {
+      directory = await preparedDirectory();
+    });
+
+    test('shows a new user where the token is and a working command, the same at every start', async () => {
+      const first = await start();
+      service.kill('SIGTERM');
+      const { code, stdout } = await service.ended;
+      expect(code).toBe(0);
+      // This output is not a terminal, so it may be stored.
+      expect(stdout).not.toContain(first.token);
+      expect(await start()).toEqual(first);
+      expect(existsSync(join(directory, 'platform-token'))).toBe(true);
+    });
+
+    /** Starts a service and returns what it offers to a new user. */
+    async function start(): Promise<{ token: string; events: string[] }> {
+      const { process, publicUrl } = await serve({ POSTHORN_DATA_DIR: directory });
+      service = process;
       const [, file = '', url = ''] = await service.until(
         /curl -H "Authorization: Bearer \$\(cat (\S+)\)" '(\S+)'\n/,
       );
@@ -552,14 +559,14 @@ describe('serve', () => {
       const [, link] = await service.until(/Console +(\S+)\n/);
       expect(link).toBe(`${publicUrl}/console`);
       expect(body.data).toHaveLength(3);
-      offers.push(`${token} ${body.data.map(({ id }: { id: string }) => id)}`);
-      service.kill('SIGTERM');
-      const { code, stdout } = await service.ended;
-      expect(code).toBe(0);
-      // This output is not a terminal, so it may be stored.
-      expect(stdout).not.toContain(token);
+      return { token, events: body.data.map(({ id }: { id: string }) => id) };
     }
-    expect(offers[1]).toBe(offers[0]);
-    expect(existsSync(join(directory, 'platform-token'))).toBe(true);
+
+    test('closing the terminal stops the database, too: SIGHUP stops it with exit code 0', async () => {
+      expect(await serverPid(directory)).toBeDefined();
+      service.kill('SIGHUP');
+      expect(await service.ended).toMatchObject({ code: 0, stderr: '' });
+      expect(await serverPid(directory)).toBeUndefined();
+    });
   });
 });

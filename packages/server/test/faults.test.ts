@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { dataDirectory } from './support/data-directory.js';
+import { program } from './support/process.js';
 
 const runner = fileURLToPath(new URL('../../../faults/run.js', import.meta.url));
 
@@ -17,6 +18,7 @@ test.skipIf(process.platform !== 'linux')(
       process.execPath,
       [runner, '--scenario', 'short', '--seed', '1', '--result', result],
       {
+        env: { ...process.env, FAULTS_PROGRAM: program },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

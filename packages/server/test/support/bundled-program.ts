@@ -1,12 +1,16 @@
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 /** Below `node_modules`, so that the bundle finds the packages that are not part of it. */
 const cache = join(root, 'node_modules/.cache/posthorn-tests');
+const loader = fileURLToPath(new URL('chunk-loader.cjs', import.meta.url));
 
 /**
  * Bundles the built program with its dependencies, and returns the path of the bundle. The program consists of 1,100
@@ -26,6 +30,31 @@ export async function bundleProgram(): Promise<string> {
   return program;
 }
 
+/**
+ * Lets a service start once from a bundle that is new, and keeps the code that V8 compiles for it: later starts take
+ * 0.5 s of CPU instead of 0.9 s. `dataDir` returns the service's data directory.
+ */
+export async function compileProgram(program: string, dataDir: () => string): Promise<void> {
+  const place = dirname(program);
+  const done = join(place, 'compiled');
+  if (existsSync(done)) return;
+  const { PATH, HOME, TMPDIR } = process.env;
+  const service = spawn(process.execPath, [join(place, 'compile.js'), 'serve'], {
+    env: {
+      ...{ PATH, HOME, TMPDIR },
+      ...{ POSTHORN_DATA_DIR: dataDir(), POSTHORN_PORT: '0', POSTHORN_PLATFORM_PORT: '0' },
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(service, 'close');
+  for await (const line of createInterface(service.stdout)) {
+    if (line.includes('platform listener listening')) service.kill('SIGTERM');
+  }
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`the bundled service ended with ${code}`);
+  await writeFile(done, '');
+}
+
 async function bundle(directory: string): Promise<void> {
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
@@ -37,25 +66,38 @@ async function bundle(directory: string): Promise<void> {
         // Modules find their files by their own place.
         name: 'own-place',
         transform: (code, id) =>
-          code.includes('import.meta.url')
-            ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+          code.includes('import.meta.')
+            ? code
+                .replaceAll('import.meta.url', `ownUrl(${JSON.stringify(relative(root, id))})`)
+                .replaceAll('import.meta.resolve', 'resolveUrl')
             : null,
       },
     ],
   });
-  await build.write({ dir: directory, format: 'esm' });
+  // Only scripts can be loaded with compiled code, not modules.
+  await build.write({ dir: directory, format: 'cjs' });
   await build.close();
-  await writeFile(join(directory, 'package.json'), '{ "type": "module" }\n');
-  await writeFile(
-    join(directory, 'posthorn.js'),
-    "import { main } from './main.js';\nprocess.exitCode = await main(process.argv.slice(2), process.env);\n",
-  );
+  await copyFile(loader, join(directory, 'chunk-loader.js'));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
 }
+
+const files = {
+  'package.json': '{ "type": "commonjs" }\n',
+  'posthorn.js': `const { main } = require('./chunk-loader.js').load('main.js');
+main(process.argv.slice(2), process.env).then((code) => {
+  process.exitCode = code;
+});
+`,
+  'compile.js': `process.on('exit', require('./chunk-loader.js').keepCode);
+require('./posthorn.js');
+`,
+};
 
 /** Returns a digest of what the bundle is made of, and of how it is made. */
 function digestOfProgram(): string {
   const digest = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
-  digest.update(readFileSync(fileURLToPath(import.meta.url)));
+  digest.update(process.version);
+  for (const file of [fileURLToPath(import.meta.url), loader]) digest.update(readFileSync(file));
   for (const name of ['receiver', 'client', 'demo', 'cli', 'server']) {
     const built = join(root, 'packages', name, 'dist');
     const files = readdirSync(built, { recursive: true, encoding: 'utf8' }).filter((file) =>

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
@@ -10,8 +10,12 @@ import { copyDirectory } from './postgres.js';
  * A data directory of the test file's own, below a new temporary directory. What still runs there after
  * the file is stopped, and all of it removed.
  */
-export async function dataDirectory(...below: string[]): Promise<string> {
-  const place = await mkdtemp(join(tmpdir(), 'posthorn-data-'));
+export function dataDirectory(...below: string[]): Promise<string> {
+  return directoryIn(tmpdir(), below);
+}
+
+async function directoryIn(parent: string, below: readonly string[]): Promise<string> {
+  const place = await mkdtemp(join(parent, 'posthorn-data-'));
   // Reachable for the account that PostgreSQL runs as where we are root.
   await chmod(place, 0o711);
   const directory = join(place, ...below);
@@ -22,9 +26,13 @@ export async function dataDirectory(...below: string[]): Promise<string> {
   return directory;
 }
 
-/** A data directory with the files that another one has now. */
-export async function copyOf(original: string): Promise<string> {
-  const directory = await dataDirectory('data');
+/**
+ * A data directory with the files that another one has now, at this path below a new directory. It has 1,500 files, so
+ * it is where the run keeps its own.
+ */
+export async function copyOf(original: string, ...below: string[]): Promise<string> {
+  const directory = await directoryIn(inject('runDirectory'), below.length > 0 ? below : ['data']);
+  await mkdir(dirname(directory), { recursive: true });
   copyDirectory(original, directory);
   return directory;
 }
@@ -32,6 +40,13 @@ export async function copyOf(original: string): Promise<string> {
 /** A data directory whose database is migrated and has nothing else in it. */
 export function preparedDirectory(): Promise<string> {
   return copyOf(inject('preparedDirectory'));
+}
+
+/** A prepared data directory whose server syncs every commit to the disk, as the product's does. */
+export async function durableDirectory(): Promise<string> {
+  const directory = await preparedDirectory();
+  await rm(join(await pgdataOf(directory), 'postgresql.auto.conf'));
+  return directory;
 }
 
 /** Where the embedded database's files are. */

@@ -1,10 +1,11 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterFile } from './cleanup.js';
 import { root } from './docs.js';
 import { postgresPrograms } from './postgres-programs.js';
+import { program } from './process.js';
 import { run, snippet } from './snippets.js';
 
 const guide = 'docs/operate.md';
@@ -12,7 +13,7 @@ const guide = 'docs/operate.md';
 /**
  * A machine as the operator's guide describes it, in a directory: `/opt/posthorn-0.1.0` is this version,
  * `/opt/posthorn-0.2.0` is the same with one more migration, and `/opt/posthorn` leads to the first. Commands run as
- * they stand in the guide, but for the directories and the port.
+ * they stand in the guide, but for the directories and the port. Both versions run the bundled program.
  */
 export class Machine {
   readonly #directory: string;
@@ -28,7 +29,7 @@ export class Machine {
     const directory = await mkdtemp(join(tmpdir(), 'posthorn-machine-'));
     const machine = new Machine(directory, port);
     for (const part of ['opt', 'etc', 'bin']) mkdirSync(join(directory, part));
-    symlinkSync(root, join(directory, 'opt/posthorn-0.1.0'));
+    makeVersion(join(directory, 'opt/posthorn-0.1.0'));
     makeNext(join(directory, 'opt/posthorn-0.2.0'));
     symlinkSync(join(directory, 'opt/posthorn-0.1.0'), join(directory, 'opt/posthorn'));
     const lines = Object.entries(settings).map(([name, value]) => `${name}='${value}'\n`);
@@ -87,24 +88,27 @@ echo $! > "$pid"
   }
 }
 
-/** Makes the next version: a copy of the built server with a migration, a changed function and the next revision. */
-function makeNext(directory: string): void {
+/** Makes a version: this one, whose program is the bundle. */
+function makeVersion(directory: string): void {
   const server = join(directory, 'packages/server');
-  for (const part of ['bin', 'dist', 'schema', 'assets', 'package.json'])
+  mkdirSync(join(server, 'bin'), { recursive: true });
+  const start = `process.env.BUNDLE_HOME = '${directory}';\nawait import('${program}');\n`;
+  writeFileSync(join(server, 'bin/posthorn.js'), `#!/usr/bin/env node\n${start}`, { mode: 0o755 });
+  for (const part of ['schema', 'assets', 'package.json'])
     cpSync(join(root, 'packages/server', part), join(server, part), { recursive: true });
+  for (const name of ['cli', 'client', 'console', 'demo', 'receiver'])
+    symlinkSync(join(root, 'packages', name), join(directory, 'packages', name));
   // `npx` runs the program of the directory it is called in.
-  const modules = join(directory, 'node_modules');
-  for (const part of ['.bin', '@posthorn']) mkdirSync(join(modules, part), { recursive: true });
-  for (const name of readdirSync(join(root, 'node_modules')))
-    if (!['.bin', '@posthorn'].includes(name))
-      symlinkSync(join(root, 'node_modules', name), join(modules, name));
-  for (const name of ['client', 'console', 'demo', 'receiver'])
-    symlinkSync(join(root, 'packages', name), join(modules, '@posthorn', name));
-  symlinkSync('../../packages/server', join(modules, '@posthorn/server'));
-  symlinkSync('../@posthorn/server/bin/posthorn.js', join(modules, '.bin/posthorn'));
-  writeFileSync(join(directory, 'package.json'), '{ "name": "next", "private": true }\n');
+  const programs = join(directory, 'node_modules/.bin');
+  mkdirSync(programs, { recursive: true });
+  symlinkSync('../../packages/server/bin/posthorn.js', join(programs, 'posthorn'));
+  writeFileSync(join(directory, 'package.json'), '{ "name": "version", "private": true }\n');
+}
 
-  const schema = join(server, 'schema');
+/** Makes the next version, with a migration, a changed function and the next revision. */
+function makeNext(directory: string): void {
+  makeVersion(directory);
+  const schema = join(directory, 'packages/server/schema');
   mkdirSync(join(schema, 'migrations'), { recursive: true });
   writeFileSync(
     join(schema, 'migrations/9999_next.sql'),

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { afterFile } from './cleanup.js';
 
 /** The programs of an installed PostgreSQL with server and pg_dump; undefined without one. */
@@ -36,7 +37,7 @@ function runPostgres(name: string, ...args: string[]): void {
 
 /** Starts an installed PostgreSQL with two empty databases, `first` and `second`; stopped after the file. */
 export async function startPostgres(): Promise<{ directory: string; url: (database: string) => string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'posthorn-pg-'));
+  const directory = await mkdtemp(join(inject('runDirectory'), 'pg-'));
   const owner = account();
   if (owner) await chown(directory, owner.uid, owner.gid);
   const [data, socket] = [join(directory, 'data'), join(directory, 's')];

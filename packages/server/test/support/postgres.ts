@@ -12,7 +12,7 @@ import { openEmbedded } from '../../src/storage/embedded/embedded.js';
 import { findPostmaster } from '../../src/storage/embedded/postmaster.js';
 import { migrate } from '../../src/storage/migrate.js';
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
-import { bundleProgram } from './bundled-program.js';
+import { bundleProgram, compileProgram } from './bundled-program.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -47,8 +47,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await chmod(place, 0o711);
   const preparedDirectory = join(place, 'prepared');
   const [bundledProgram] = await Promise.all([bundleProgram(), prepare(preparedDirectory)]);
-
-  const shared = given ? await openGiven(given) : await openShared(preparedDirectory, join(place, 'shared'));
+  const [shared] = await Promise.all([
+    given ? openGiven(given) : openShared(preparedDirectory, join(place, 'shared')),
+    compileProgram(bundledProgram, () => {
+      const compiling = join(place, 'compiling');
+      copyDirectory(preparedDirectory, compiling);
+      return compiling;
+    }),
+  ]);
   project.provide('bundledProgram', bundledProgram);
   project.provide('preparedDirectory', preparedDirectory);
   project.provide('runDirectory', place);
