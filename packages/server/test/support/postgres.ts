@@ -94,11 +94,18 @@ interface SharedPostgres {
   close: () => Promise<void>;
 }
 
-/** Copies sync nothing to the disk: what a killed process has written, the kernel keeps. */
+/**
+ * Creates a cluster to be copied. Copies sync nothing to the disk: what a killed process has written, the kernel keeps.
+ * Their shared memory is in their own files, so that a killed server leaves nothing behind when these are removed.
+ */
 async function prepare(directory: string): Promise<void> {
   const embedded = await openEmbedded(directory, 'command');
   await migrateAll(embedded.connection);
-  await administer(urlOfSocket(embedded.connection.host), 'alter system set fsync = off');
+  await administer(
+    urlOfSocket(embedded.connection.host),
+    'alter system set fsync = off',
+    'alter system set dynamic_shared_memory_type = mmap',
+  );
   await embedded.close();
 }
 
