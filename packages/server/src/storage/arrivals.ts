@@ -4,7 +4,7 @@ import type { Database, Queryable } from './database.js';
 import { releaseDeliveries } from './draining.js';
 import { ensurePartitions } from './partitions.js';
 import { type Move, MoveTakenOver, requireState } from './relocations.js';
-import { usePortableFormats } from './row-copy.js';
+import { useCopySettings } from './row-copy.js';
 import type { SealedSecrets } from './webhook-secrets.js';
 
 type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
@@ -27,7 +27,7 @@ export async function stageRows(
 ): Promise<void> {
   const rows = await from.transaction(async (client) => {
     await client.query({ text: 'set transaction isolation level repeatable read' });
-    await usePortableFormats(client);
+    await useCopySettings(client);
     return readRows(client, move.organizationId, firstDay, reseal);
   }, true);
   await to.transaction(async (client) => {
@@ -114,7 +114,7 @@ export async function activate(
 ): Promise<void> {
   const { organizationId } = move;
   await database.transaction(async (client) => {
-    await usePortableFormats(client);
+    await useCopySettings(client);
     const { rowCount } = await client.query({
       text: `
   delete from posthorn.relocations where organization_id = $1 and move = $2 and state = 'arriving'`,

@@ -1,7 +1,7 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database } from './database.js';
 import { type Move, requireState } from './relocations.js';
-import { usePortableFormats } from './row-copy.js';
+import { useCopySettings } from './row-copy.js';
 
 /**
  * The tables whose rows are deleted after an organization has moved away, with their keys. Tokens and resources stay,
@@ -49,7 +49,7 @@ async function deleteSome(
 ): Promise<number> {
   return database.transaction(async (client) => {
     await requireState(client, move, state);
-    await usePortableFormats(client);
+    await useCopySettings(client);
     const key = tables[table];
     const { rowCount } = await client.query({
       text: `

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from './database.js';
 import type { Move } from './relocations.js';
-import { type Condition, type CopiedTable, copyRows, usePortableFormats } from './row-copy.js';
+import { type Condition, type CopiedTable, copyRows, useCopySettings } from './row-copy.js';
 
 /**
  * How far the copying of an organization has progressed. A round copies what has changed since the previous round. A
@@ -194,7 +194,7 @@ export class RelocationCopy {
   /** Returns the time before which everything is committed, and the day up to which events are counted. */
   async #starting(database: Database): Promise<{ horizon: string; counted_day: string }> {
     return database.transaction(async (client) => {
-      await usePortableFormats(client);
+      await useCopySettings(client);
       const { rows } = await client.query<{ horizon: string; counted_day: string }>({
         text: `
   select h.horizon::text, date_trunc('day', p.counted_until, 'UTC')::text as counted_day
@@ -208,7 +208,7 @@ export class RelocationCopy {
   /** Returns the time of the oldest open delivery of each webhook that has any. */
   async #openDeliveries(): Promise<Record<string, string>> {
     return this.#from.transaction(async (client) => {
-      await usePortableFormats(client);
+      await useCopySettings(client);
       const { rows } = await client.query<{ floors: Record<string, string> | null }>({
         text: `
   select jsonb_object_agg(webhook_id, since::text) as floors

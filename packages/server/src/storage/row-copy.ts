@@ -39,7 +39,7 @@ const rowsMax = 5_000;
  * Makes this transaction read and write times, numbers and bytes in a form that does not depend on the settings of the
  * database, and avoid sequential scans.
  */
-export async function usePortableFormats(client: Queryable): Promise<void> {
+export async function useCopySettings(client: Queryable): Promise<void> {
   await client.query({
     text: `set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex';
            set local extra_float_digits = 1`,
@@ -63,7 +63,7 @@ export async function copyRows(
   for (;;) {
     const page = await to.transaction(async (client) => {
       if (state === 'arriving') await requireState(client, move, state);
-      await usePortableFormats(client);
+      await useCopySettings(client);
       const rows = await receiveRows(
         from,
         client,
@@ -111,7 +111,7 @@ async function receiveRows(
 ): Promise<number> {
   await client.query({ text: `create temp table page (like posthorn.${name}) on commit drop` });
   return from.transaction(async (source) => {
-    await usePortableFormats(source);
+    await useCopySettings(source);
     const received = client.stream(copyFrom('copy page from stdin'));
     await pipeline(source.stream(copyTo(`copy (${select}) to stdout`)), received);
     return received.rowCount;
