@@ -1,23 +1,44 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
 import { event, record } from '../support/client.js';
-import { deliveryRows } from '../support/deliveries.js';
 import { inMemory, Standstill } from '../support/hostile-receiver.js';
+import { setLimits } from '../support/limits.js';
+import { hangs, startReceiver } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '10s' });
+  service = await startTestService({ POSTHORN_DELIVERY_TIMEOUT: '30s' });
 });
 
-/** More than a node keeps in memory for a webhook that has not responded yet. */
-const together = limits.laneQueuedNew + 100;
-/** Two recordings of which more must wait than one statement ends. */
-const larger = limits.alignDeliveries - 200;
+const mib = 1024 * 1024;
 
-const rowsOf = async ({ organization, service }: Tenant) =>
-  (await deliveryRows(service.database)).filter((row) => row.organization_id === organization);
+/** A few hundred deliveries overload a webhook with these. */
+const low = { laneQueuedNew: 200, alignDeliveries: 400 };
+/** More than a node keeps in memory for a webhook that has not responded yet. */
+const together = low.laneQueuedNew + 100;
+/** Two recordings of which more must wait than one statement ends. */
+const larger = low.alignDeliveries - 50;
+
+const manyEvents = ({ organization }: Tenant, count: number, payload = {}) =>
+  Array.from({ length: count }, () => event({ organization_id: organization, payload }));
+
+interface Outcome {
+  status: string;
+  attempts: number;
+  leased_by: number | null;
+}
+
+async function rowsOf({ organization }: Tenant): Promise<Outcome[]> {
+  const { rows } = await service.database.query<Outcome>({
+    text: 'select status, attempts, leased_by from posthorn.deliveries where organization_id = $1',
+    values: [organization],
+  });
+  return rows;
+}
 
 /** Returns the deliveries in the backlog that no node has. */
 async function waiting(owner: Tenant): Promise<string[]> {
@@ -37,14 +58,12 @@ const isNone = (ids: readonly string[]) => ids.length === 0;
 
 describe('a webhook that gets more than a node keeps in memory for it', () => {
   async function overloaded(size = together) {
+    setLimits(low);
     const owner = await newTenant(service);
     const standstill = new Standstill();
     const { receiver, webhook } = await owner.connect(standstill.answering);
     const recorded: { id: string }[] = [];
-    for (let n = 0; n < 2; n += 1) {
-      const events = Array.from({ length: size }, () => event({ organization_id: owner.organization }));
-      recorded.push(...(await record(service, ...events)));
-    }
+    for (let n = 0; n < 2; n += 1) recorded.push(...(await record(service, ...manyEvents(owner, size))));
     const onTheWire = await standstill.reached(service.platformUrl, receiver);
     onTestFinished(async () => {
       standstill.end(receiver, 200);
@@ -87,7 +106,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
 
   test('and is disabled, gets none of it: all waiting deliveries fail with the error disabled', async () => {
     const { owner, standstill, receiver, path, onTheWire, waits, total } = await overloaded(larger);
-    expect(waits.length).toBeGreaterThan(limits.alignDeliveries);
+    expect(waits.length).toBeGreaterThan(low.alignDeliveries);
     await owner.data('PATCH', path, { status: 'disabled' });
     await eventually(() => waiting(owner), isNone);
     standstill.end(receiver, 500);
@@ -102,7 +121,7 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
 
   test('and is deleted, gets none of it, and nothing is left', async () => {
     const { owner, standstill, receiver, path, onTheWire, waits } = await overloaded(larger);
-    expect(waits.length).toBeGreaterThan(limits.alignDeliveries);
+    expect(waits.length).toBeGreaterThan(low.alignDeliveries);
     expect((await owner.ask('DELETE', path)).status).toBe(204);
     await eventually(() => waiting(owner), isNone);
     standstill.end(receiver, 500);
@@ -114,7 +133,8 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
   });
 });
 
-test('while outcomes cannot be written, a few thousand events are sent, and the rest afterwards', async () => {
+test('while outcomes cannot be written, a limited number of events is sent, and the rest afterwards', async () => {
+  setLimits({ unsettledOutcomes: 600, settleOutcomes: 100 });
   const owner = await newTenant(service);
   const { receiver, webhook } = await owner.connect(200);
   await owner.record();
@@ -122,12 +142,9 @@ test('while outcomes cannot be written, a few thousand events are sent, and the 
   const blocked = await service.database.transaction(async (client) => {
     // Settlements write it, and nothing else does.
     await client.query({ text: 'lock table posthorn.webhook_health in share mode' });
-    for (let n = 0; n < 5; n += 1) {
-      const events = Array.from({ length: 1_000 }, () => event({ organization_id: owner.organization }));
-      await record(service, ...events);
-    }
+    for (let n = 0; n < 2; n += 1) await record(service, ...manyEvents(owner, 1_000));
     // Nothing is in flight although much is at hand: it is held back.
-    await receiver.deliveries.nth(3_000);
+    await receiver.deliveries.nth(limits.unsettledOutcomes);
     await eventually(
       () => inMemory(service.platformUrl),
       ({ inFlight, queued }) => inFlight === 0 && queued > 0,
@@ -137,10 +154,71 @@ test('while outcomes cannot be written, a few thousand events are sent, and the 
   // What is unwritten, the batch that waits for the lock, what was in flight then, and the first event.
   const most = limits.unsettledOutcomes + limits.settleOutcomes + limits.windowMax + 1;
   expect(blocked).toBeLessThanOrEqual(most);
-  await receiver.deliveries.nth(5_001);
+  await receiver.deliveries.nth(2_001);
   await eventually(
     () => rowsOf(owner),
-    (all) => all.length === 5_001 && all.every(({ status }) => status === 'success'),
+    (all) => all.length === 2_001 && all.every(({ status }) => status === 'success'),
   );
-  expect(receiver.deliveries.count).toBe(5_001);
+  expect(receiver.deliveries.count).toBe(2_001);
+});
+
+/** Bytes that are in use, not those that only were. */
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+test('a backlog of thousands on a webhook that hangs stays in the database, and a healthy webhook gets its events as usual', async () => {
+  const dead = await newTenant(service);
+  const { receiver: deadReceiver, webhook } = await dead.connect(hangs);
+  const before = heapInUse();
+  let largest = 0;
+  for (let batch = 0; batch < 4; batch += 1) {
+    // 12 MB together.
+    await record(service, ...manyEvents(dead, 1_000, { note: 'x'.repeat(3_000) }));
+    largest = Math.max(largest, (await inMemory(service.platformUrl)).queued);
+  }
+  await deadReceiver.deliveries.nth(1);
+
+  const alive = await newTenant(service);
+  const { receiver } = await alive.connect(200);
+  for (let n = 1; n <= 15; n += 1) {
+    const { id } = await alive.record();
+    expect((await receiver.deliveries.nth(n)).envelope.id).toBe(id);
+    largest = Math.max(largest, (await inMemory(service.platformUrl)).queued);
+  }
+  // Of a webhook that has never responded hardly any is taken.
+  expect(largest).toBeLessThan(1_000);
+  expect(heapInUse() - before).toBeLessThan(8 * mib);
+  const { rows } = await service.database.query<{ waiting: number }>({
+    text: `
+  select (select count(*) from posthorn.deliveries where webhook_id = $2 and status = 'pending')
+       + (select count(*) from posthorn.open_shares($1, $2, null)) as waiting`,
+    values: [dead.organization, webhook.id],
+  });
+  expect(rows[0]?.waiting).toBe(4_000);
+  await dead.ask('DELETE', `/v1/webhooks/${webhook.id}`);
+  await deadReceiver.close();
+});
+
+test('an organization with many hanging webhooks cannot fill the memory and starve others', async () => {
+  setLimits({ queuedBytes: 2 * mib, laneBytes: mib / 2, unprovenBytes: mib / 2 });
+  const hanging = await startReceiver({ onDelivery: hangs });
+  const healthy = await newTenant(service);
+  const { receiver } = await healthy.connect(200);
+  await healthy.record();
+  await receiver.deliveries.nth(1);
+
+  const crowd = await newTenant(service);
+  await Promise.all(Array.from({ length: 25 }, () => crowd.webhook(hanging)));
+  // 3 MB for all webhooks together.
+  await record(service, ...manyEvents(crowd, 30, { note: 'x'.repeat(4_000) }));
+  await hanging.deliveries.nth(1);
+
+  const { id } = await healthy.record();
+  expect((await receiver.deliveries.nth(2)).envelope.id).toBe(id);
+  // It did not have to wait until others timed out.
+  expect((await rowsOf(crowd)).filter(({ attempts }) => attempts > 0)).toEqual([]);
+  await hanging.close();
 });
