@@ -84,8 +84,13 @@ export class SimulatedStore {
 
   #add(webhook: SimulatedWebhook, nowMs: number): StoredDelivery {
     const delivery: StoredDelivery = {
-      ...{ id: `WDLV-${this.all.length}`, webhook, status: 'pending', attempts: 0 },
-      ...{ dueAtMs: nowMs, recordedAtMs: nowMs, leasedBy: undefined },
+      id: `WDLV-${this.all.length}`,
+      webhook,
+      status: 'pending',
+      attempts: 0,
+      dueAtMs: nowMs,
+      recordedAtMs: nowMs,
+      leasedBy: undefined,
     };
     this.all.push(delivery);
     this.#byId.set(delivery.id, delivery);
@@ -117,10 +122,21 @@ export class SimulatedStore {
     delivery.leasedBy = node;
     const { id, webhook, attempts } = delivery;
     if (delivery.leased?.attempts === attempts) return delivery.leased;
+    // Without spreads, which take a third of the time of a run.
     delivery.leased = {
-      ...{ organization_id: webhook.organizationId, webhook_id: webhook.id, delivery_created_at: anyTime },
-      ...{ delivery_id: id, event_id: id, type: 'invoice.paid', group: undefined, attempts },
-      ...{ event_created_at: anyTime, workspace_id: null, payload: '{}', actor, subject },
+      organization_id: webhook.organizationId,
+      webhook_id: webhook.id,
+      delivery_created_at: anyTime,
+      delivery_id: id,
+      event_id: id,
+      type: 'invoice.paid',
+      group: undefined,
+      attempts,
+      event_created_at: anyTime,
+      workspace_id: null,
+      payload: '{}',
+      actor,
+      subject,
     };
     return delivery.leased;
   }
