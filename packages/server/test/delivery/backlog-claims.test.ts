@@ -374,6 +374,8 @@ describe('the cost of a claim', () => {
     from posthorn.backlog cross join generate_series(1, $1::int) n`,
         values: [copies],
       });
+      // A claim also reads the rows that other tests deleted.
+      await database.query({ text: 'vacuum posthorn.backlog' });
       // The first claim of a connection also reads the catalogue.
       await pagesOf(database, node, 40, 40);
       return pagesOf(database, node, 40, 40);
@@ -393,14 +395,13 @@ describe('the cost of a claim', () => {
     from generate_series(1, $1::int) n`,
         values: [count],
       };
-      // Without a time limit: on a busy machine, writing 50,000 rows can take longer than a statement may.
-      await database.transaction((client) => client.query(written), true);
+      await database.query(written);
       await database.query({ text: 'vacuum analyze posthorn.deliveries' });
       // Half of the room is for retries.
       await pagesOf(database, node, 200, 100);
       return pagesOf(database, node, 200, 100);
     };
-    // Indexes of 50,000 are a level deeper: each of the rows is found and written through one page more.
-    expect(await pages(50_000)).toBeLessThan(2 * (await pages(200)));
+    // Larger indexes are a level deeper: each of the rows is found and written through one page more.
+    expect(await pages(10_000)).toBeLessThan(2 * (await pages(200)));
   });
 });
