@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { retireNodes } from '../../src/storage/nodes.js';
 import { event, record } from '../support/client.js';
-import { backlogSizes, type DeliveryRow, deliveryRows, handoffSizes } from '../support/deliveries.js';
+import { type DeliveryRow, deliveryRows, handoffSizes } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { serve } from '../support/process.js';
 import type { Received } from '../support/receiver.js';
@@ -105,28 +105,6 @@ describe('a delivery during its first attempt', () => {
     await owner.settled(webhook, 6, ({ status }) => status === 'success');
     expect(receiver.deliveries.count).toBe(6);
   });
-});
-
-test('deliveries beyond the limit of a webhook that has not responded yet wait in the backlog, and arrive exactly once', async () => {
-  const owner = await newTenant(service);
-  const standstill = new Standstill();
-  const { receiver } = await owner.connect(standstill.answering);
-  const recorded = await recordTogether(owner, 1_000);
-  await standstill.reached(service.platformUrl, receiver);
-  const [waiting = 0] = await backlogSizes(service.database, 'waiting');
-  expect(waiting).toBeGreaterThan(100);
-  standstill.end(receiver, 200);
-  const rows = await eventually(
-    () => rowsOf(owner),
-    (all) => all.length === 1_000 && all.every(({ status }) => status === 'success'),
-  );
-  expect(rows.every(({ attempts, leased_by }) => attempts === 1 && leased_by === null)).toBe(true);
-  expect(receiver.deliveries.all.map(eventOf).sort()).toEqual(recorded.map(({ id }) => id).sort());
-  // Those of other tests end as well.
-  await eventually(
-    async () => [...(await handoffSizes(service.database)), ...(await backlogSizes(service.database))],
-    (sizes) => sizes.length === 0,
-  );
 });
 
 test('a node is killed with a partly settled hand-off: another node attempts the rest, and only the rest', async () => {
