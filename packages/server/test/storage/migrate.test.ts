@@ -18,9 +18,10 @@ const files = (
 
 let url: string;
 let database: Database;
-beforeEach(async () => {
-  ({ url, database } = await freshDatabase(true));
-});
+/** A migrated one is a copy of a database that was migrated at the start of the run. */
+async function open(kind: 'empty' | 'migrated'): Promise<void> {
+  ({ url, database } = await freshDatabase(kind === 'empty'));
+}
 
 async function column<T>(text: string): Promise<T[]> {
   const { rows } = await database.query<{ value: T }>({ text });
@@ -37,6 +38,7 @@ const textOf = (name: string) =>
    where p.pronamespace = 'posthorn'::regnamespace and p.proname = '${name}'`);
 
 test('an empty database gets the baseline, the migrations and the functions, each once', async () => {
+  await open('empty');
   expect(await isMigrated(database)).toBe(false);
   expect(await migrate(database)).toEqual(files);
   expect((await applied()).sort()).toEqual([...files].sort());
@@ -44,14 +46,14 @@ test('an empty database gets the baseline, the migrations and the functions, eac
 });
 
 test('migrating again applies nothing', async () => {
-  await migrate(database);
+  await open('migrated');
   const before = await log();
   expect(await migrate(database)).toEqual([]);
   expect(await log()).toEqual(before);
 });
 
 test('a function whose text has changed is replaced, and nothing else is applied', async () => {
-  await migrate(database);
+  await open('migrated');
   const current = await textOf('ulid_head');
   await database.query({
     text: `
@@ -67,7 +69,7 @@ test('a function whose text has changed is replaced, and nothing else is applied
 });
 
 test('a baseline file that was applied with another text is not applied again', async () => {
-  await migrate(database);
+  await open('migrated');
   await database.query({
     text: "update posthorn.schema_files set checksum = 'other' where name like 'baseline/%'",
   });
@@ -75,7 +77,7 @@ test('a baseline file that was applied with another text is not applied again', 
 });
 
 test('a missing file is applied', async () => {
-  await migrate(database);
+  await open('migrated');
   await database.query({ text: 'drop table posthorn.tokens, posthorn.request_keys' });
   await database.query({
     text: "delete from posthorn.schema_files where name = 'baseline/4_access.sql'",
@@ -86,7 +88,8 @@ test('a missing file is applied', async () => {
 
 describe('several nodes that migrate at once', () => {
   let nodes: Database[];
-  beforeEach(() => {
+  beforeEach(async () => {
+    await open('empty');
     nodes = Array.from({ length: 5 }, () => new Database({ connectionString: url }, 1));
   });
   afterEach(() => Promise.all(nodes.map((node) => node.close())));
@@ -101,7 +104,7 @@ describe('several nodes that migrate at once', () => {
 
 describe('a database newer than the code', () => {
   beforeEach(async () => {
-    await migrate(database);
+    await open('migrated');
     await database.query({
       text: `
   insert into posthorn.schema_files (name, checksum, revision)
@@ -136,7 +139,7 @@ describe('a database of a version that was never released', () => {
   }
 
   test('is refused in one line and left untouched', async () => {
-    await migrate(database);
+    await open('migrated');
     await database.query({ text: 'update posthorn.schema_files set revision = 2' });
     const before = await log();
     await isRefused();
@@ -144,6 +147,7 @@ describe('a database of a version that was never released', () => {
   });
 
   test('is also refused if it has the migrations from before the baseline', async () => {
+    await open('empty');
     await database.query({
       text: `
   create schema posthorn;
@@ -156,6 +160,7 @@ describe('a database of a version that was never released', () => {
 });
 
 test('a failing file rolls back those before it', async () => {
+  await open('empty');
   await database.query({ text: 'create schema posthorn' });
   await database.query({ text: 'create table posthorn.tokens ()' });
   await expect(migrate(database)).rejects.toThrow('"tokens" already exists');
