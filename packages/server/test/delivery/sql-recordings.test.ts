@@ -3,10 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/event.js';
 import { recordEvents } from '../../src/storage/recording.js';
 import { event } from '../support/client.js';
-import { freshDatabase } from '../support/database.js';
+import { freshServiceDatabase } from '../support/database.js';
 import { withoutPolls } from '../support/limits.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
-import { startTestService } from '../support/service.js';
+import { sharedService, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
 describe('events recorded by plain SQL in a transaction of the producer', () => {
@@ -46,7 +46,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
   });
 
   test('are delivered by the poll if no node can LISTEN, as behind a transaction pooler', async () => {
-    const { url } = await freshDatabase();
+    const { url } = await freshServiceDatabase();
     const proxy = await PostgresProxy.open(url, /posthorn listener/);
     const deaf = await startTestService({ DATABASE_URL: proxy.url });
     onTestFinished(() => deaf.stop());
@@ -61,7 +61,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
   });
 
   test('are not delivered if the transaction is rolled back', async () => {
-    const service = await startTestService();
+    const service = await sharedService();
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect();
     const client = new pg.Client({ connectionString: service.databaseUrl });
