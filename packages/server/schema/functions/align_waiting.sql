@@ -16,13 +16,15 @@ declare
   n       int;
   ended   posthorn.backlog[];
 begin
+  -- `picked` has the whole key. If the organization and the webhook came from the parameters, the planner could look up
+  -- each delivery by these two alone, and read all deliveries of the webhook for each that it changes.
   with picked as materialized (
-    (select d.created_at, d.id from posthorn.deliveries d
+    (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
       where d.organization_id = organization and d.webhook_id = webhook
         and d.status = 'pending' and d.leased_by is null and holds
       limit at_most)
      union all
-    (select d.created_at, d.id from posthorn.deliveries d
+    (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
       where d.organization_id = organization and d.webhook_id = webhook
         and d.status = 'pending' and d.leased_by = nobody and not holds
       limit at_most)
@@ -30,7 +32,8 @@ begin
   update posthorn.deliveries d
      set leased_by = case when holds then nobody end
     from picked p
-   where d.organization_id = organization and d.webhook_id = webhook and d.created_at = p.created_at and d.id = p.id
+   where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+     and d.created_at = p.created_at and d.id = p.id
      and d.status = 'pending' and coalesce(d.leased_by, nobody) = nobody;
   get diagnostics changed = row_count;
   update posthorn.backlog b
@@ -51,7 +54,7 @@ begin
   end if;
 
   with picked as materialized (
-    select d.created_at, d.id
+    select d.organization_id, d.webhook_id, d.created_at, d.id
       from posthorn.deliveries d
      where d.organization_id = organization and d.webhook_id = webhook and d.status = 'pending' and d.leased_by is null
      limit at_most
@@ -64,7 +67,8 @@ begin
          earlier_attempts = case when d.attempts = 0 or state is null then d.earlier_attempts
                                  else posthorn.earlier_attempts(d) end
     from picked p
-   where d.organization_id = organization and d.webhook_id = webhook and d.created_at = p.created_at and d.id = p.id;
+   where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+     and d.created_at = p.created_at and d.id = p.id;
   get diagnostics n = row_count;
   changed := changed + n;
   if state is not null then
