@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { readAuditPage, readNewestAudit, writeAudit } from '../../src/storage/audit.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import { Database } from '../../src/storage/database.js';
@@ -12,6 +12,13 @@ import { urlOf } from '../support/postgres.js';
 
 const { database, url } = await freshDatabase();
 const clients: pg.Client[] = [];
+/** Writers for all tests: PostgreSQL spends more on a new connection than on what a test does with it. */
+let writers: pg.Client[];
+beforeAll(async () => {
+  writers = await Promise.all(Array.from({ length: 6 }, () => connect()));
+});
+// A test that failed may have left a transaction open.
+afterEach(() => Promise.all(writers.map((client) => client.query('rollback'))));
 afterAll(() => Promise.all(clients.map((client) => client.end())));
 
 async function connect(to = url): Promise<pg.Client> {
@@ -57,7 +64,6 @@ async function expectChain(organization: string, length: number): Promise<void> 
 describe('the chain', () => {
   test('of concurrent writers in one organization has no gap, no fork, and is in order of time', async () => {
     const organization = 'ORG-race';
-    const writers = await Promise.all(Array.from({ length: 6 }, () => connect()));
     await Promise.all(
       writers.map(async (client, writer) => {
         for (let turn = 0; turn < 20; turn++) {
@@ -74,7 +80,7 @@ describe('the chain', () => {
 
   test('is locked until the transaction ends, so that a later entry never appears before an earlier one', async () => {
     const organization = 'ORG-held';
-    const [early, late] = [await connect(), await connect()];
+    const [early, late] = writers as [pg.Client, pg.Client];
     await early.query('begin');
     await append(early, organization);
     const waiting = append(late, organization);
@@ -93,7 +99,7 @@ describe('the chain', () => {
   });
 
   test('of an organization does not wait for that of another', async () => {
-    const [one, other] = [await connect(), await connect()];
+    const [one, other] = writers as [pg.Client, pg.Client];
     await one.query('begin');
     await append(one, 'ORG-one');
     await append(other, 'ORG-other');
@@ -102,7 +108,7 @@ describe('the chain', () => {
   });
 
   test('continues after an entry was rolled back', async () => {
-    const client = await connect();
+    const client = writers[0]!;
     await append(client, 'ORG-back');
     await client.query('begin');
     await append(client, 'ORG-back');
@@ -112,7 +118,7 @@ describe('the chain', () => {
   });
 
   test('accepts entries of several organizations in one transaction, in any order', async () => {
-    const [one, other] = [await connect(), await connect()];
+    const [one, other] = writers as [pg.Client, pg.Client];
     const both = (client: pg.Client, organizations: string[]) =>
       client.query('select posthorn.write_audit($1)', [
         JSON.stringify(organizations.map((organization_id) => auditEntry({ organization_id }))),
@@ -134,9 +140,9 @@ test('an entry is written even if its partition is missing', async () => {
 
 test('retention and writers do not block each other', async () => {
   const { database, url } = await freshDatabase();
-  const writers = await Promise.all(Array.from({ length: 3 }, () => connect(url)));
+  const busy = await Promise.all(Array.from({ length: 3 }, () => connect(url)));
   let dropping = true;
-  const written = writers.map(async (client, writer) => {
+  const written = busy.map(async (client, writer) => {
     let n = 0;
     for (; dropping; n++) {
       await client.query('begin');
@@ -242,7 +248,6 @@ test('the newest entries of all organizations are in order of time, and filtered
 
 test('a reader that follows the log while many write sees every entry once and in order', async () => {
   const organization = 'ORG-follow';
-  const writers = await Promise.all(Array.from({ length: 4 }, () => connect()));
   let writing = true;
   const seen: string[] = [];
   const follow = async () => {
@@ -257,7 +262,7 @@ test('a reader that follows the log while many write sees every entry once and i
   };
   const following = follow();
   await Promise.all(
-    writers.map(async (client) => {
+    writers.slice(0, 4).map(async (client) => {
       for (let turn = 0; turn < 25; turn++) {
         await client.query('begin');
         await append(client, organization);
