@@ -20,7 +20,7 @@ import { table } from '../web/markdown.js';
 export const lifecycleTags: readonly Tag[] = Object.values(lifecycles).map(tagOf);
 
 /** The documentation of an operation, and the check of its input. */
-export interface Operation {
+interface Operation {
   readonly schema: FastifySchema;
   readonly check: InputChecker;
 }
