@@ -29,6 +29,7 @@ export class Producer {
   #batchMax;
   #payloadMax;
   #inFlightMax;
+  #eventsMax;
   /** The id of each acknowledged event, by its number. */
   acknowledged = [];
   /** How often each status, or none, came. */
@@ -37,13 +38,21 @@ export class Producer {
   dishonest = [];
   slowestMs = 0;
 
-  constructor(nodes, random, { perSecond = 200, batchMax = 20, payloadMax = 1_000, inFlightMax = 64 }) {
+  constructor(nodes, random, load) {
+    const {
+      perSecond = 200,
+      batchMax = 20,
+      payloadMax = 1_000,
+      inFlightMax = 64,
+      eventsMax = Infinity,
+    } = load;
     this.#nodes = nodes;
     this.#random = random;
     this.#perSecond = perSecond;
     this.#batchMax = batchMax;
     this.#payloadMax = payloadMax;
     this.#inFlightMax = inFlightMax;
+    this.#eventsMax = eventsMax;
   }
 
   /** How many events were offered so far. */
@@ -72,7 +81,8 @@ export class Producer {
     const before = this.#next;
     while (!this.#stopped) {
       const due = before + ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
-      while (this.#next < due && this.#inFlight.size < this.#inFlightMax) this.offer();
+      const target = Math.min(due, this.#eventsMax);
+      while (this.#next < target && this.#inFlight.size < this.#inFlightMax) this.offer();
       await wait(5);
     }
   }
