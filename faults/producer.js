@@ -29,7 +29,6 @@ export class Producer {
   #batchMax;
   #payloadMax;
   #inFlightMax;
-  #eventsMax;
   /** The id of each acknowledged event, by its number. */
   acknowledged = [];
   /** How often each status, or none, came. */
@@ -38,21 +37,13 @@ export class Producer {
   dishonest = [];
   slowestMs = 0;
 
-  constructor(nodes, random, load) {
-    const {
-      perSecond = 200,
-      batchMax = 20,
-      payloadMax = 1_000,
-      inFlightMax = 64,
-      eventsMax = Infinity,
-    } = load;
+  constructor(nodes, random, { perSecond = 200, batchMax = 20, payloadMax = 1_000, inFlightMax = 64 }) {
     this.#nodes = nodes;
     this.#random = random;
     this.#perSecond = perSecond;
     this.#batchMax = batchMax;
     this.#payloadMax = payloadMax;
     this.#inFlightMax = inFlightMax;
-    this.#eventsMax = eventsMax;
   }
 
   /** How many events were offered so far. */
@@ -66,9 +57,10 @@ export class Producer {
     return count;
   }
 
-  start() {
+  /** Offers events at a steady pace until it is stopped, or until it has offered `count` more. */
+  start(count = Number.POSITIVE_INFINITY) {
     this.#stopped = false;
-    this.#running = this.#pace();
+    this.#running = Promise.all([this.#running, this.#pace(count)]);
   }
 
   /** Sends further requests to these nodes only. */
@@ -76,12 +68,12 @@ export class Producer {
     this.#nodes = nodes;
   }
 
-  async #pace() {
+  async #pace(count) {
     const startedMs = performance.now();
     const before = this.#next;
-    while (!this.#stopped) {
-      const due = before + ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
-      const target = Math.min(due, this.#eventsMax);
+    while (!this.#stopped && this.#next < before + count) {
+      const due = ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
+      const target = before + Math.min(due, count);
       while (this.#next < target && this.#inFlight.size < this.#inFlightMax) this.offer();
       await wait(5);
     }
