@@ -4,7 +4,7 @@ import { until } from '../waiting.js';
 export const short = {
   name: 'short',
   summary: 'kill -9 of node and database twice, in a few seconds',
-  shape: () => ({ nodes: 1, load: { perSecond: 150 } }),
+  shape: () => ({ nodes: 1, doors: 1, load: { perSecond: 150 } }),
   isQuiet: true,
   async run(world, random) {
     const { producer, cluster } = world;

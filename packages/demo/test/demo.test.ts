@@ -169,7 +169,7 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
   /** Runs the demo on a terminal of its own and presses a key once the dashboard is there. */
   async function press(key: string): Promise<{ code: number | null; output: string }> {
     const { PATH = '' } = process.env;
-    const line = `stty cols 80 rows 24; exec '${process.execPath}' '${program}' demo`;
+    const line = `stty cols 80 rows 24; exec '${process.execPath}' '${program}' demo --rate 1/s`;
     const { url } = await freshServiceDatabase();
     const child = spawn('/usr/bin/script', ['-qec', line, '/dev/null'], {
       env: {

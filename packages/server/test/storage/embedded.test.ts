@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { directoryForAccount, unprivilegedAccount } from '../../src/storage/embedded/account.js';
 import { findBinaries } from '../../src/storage/embedded/binaries.js';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/storage/embedded/embedded.js';
@@ -331,8 +331,7 @@ describe('the server', () => {
   });
 
   test("ignores PG* variables of the caller's shell", async () => {
-    const { code, stderr } = await posthorn(creation('ORG-shell'), {
-      POSTHORN_DATA_DIR: directory,
+    const shell = {
       PGHOST: '192.0.2.1',
       PGPORT: '1',
       PGUSER: 'somebody',
@@ -340,7 +339,12 @@ describe('the server', () => {
       PGPASSWORD: 'wrong',
       PGSSLMODE: 'require',
       PGDATA: '/nowhere',
+    };
+    for (const [name, value] of Object.entries(shell)) vi.stubEnv(name, value);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
     });
+    const { code, stderr } = await createToken(directory, 'ORG-shell');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 });
@@ -395,10 +399,12 @@ describe('the programs of PostgreSQL', () => {
   });
 
   test('that are missing for this platform are reported in one line that names DATABASE_URL', async () => {
-    const strange = "Object.defineProperty(process,'arch',{value:'vax'})";
-    const { code, stdout, stderr } = await posthorn(['migrate'], {
+    const arch = vi.spyOn(process, 'arch', 'get').mockReturnValue('vax' as never);
+    onTestFinished(() => {
+      arch.mockRestore();
+    });
+    const { code, stdout, stderr } = await command(['migrate'], {
       POSTHORN_DATA_DIR: await dataDirectory('data'),
-      NODE_OPTIONS: `--import=data:text/javascript,${strange}`,
     });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^There is no embedded PostgreSQL for \w+-vax here .*DATABASE_URL.*\n$/);
