@@ -57,22 +57,31 @@ export class Cluster {
   }
 
   /** Creates an empty database. `walMb` is the size of a segment of the write-ahead log. */
-  create(settings = {}, walMb = 16) {
+  create(walMb) {
     this.#run(this.#binaries.initdb, [
       ...['-D', this.#data, '-U', superuser, '--encoding=UTF8', '--locale=C', '--auth=trust'],
       ...['--no-sync', '--no-instructions', `--wal-segsize=${walMb}`],
     ]);
-    this.set({
-      ...{ listen_addresses: '', unix_socket_directories: this.host, max_connections: 60 },
-      ...{ max_locks_per_transaction: 512, shared_buffers: '64MB', fsync: 'on', jit: 'off', timezone: 'UTC' },
-      ...settings,
-    });
+    this.set(this.#settings);
   }
 
   /** Becomes a copy of another database that is not running. */
   copy(original) {
     this.#run('cp', ['-a', original.#data, this.#data]);
     this.set({ unix_socket_directories: this.host });
+  }
+
+  /** Becomes a copy of a database that another program has created and stopped. */
+  adopt(directory) {
+    this.#run('cp', ['-a', directory, this.#data]);
+    this.set(this.#settings);
+  }
+
+  get #settings() {
+    return {
+      ...{ listen_addresses: '', unix_socket_directories: this.host, max_connections: 60 },
+      ...{ max_locks_per_transaction: 512, shared_buffers: '64MB', fsync: 'on', jit: 'off', timezone: 'UTC' },
+    };
   }
 
   set(settings) {

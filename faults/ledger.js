@@ -74,18 +74,20 @@ function describe(number, given, stored, doors, deliveries) {
 }
 
 /**
- * Counts the requests that came after a receiver had responded with success. Each needs a fault between the two, or a
- * response that came after the time limit of the attempt:
+ * Counts the requests that came after a receiver had responded with success. Each needs a fault between the two that
+ * began before the event was settled, or a response that came after the time limit of the attempt:
  * - `unsettled`: the same attempt again, because its outcome was never written
  * - `retried`: a later attempt, because the response did not reach the node
  */
 function explain(doors, faults) {
   const duplicates = { total: 0, unsettled: 0, retried: 0, unexplained: 0, by: {} };
   for (const { again } of doors) {
-    for (const { atMs, firstAtMs, attempt, firstAttempt, isLate } of again) {
+    for (const { seq, atMs, firstAtMs, attempt, firstAttempt, isLate } of again) {
       duplicates.total += 1;
       duplicates[attempt === firstAttempt ? 'unsettled' : 'retried'] += 1;
-      const fault = faults.find(({ fromMs, toMs }) => firstAtMs <= toMs && atMs >= fromMs);
+      const fault = faults.find(
+        ({ fromMs, toMs, settled }) => firstAtMs <= toMs && atMs >= fromMs && !settled.has(seq),
+      );
       if (fault === undefined && !isLate) {
         duplicates.unexplained += 1;
         duplicates.first ??= describeDuplicate(faults, firstAtMs, atMs);

@@ -57,9 +57,10 @@ export class Producer {
     return count;
   }
 
-  start() {
+  /** Offers events at a steady pace until it is stopped, or until it has offered `count` more. */
+  start(count = Number.POSITIVE_INFINITY) {
     this.#stopped = false;
-    this.#running = this.#pace();
+    this.#running = Promise.all([this.#running, this.#pace(count)]);
   }
 
   /** Sends further requests to these nodes only. */
@@ -67,12 +68,13 @@ export class Producer {
     this.#nodes = nodes;
   }
 
-  async #pace() {
+  async #pace(count) {
     const startedMs = performance.now();
     const before = this.#next;
-    while (!this.#stopped) {
-      const due = before + ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
-      while (this.#next < due && this.#inFlight.size < this.#inFlightMax) this.offer();
+    while (!this.#stopped && this.#next < before + count) {
+      const due = ((performance.now() - startedMs + 1) * this.#perSecond) / 1_000;
+      const target = before + Math.min(due, count);
+      while (this.#next < target && this.#inFlight.size < this.#inFlightMax) this.offer();
       await wait(5);
     }
   }

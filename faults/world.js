@@ -118,9 +118,23 @@ export class World {
     this.#checks.push({ promise, holds });
   }
 
-  /** Does something to the system, and notes when it began and when it was over. */
-  async fault(kind, work) {
-    const fault = { kind, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+  /** Returns the numbers of the events whose deliveries are all final. */
+  async settled() {
+    const lists = await Promise.all(
+      this.#doors.map(({ id }) => collect(this.#api.deliveries(id), summaryOf)),
+    );
+    const finals = lists.map((list) => new Set(list.filter(({ final }) => final).map((one) => one.event_id)));
+    const isFinal = (id) => finals.every((ids) => ids.has(id));
+    const { acknowledged } = this.producer;
+    return new Set([...acknowledged.keys()].filter((number) => isFinal(acknowledged[number])));
+  }
+
+  /**
+   * Does something to the system, and notes when it began and when it was over. What was `settled` before it must not be
+   * sent again because of it.
+   */
+  async fault(kind, work, settled = new Set()) {
+    const fault = { kind, settled, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
     this.faults.push(fault);
     await work();
     fault.toMs = Date.now();

@@ -26,10 +26,15 @@ export class DashboardView implements View {
   readonly #screen: Screen;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(running: RunningDemo, paint: Paint, { onQuit, onInterrupt }: Keys) {
+  constructor(
+    running: RunningDemo,
+    paint: Paint,
+    { onQuit, onInterrupt }: Keys,
+    terminal: Pick<NodeJS.Process, 'stdout' | 'stdin'> = process,
+  ) {
     const draw = () =>
       this.#screen.show(dashboard(running.figures, running.situation(), this.#screen.size, paint));
-    this.#screen = new Screen(process.stdout, process.stdin, {
+    this.#screen = new Screen(terminal.stdout, terminal.stdin, {
       onResize: draw,
       onKey: (keys) => {
         for (const key of keys) {

@@ -13,6 +13,8 @@ const ajv = new Ajv2020({
   strictNumbers: true,
   verbose: true,
   validateSchema: false,
+  // Optimized code takes twice as long to compile, and runs no faster.
+  code: { optimize: false },
 });
 addFormats.default(ajv);
 

@@ -137,7 +137,7 @@ async function deliverSomething(service: TestService): Promise<void> {
 async function startPrometheus({ platformUrl }: TestService): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'posthorn-prometheus-'));
   const config = {
-    global: { scrape_interval: '250ms', evaluation_interval: '250ms' },
+    global: { scrape_interval: '500ms', evaluation_interval: '1s' },
     rule_files: [rulesFile],
     scrape_configs: [
       {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { beforeAll, expect, test } from 'vitest';
 import { event } from '../support/client.js';
-import { preparedDirectory } from '../support/data-directory.js';
+import { preparedDirectory, serverPid } from '../support/data-directory.js';
 import { Posthorn } from '../support/process.js';
 import { eventually } from '../support/tenant.js';
 
@@ -122,9 +122,10 @@ test('if one is killed, the others continue and another one starts', async () =>
   expect(await metric('posthorn_process_crashes_total')).toBe(1);
 });
 
-test('SIGTERM drains and ends all of them', async () => {
+test('SIGTERM drains and ends all of them, and the server stops with the service', async () => {
   service.kill('SIGTERM');
   const { code, stdout } = await service.ended;
   expect(code).toBe(0);
+  expect(await serverPid(directory)).toBeUndefined();
   for (const process of [0, 1, 2]) expect(stdout).toMatch(new RegExp(`"process":${process},"msg":"stopped"`));
 });

@@ -30,7 +30,7 @@ describe('the supervisor', () => {
   const logger = pino({ level: 'silent' });
   const open = (env: Record<string, string> = {}) => {
     Object.assign(process.env, env);
-    supervisor = new Supervisor({ processes: 3, target: undefined, logger, program });
+    supervisor = new Supervisor({ processes: 2, target: undefined, logger, program });
     return supervisor;
   };
 

@@ -35,6 +35,7 @@ export class Machine {
     const lines = Object.entries(settings).map(([name, value]) => `${name}='${value}'\n`);
     writeFileSync(join(directory, 'etc/posthorn.env'), lines.join(''));
     writeFileSync(join(directory, 'bin/systemctl'), machine.#systemctl(), { mode: 0o755 });
+    writeFileSync(join(directory, 'bin/npx'), npx, { mode: 0o755 });
     afterFile(async () => {
       await machine.run('systemctl stop posthorn');
       await rm(directory, { recursive: true, force: true });
@@ -88,6 +89,12 @@ echo $! > "$pid"
   }
 }
 
+/** Does what npx does with an installed program: runs that of the directory it is called in. */
+const npx = `#!/bin/sh
+program="$1"; shift
+exec "node_modules/.bin/$program" "$@"
+`;
+
 /** Makes a version: this one, whose program is the bundle. */
 function makeVersion(directory: string): void {
   const server = join(directory, 'packages/server');
@@ -98,11 +105,9 @@ function makeVersion(directory: string): void {
     cpSync(join(root, 'packages/server', part), join(server, part), { recursive: true });
   for (const name of ['cli', 'client', 'console', 'demo', 'receiver'])
     symlinkSync(join(root, 'packages', name), join(directory, 'packages', name));
-  // `npx` runs the program of the directory it is called in.
   const programs = join(directory, 'node_modules/.bin');
   mkdirSync(programs, { recursive: true });
   symlinkSync('../../packages/server/bin/posthorn.js', join(programs, 'posthorn'));
-  writeFileSync(join(directory, 'package.json'), '{ "name": "version", "private": true }\n');
 }
 
 /** Makes the next version, with a migration, a changed function and the next revision. */

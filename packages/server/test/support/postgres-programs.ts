@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { afterFile } from './cleanup.js';
+import { copyDirectory } from './postgres.js';
 
 /** The programs of an installed PostgreSQL with server and pg_dump; undefined without one. */
 export const postgresPrograms: string | undefined = findPrograms();
@@ -35,6 +36,21 @@ function runPostgres(name: string, ...args: string[]): void {
   if (status !== 0) throw new Error(`${name} failed: ${stderr}`);
 }
 
+/** Returns the files of an empty PostgreSQL, which it creates in this directory if no file of the run has before. */
+function initialize(directory: string): string {
+  const initialized = join(inject('runDirectory'), 'initialized');
+  if (existsSync(initialized)) return initialized;
+  const draft = join(directory, 'initialized');
+  runPostgres('initdb', '-D', draft, '-U', 'posthorn', '-A', 'trust', '--no-sync', '-E', 'UTF8');
+  try {
+    renameSync(draft, initialized);
+    return initialized;
+  } catch {
+    // Another worker was faster.
+    return draft;
+  }
+}
+
 /** Starts an installed PostgreSQL with two empty databases, `first` and `second`; stopped after the file. */
 export async function startPostgres(): Promise<{ directory: string; url: (database: string) => string }> {
   const directory = await mkdtemp(join(inject('runDirectory'), 'pg-'));
@@ -43,7 +59,7 @@ export async function startPostgres(): Promise<{ directory: string; url: (databa
   const [data, socket] = [join(directory, 'data'), join(directory, 's')];
   await mkdir(socket);
   if (owner) await chown(socket, owner.uid, owner.gid);
-  runPostgres('initdb', '-D', data, '-U', 'posthorn', '-A', 'trust', '--no-sync', '-E', 'UTF8');
+  copyDirectory(initialize(directory), data);
   const options = `-c listen_addresses= -c unix_socket_directories=${socket} -c fsync=off`;
   runPostgres('pg_ctl', 'start', '-w', '-D', data, '-l', join(directory, 'log'), '-o', options);
   afterFile(async () => {

@@ -1,6 +1,18 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, chown, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -64,8 +76,24 @@ async function clusterHome(base: string): Promise<string> {
   if (!account || canReach(account, base)) return base;
   const home = join(await directoryForAccount(account), `data-${randomBytes(8).toString('hex')}`);
   await makeReachable(home, 0o711);
-  await writeFile(pointer, `${home}\n`);
-  return home;
+  return rememberFirst(pointer, home);
+}
+
+/** Stores the path of a new home, unless another process was faster. Returns the path that is stored. */
+async function rememberFirst(pointer: string, home: string): Promise<string> {
+  const draft = `${pointer}.draft-${process.pid}`;
+  await writeFile(draft, `${home}\n`);
+  try {
+    // Unlike a write, a link never shows an empty file, and it fails if there is a file already.
+    await link(draft, pointer);
+    return home;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    await rm(home, { recursive: true });
+    return (await readFile(pointer, 'utf8')).trim();
+  } finally {
+    await rm(draft);
+  }
 }
 
 async function hasCluster(pgdata: string): Promise<boolean> {
