@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { root } from '../../packages/server/test/support/docs.js';
-import { startTestService } from '../../packages/server/test/support/service.js';
+import { sharedService } from '../../packages/server/test/support/service.js';
 import { run, Workshop } from '../../packages/server/test/support/snippets.js';
 import { newTenant } from '../../packages/server/test/support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 
 test('the producer compiles, and records one event with the change that it is about', async () => {
   const workshop = await Workshop.open();

@@ -5,12 +5,12 @@ import { signedRequest, signedWebRequest } from '@posthorn/receiver/testing';
 import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../../packages/server/test/support/docs.js';
-import { startTestService } from '../../packages/server/test/support/service.js';
+import { sharedService } from '../../packages/server/test/support/service.js';
 import { firstThatRuns, freePort, run, Server } from '../../packages/server/test/support/snippets.js';
 import { eventually, newTenant } from '../../packages/server/test/support/tenant.js';
 
 const examples = join(root, 'examples');
-const service = await startTestService();
+const service = await sharedService();
 const directory = await mkdtemp(join(tmpdir(), 'posthorn-examples-'));
 afterAll(() => rm(directory, { recursive: true, force: true }));
 const flask = await firstThatRuns(['python3', '/usr/bin/python3'], ['-c', 'import flask']);

@@ -7,7 +7,7 @@ import { freshServiceDatabase } from '../../server/test/support/database.js';
 import { Posthorn } from '../../server/test/support/process.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
-import { makeToken, startTestService } from '../../server/test/support/service.js';
+import { makeToken, sharedService, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { freshDirectory, linesOf, run, start } from './support/cli.js';
 
@@ -15,7 +15,7 @@ const secret = 'a-secret-of-the-listener';
 const unsigned = ['webhook-timestamp', 'webhook-signature', 'x-service-delivery', 'connection'];
 
 describe('listen', async () => {
-  const service = await startTestService();
+  const service = await sharedService();
 
   async function listener(...args: string[]) {
     const tenant = await newTenant(service);

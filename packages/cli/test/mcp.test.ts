@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { program } from '../../server/test/support/process.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+const service = await sharedService();
 const tenant = await newTenant(service);
 
 /** Connects as a coding agent does: it starts the program and speaks over its standard input and output. */

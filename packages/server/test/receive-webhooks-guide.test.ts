@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { startTestService } from './support/service.js';
+import { sharedService } from './support/service.js';
 import { firstThatRuns, freePort, run, Server, snippet, Workshop } from './support/snippets.js';
 import { eventually, newTenant } from './support/tenant.js';
 
@@ -8,7 +8,7 @@ const page = 'docs/receive-webhooks.md';
 const secret = 'a-secret-of-the-guide';
 const whsec = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const unpadded = whsec.replace('=', '');
-const service = await startTestService();
+const service = await sharedService();
 const workshop = await Workshop.open();
 const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
 const openssl = await firstThatRuns(['openssl'], ['version']);
