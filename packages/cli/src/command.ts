@@ -50,6 +50,8 @@ export interface Context {
   terminal: Terminal;
   /** Standard input. */
   input: NodeJS.ReadableStream & { isTTY?: boolean };
+  /** Stops a command that runs until it is stopped, as a process signal does. */
+  stop?: AbortSignal | undefined;
 }
 
 /** Reports a wrong command line: exit code 2. */

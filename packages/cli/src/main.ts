@@ -20,13 +20,15 @@ export interface Streams {
   stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: Output;
   stderr: Output;
+  /** Stops a command that runs until it is stopped, as SIGINT does. */
+  stop?: AbortSignal;
 }
 
 /** Runs one command line and returns the exit code: 0 success, 1 failure, 2 usage error. */
 export async function main(
   argv: readonly string[],
   env: Record<string, string | undefined>,
-  { stdin = process.stdin, stdout, stderr }: Streams = process,
+  { stdin = process.stdin, stdout, stderr, stop }: Streams = process,
   loadOperators: LoadOperators = installedOperators,
 ): Promise<number> {
   const terminal = new Terminal(stdout, env);
@@ -53,7 +55,7 @@ export async function main(
     }
     const { command, given } = parsed;
     running = command.name;
-    const context = { ...given, env, terminal, input: stdin };
+    const context = { ...given, env, terminal, input: stdin, stop };
     const operators = command.readsDatabase?.(context) ? await loadOperators() : undefined;
     await ((operators && commandIn(operators, command.name.split(' '))) ?? command).run(context);
     return 0;

@@ -3,11 +3,11 @@ import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { eventually, newTenant, type Tenant } from '../../server/test/support/tenant.js';
 import { linesOf, printing, run } from './support/cli.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+const service = await sharedService();
 
 let tenant: Tenant;
 let env: Record<string, string>;

@@ -1,23 +1,21 @@
-import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, test, vi } from 'vitest';
 import { event } from '../../server/test/support/client.js';
-import { dataDirectory } from '../../server/test/support/data-directory.js';
 import { freshServiceDatabase } from '../../server/test/support/database.js';
-import { Posthorn, serve } from '../../server/test/support/process.js';
+import { Posthorn } from '../../server/test/support/process.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
-import { makeToken, startTestService } from '../../server/test/support/service.js';
+import { makeToken, sharedService, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { freshDirectory, linesOf, run } from './support/cli.js';
+import { freshDirectory, linesOf, run, start } from './support/cli.js';
 
 const secret = 'a-secret-of-the-listener';
 const unsigned = ['webhook-timestamp', 'webhook-signature', 'x-service-delivery', 'connection'];
 
 describe('listen', async () => {
-  const service = await startTestService();
+  const service = await sharedService();
 
   async function listener(...args: string[]) {
     const tenant = await newTenant(service);
@@ -25,19 +23,19 @@ describe('listen', async () => {
       ...{ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token, NO_COLOR: '1' },
       XDG_CONFIG_HOME: await freshDirectory(),
     };
-    const start = async (...more: string[]) => {
-      const process = new Posthorn(['listen', '--secret', secret, ...args, ...more], env);
-      await process.until(/Listening for/);
-      return process;
+    const listen = async (...more: string[]) => {
+      const listening = start(['listen', '--secret', secret, ...args, ...more], env);
+      await listening.until(/Listening for/);
+      return listening;
     };
-    return { tenant, env, start };
+    return { tenant, env, listen };
   }
 
   test('forwards an event with the bytes and headers of a real delivery', async () => {
     const forwarded = await startReceiver();
-    const { tenant, start } = await listener('--forward-to', forwarded.url);
+    const { tenant, listen } = await listener('--forward-to', forwarded.url);
     const { receiver } = await tenant.connect(200, { secret });
-    await start();
+    await listen();
     const payload =
       '{ "id": "INV-1",\t"amount_minor": 100, "rate": 1.10, "big": 12345678901234567890, "u": "\\u00e9ü" }';
     const given = JSON.stringify([event({ organization_id: tenant.organization, payload: 'PAYLOAD' })]);
@@ -53,23 +51,22 @@ describe('listen', async () => {
 
   test('prints status and time, and what a failing receiver said with the command to send it again', async () => {
     const receiver = await startReceiver({ onDelivery: { status: 500, body: 'database is locked' } });
-    const { tenant, start } = await listener('--forward-to', receiver.url);
-    const process = await start();
+    const { tenant, listen } = await listener('--forward-to', receiver.url);
+    const listening = await listen();
     const { id } = await tenant.record();
-    await process.until(new RegExp(`invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`));
-    await process.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url}\n`));
-    process.kill('SIGINT');
-    expect((await process.ended).code).toBe(0);
+    await listening.until(new RegExp(`invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`));
+    await listening.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url}\n`));
+    expect((await listening.stop()).code).toBe(0);
   });
 
   test('forwards only the chosen events, and saves requests that verify reads', async () => {
     const receiver = await startReceiver();
     const directory = await freshDirectory();
-    const { tenant, env, start } = await listener('--events', 'task.*,invoice.paid', '--save', directory);
-    const process = await start('--forward-to', receiver.url);
+    const { tenant, env, listen } = await listener('--events', 'task.*,invoice.paid', '--save', directory);
+    const listening = await listen('--forward-to', receiver.url);
     await tenant.record({ type: 'invoice.voided' });
     const paid = await tenant.record();
-    await process.until(new RegExp(paid.id));
+    await listening.until(new RegExp(paid.id));
     expect(receiver.deliveries.all.map(({ envelope }) => envelope.id)).toEqual([paid.id]);
     expect(await readdir(directory)).toEqual([`${paid.id}.http`]);
     const file = join(directory, `${paid.id}.http`);
@@ -87,34 +84,26 @@ describe('listen', async () => {
   });
 
   test('--from now skips what was recorded while it was not running', async () => {
-    const { tenant, start } = await listener();
-    const first = await start();
-    first.kill('SIGTERM');
-    await first.ended;
+    const { tenant, listen } = await listener();
+    await (await listen()).stop();
     const missed = await tenant.record();
-    const resumed = await start();
+    const resumed = await listen();
     await resumed.until(new RegExp(missed.id));
-    resumed.kill('SIGTERM');
-    await resumed.ended;
+    await resumed.stop();
     const skipped = await tenant.record();
-    const fresh = await start('--from', 'now');
+    const fresh = await listen('--from', 'now');
     const seen = await tenant.record();
     await fresh.until(new RegExp(seen.id));
-    fresh.kill('SIGTERM');
-    expect((await fresh.ended).stdout).not.toContain(skipped.id);
+    expect((await fresh.stop()).stdout).not.toContain(skipped.id);
   });
 });
 
 test('loses and repeats nothing over restarts of the service and of itself', async () => {
-  const total = 1_000;
-  const { database, url } = await freshServiceDatabase();
+  const total = 600;
+  const { database, url: DATABASE_URL } = await freshServiceDatabase();
   const token = await makeToken(database);
-  const settings = {
-    ...{ DATABASE_URL: url, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') },
-    POSTHORN_DATA_DIR: await dataDirectory('data'),
-  };
-  let service = await serve(settings);
-  const port = new URL(service.publicUrl).port;
+  let service = await startTestService({ DATABASE_URL });
+  const POSTHORN_PORT = new URL(service.publicUrl).port;
   const receiver = await startReceiver();
   const env = {
     POSTHORN_URL: service.publicUrl,
@@ -138,17 +127,16 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
   })();
 
   for (const [at, signal] of [
-    [250, 'SIGTERM'],
-    [600, 'SIGINT'],
+    [150, 'SIGTERM'],
+    [400, 'SIGINT'],
   ] as const) {
     await receiver.deliveries.nth(at);
     listener.kill(signal);
     expect((await listener.ended).code).toBe(0);
     listener = listen();
     await receiver.deliveries.nth(at + 100);
-    service.process.kill('SIGTERM');
-    await service.process.ended;
-    service = await serve({ ...settings, POSTHORN_PORT: port });
+    await service.stop();
+    service = await startTestService({ DATABASE_URL, POSTHORN_PORT });
   }
   await producing;
   await receiver.deliveries.nth(total);

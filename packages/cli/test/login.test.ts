@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
 import { freshDirectory, printing, run } from './support/cli.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const url = service.publicUrl;
 
 let tenant: Tenant;

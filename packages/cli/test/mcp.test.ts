@@ -4,16 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { program } from '../../server/test/support/process.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
-import { startTestService } from '../../server/test/support/service.js';
-import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
+import { sharedService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
 
-const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '1h' });
+const service = await sharedService();
 const tenant = await newTenant(service);
 
 /** Connects as a coding agent does: it starts the program and speaks over its standard input and output. */
-async function agent(of: Tenant, ...args: string[]) {
+async function agent(...args: string[]) {
   const client = new Client({ name: 'test', version: '1' });
-  const env = { PATH: process.env.PATH ?? '', POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: of.token };
+  const env = { PATH: process.env.PATH ?? '', POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token };
   await client.connect(
     new StdioClientTransport({ command: process.execPath, args: [program, 'mcp', ...args], env }),
   );
@@ -27,7 +27,7 @@ async function agent(of: Tenant, ...args: string[]) {
 }
 
 describe('mcp', async () => {
-  const { client, call } = await agent(tenant);
+  const { client, call } = await agent();
   const { receiver, webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
   const recorded = await tenant.record();
   const [delivery] = await tenant.settled(webhook);
@@ -69,17 +69,6 @@ describe('mcp', async () => {
     ).toHaveLength(1);
   });
 
-  test('says how far back it searched if it stopped before it found enough deliveries', async () => {
-    const busy = await newTenant(service);
-    const hidden = await hideDelivery(service, busy, 2_200);
-    const { call } = await agent(busy);
-    const first = JSON.parse((await call('list_deliveries', { event_type: 'task.created' })).text);
-    expect(first).toMatchObject({ deliveries: [], note: expect.stringContaining('searched_to') });
-    const next = { event_type: 'task.created', to: first.searched_to };
-    const found = JSON.parse((await call('list_deliveries', next)).text);
-    expect(found.map(({ id }: { id: string }) => id)).toEqual([hidden.id]);
-  });
-
   test('returns a failure as text that says what to do', async () => {
     expect(await call('get_webhook', { webhook_id: 'nothing' })).toEqual({
       text: "No webhook has an ID that ends with 'nothing'. Run posthorn webhooks list to see the IDs.",
@@ -88,7 +77,7 @@ describe('mcp', async () => {
   });
 
   test('with --allow-writes tests, redelivers and replays', async () => {
-    const { call: write } = await agent(tenant, '--allow-writes');
+    const { call: write } = await agent('--allow-writes');
     const tested = await write('test_webhook', { webhook_id: webhook.id, event_type: 'task.created' });
     expect(JSON.parse(tested.text)).toMatchObject({ http_status: 500 });
     receiver.onDelivery = 200;
@@ -98,5 +87,14 @@ describe('mcp', async () => {
     expect(JSON.parse((await write('replay', { webhook_id: webhook.id, ...range })).text)).toHaveProperty(
       'total',
     );
+  });
+
+  test('says how far back it searched if it stopped before it found enough deliveries', async () => {
+    const hidden = await hideDelivery(service, tenant, 2_200);
+    const first = JSON.parse((await call('list_deliveries', { event_type: 'task.created' })).text);
+    expect(first).toMatchObject({ deliveries: [], note: expect.stringContaining('searched_to') });
+    const next = { event_type: 'task.created', to: first.searched_to };
+    const found = JSON.parse((await call('list_deliveries', next)).text);
+    expect(found.map(({ id }: { id: string }) => id)).toEqual([hidden.id]);
   });
 });

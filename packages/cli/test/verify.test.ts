@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { signedRequest } from '@posthorn/receiver/testing';
 import { describe, expect, test } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { freshDirectory, linesOf, printing, run } from './support/cli.js';
 
@@ -169,7 +169,7 @@ describe('trigger', () => {
   });
 
   test('sends a test through a webhook, and a recorded event again to a URL', async () => {
-    const service = await startTestService();
+    const service = await sharedService();
     const tenant = await newTenant(service);
     const { receiver, webhook } = await tenant.connect();
     const printed = printing({ ...env, POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: tenant.token });

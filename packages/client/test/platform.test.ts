@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { platformToken, startTestService } from '../../server/test/support/service.js';
+import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { Platform, Posthorn } from '../src/index.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const platform = new Platform({ url: service.platformUrl, token: platformToken });
 const { organization: organization_id, token } = await newTenant(service);
 const actor = { type: 'user', id: 'USR-ada' };

@@ -76,9 +76,10 @@ const adapters: Record<string, (receiver: ReturnType<typeof createReceiver>) => 
   },
 };
 
-async function honoServer(app: Hono): Promise<string> {
+/** Takes only the function: the compiler would compare two applications of Hono member by member, in 0.3 s. */
+async function honoServer({ fetch }: Pick<Hono, 'fetch'>): Promise<string> {
   const { port } = await new Promise<AddressInfo>((resolve) => {
-    const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, resolve);
+    const server = serve({ fetch, port: 0, hostname: '127.0.0.1' }, resolve);
     onTestFinished(() => {
       server.close();
     });

@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { allCommands } from 'posthorn';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { main } from '../src/cli/main.js';
 import { operatorCommands } from '../src/cli/operators.js';
 import { settings } from '../src/config.js';
 import { tokenHash } from '../src/domain/token.js';
 import type { Database } from '../src/storage/database.js';
 import { findToken } from '../src/storage/tokens.js';
 import { ask, event } from './support/client.js';
-import { command } from './support/command.js';
+import { command, RunningCommand } from './support/command.js';
 import { dataDirectory, preparedDirectory, serverPid } from './support/data-directory.js';
 import { freshDatabase, freshServiceDatabase } from './support/database.js';
 import { installedProgram, Posthorn, posthorn, program, serve } from './support/process.js';
@@ -77,8 +78,8 @@ describe.concurrent('help', () => {
   });
 
   test('posthorn --version prints only the version', async () => {
-    expect(await posthorn(['--version'], {}, installed)).toMatchObject({
-      code: 0,
+    expect(await command(['--version'], {})).toEqual({
+      ...{ code: 0, stderr: '' },
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
     });
   });
@@ -165,8 +166,12 @@ describe.concurrent('usage errors', () => {
 });
 
 describe.concurrent('failure is one line and exit code 1:', () => {
-  const expectFailure = async (args: string[], settingsGiven: Record<string, string>, line: RegExp) => {
-    const run = args[0] === 'serve' ? posthorn : command;
+  const expectFailure = async (
+    args: string[],
+    settingsGiven: Record<string, string>,
+    line: RegExp,
+    run: typeof command | typeof posthorn = command,
+  ) => {
     const { code, stdout, stderr } = await run(args, settingsGiven);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(line);
@@ -195,6 +200,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
       ['serve'],
       { POSTHORN_CATALOGUE: '/no/such.json' },
       /^POSTHORN_CATALOGUE: "\/no\/such.json" cannot be used: /,
+      posthorn,
     ));
 
   test('an unknown token', () =>
@@ -233,6 +239,7 @@ describe.concurrent('failure is one line and exit code 1:', () => {
         `^POSTHORN_HOST, POSTHORN_PORT: "127.0.0.1:${port}" cannot be used: another program is listening on it; ` +
           'stop it, or set POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports',
       ),
+      posthorn,
     );
     taken.close();
   });
@@ -403,9 +410,13 @@ describe('events', () => {
     expect((await command(['events', 'get', ids[2]!, '--organization', 'ORG-other'], env)).code).toBe(1);
   });
 
-  /** Starts following and answers once it does, which a first event shows. */
-  async function tail(organization: string, ...args: string[]): Promise<Posthorn> {
-    const following = new Posthorn(['events', 'tail', '--organization', organization, ...args], env);
+  const tailArgs = (organization: string) => ['events', 'tail', '--organization', organization];
+
+  /** Returns a command that follows an organization once it does, which a first event shows. */
+  async function following<Tail extends { until: (pattern: RegExp) => Promise<unknown> }>(
+    organization: string,
+    following: Tail,
+  ): Promise<Tail> {
     let shown = false;
     const first = following.until(/RUN-first/).then(() => {
       shown = true;
@@ -420,24 +431,25 @@ describe('events', () => {
     record(...runs.map((id) => event({ organization_id: organization, subject: { type: 'run', id } })));
 
   test('tail --json prints each new event of the organization once, in order, until it is stopped', async () => {
-    const following = await tail('ORG-tail', '--json', '--subject-type', 'run');
+    const args = [...tailArgs('ORG-tail'), '--json', '--subject-type', 'run'];
+    const tail = await following('ORG-tail', new Posthorn(args, env));
     await recordRuns('ORG-tail', 'RUN-a', 'RUN-b');
     await recordRuns('ORG-elsewhere', 'RUN-x');
     await recordRuns('ORG-tail', 'RUN-last');
-    await following.until(/RUN-last/);
-    following.kill('SIGTERM');
-    const { code, stdout, stderr } = await following.ended;
+    await tail.until(/RUN-last/);
+    tail.kill('SIGTERM');
+    const { code, stdout, stderr } = await tail.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const runs = linesOf(stdout).map((line) => JSON.parse(line).subject.id);
     expect(runs.filter((id) => id !== 'RUN-first')).toEqual(['RUN-a', 'RUN-b', 'RUN-last']);
   });
 
   test('tail prints readable lines, without colours in a pipe', async () => {
-    const following = await tail('ORG-follow');
+    const started = new RunningCommand((streams) => main(tailArgs('ORG-follow'), env, streams));
+    const tail = await following('ORG-follow', started);
     const [recorded] = await recordRuns('ORG-follow', 'RUN-last');
-    await following.until(/RUN-last.*\n/);
-    following.kill('SIGINT');
-    const { code, stdout } = await following.ended;
+    await tail.until(/RUN-last.*\n/);
+    const { code, stdout } = await tail.stop();
     expect(code).toBe(0);
     const time = recorded!.created_at.toISOString();
     expect(linesOf(stdout).at(-1)).toMatch(
@@ -446,30 +458,30 @@ describe('events', () => {
   });
 });
 
-/** A terminal for the program to write to. */
-describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('on a terminal', () => {
-  const shown = (extra: Record<string, string> = {}, columns = 0, command = 'token list') => {
-    const { PATH = '' } = process.env;
-    const line = `stty cols ${columns}; '${process.execPath}' '${program}' ${command}`;
-    return spawnSync('/usr/bin/script', ['-qec', line, '/dev/null'], {
-      env: { PATH, TERM: 'xterm', ...env, ...extra },
-      encoding: 'utf8',
-    }).stdout;
-  };
-
-  test('lists are aligned tables under coloured headings', () => {
-    const [heading = '', ...rows] = shown().replaceAll('\r', '').trim().split('\n');
-    expect(heading).toContain(`${escapeSequence}1m`);
-    expect(heading).toMatch(/id +organization +workspace +scopes +actor +expires +last used +state/);
-    const column = heading.replace(`${escapeSequence}1m`, '').indexOf('organization');
-    expect(rows.length).toBeGreaterThan(0);
-    for (const row of rows) expect(row.slice(column)).toMatch(/^ORG-/);
-  });
+describe('on a terminal', () => {
+  test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))(
+    'lists are aligned tables under coloured headings',
+    () => {
+      const { PATH = '' } = process.env;
+      const line = `stty cols 0; '${process.execPath}' '${program}' token list`;
+      const { stdout } = spawnSync('/usr/bin/script', ['-qec', line, '/dev/null'], {
+        env: { PATH, TERM: 'xterm', ...env },
+        encoding: 'utf8',
+      });
+      const [heading = '', ...rows] = stdout.replaceAll('\r', '').trim().split('\n');
+      expect(heading).toContain(`${escapeSequence}1m`);
+      expect(heading).toMatch(/id +organization +workspace +scopes +actor +expires +last used +state/);
+      const column = heading.replace(`${escapeSequence}1m`, '').indexOf('organization');
+      expect(rows.length).toBeGreaterThan(0);
+      for (const row of rows) expect(row.slice(column)).toMatch(/^ORG-/);
+    },
+  );
 
   test.each(['token list', 'audit list', 'events list --organization ORG-read'])(
     '%s fits 100 columns with complete ids, and names hidden columns',
-    (command) => {
-      const lines = shown({ NO_COLOR: '1' }, 100, command).replaceAll('\r', '').trim().split('\n');
+    async (line) => {
+      const { stdout } = await command(line.split(' '), { ...env, NO_COLOR: '1' }, 100);
+      const lines = linesOf(stdout);
       expect(lines.length).toBeGreaterThan(2);
       for (const line of lines) {
         expect(line.length, line).toBeLessThanOrEqual(100);
@@ -481,50 +493,50 @@ describe.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))('o
     },
   );
 
-  test('NO_COLOR turns the colours off', () => {
-    expect(shown({ NO_COLOR: '1' })).not.toContain(escapeSequence);
+  test('NO_COLOR turns the colours off', async () => {
+    const shown = async (extra: Record<string, string>) =>
+      (await command(['token', 'list'], { ...env, ...extra }, 100)).stdout;
+    expect(await shown({})).toContain(escapeSequence);
+    expect(await shown({ NO_COLOR: '1' })).not.toContain(escapeSequence);
   });
 });
 
 describe('serve', () => {
-  const secretKey = randomBytes(32).toString('base64');
-
-  test('with port 0 prints the actual ports; SIGTERM stops it with exit code 0', async () => {
-    const directory = await dataDirectory('data');
-    const settingsGiven = {
-      ...{ ...env, POSTHORN_SECRET_KEY: secretKey, POSTHORN_DATA_DIR: directory },
-      POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests',
-    };
-    const service = await serve(settingsGiven, installed);
-    for (const url of [service.publicUrl, service.platformUrl]) {
-      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
-      expect((await ask(`${url}/readyz`)).status).toBe(200);
-    }
-    service.process.kill('SIGTERM');
-    const { code, stdout, stderr } = await service.process.ended;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    // With a database of one's own there is no demo, and nothing embedded.
-    expect(stdout).not.toMatch(/demo/i);
-    expect(existsSync(directory)).toBe(false);
-  });
-
-  test('a misspelt setting is reported in one line, and the service starts anyway; SIGINT stops it with exit code 0', async () => {
-    const { process: service } = await serve({
-      ...env,
-      POSTHORN_SECRET_KEY: secretKey,
-      POSTHORN_DATA_DIR: await dataDirectory('data'),
-      POSTHORN_RATE_LIMT_READS: '5',
+  describe('with a database', () => {
+    let directory: string;
+    let service: Awaited<ReturnType<typeof serve>>;
+    beforeAll(async () => {
+      directory = await dataDirectory('data');
+      const settingsGiven = {
+        ...{ ...env, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64'), POSTHORN_DATA_DIR: directory },
+        ...{ POSTHORN_PLATFORM_TOKEN: 'platform-token-of-the-tests', POSTHORN_RATE_LIMT_READS: '5' },
+      };
+      service = await serve(settingsGiven, installed);
     });
-    service.kill('SIGINT');
-    const { code, stdout, stderr } = await service.ended;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const told = linesOf(stdout).filter((line) => line.includes('POSTHORN_RATE_LIMT_READS'));
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        level: 'warn',
-        msg: 'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',
-      },
-    ]);
+
+    test('with port 0 prints the actual ports; SIGTERM stops it with exit code 0', async () => {
+      for (const url of [service.publicUrl, service.platformUrl]) {
+        expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
+        expect((await ask(`${url}/readyz`)).status).toBe(200);
+      }
+      service.process.kill('SIGTERM');
+      const { code, stdout, stderr } = await service.process.ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      // With a database of one's own there is no demo, and nothing embedded.
+      expect(stdout).not.toMatch(/demo/i);
+      expect(existsSync(directory)).toBe(false);
+    });
+
+    test('a misspelt setting is reported in one line, and the service starts anyway', async () => {
+      const { stdout } = await service.process.ended;
+      const told = linesOf(stdout).filter((line) => line.includes('POSTHORN_RATE_LIMT_READS'));
+      expect(told.map((line) => JSON.parse(line))).toMatchObject([
+        {
+          level: 'warn',
+          msg: 'Ignoring POSTHORN_RATE_LIMT_READS: there is no such setting. Did you mean POSTHORN_RATE_LIMIT_READS?',
+        },
+      ]);
+    });
   });
 
   describe('with the embedded database', () => {
@@ -534,11 +546,11 @@ describe('serve', () => {
       directory = await preparedDirectory();
     });
 
-    test('shows a new user where the token is and a working command, the same at every start', async () => {
+    test('shows a new user where the token is and a working command, the same at every start; SIGINT stops it with exit code 0', async () => {
       const first = await start();
-      service.kill('SIGTERM');
-      const { code, stdout } = await service.ended;
-      expect(code).toBe(0);
+      service.kill('SIGINT');
+      const { code, stdout, stderr } = await service.ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       // This output is not a terminal, so it may be stored.
       expect(stdout).not.toContain(first.token);
       expect(await start()).toEqual(first);

@@ -17,7 +17,8 @@ await owner.connect();
 afterAll(() => owner.end());
 
 test('the TypeScript in the guide compiles in strict mode and commits what it prints', async () => {
-  expect(await workshop.compile('finalize', snippet(page, 'ts', 'moveResource('))).toBe('');
+  const finalize = snippet(page, 'ts', 'moveResource(');
+  expect(await workshop.compile({ finalize })).toEqual({ finalize: '' });
   const { code, stdout, stderr } = await run(process.execPath, [workshop.path('finalize.js')], {
     DATABASE_URL: service.databaseUrl,
   });

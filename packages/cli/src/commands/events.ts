@@ -79,7 +79,7 @@ export const eventsTail: Command = {
     const { options, terminal } = context;
     const { posthorn, organization, texts } = await connect(context);
     const query = await filterOf(options, organization);
-    await untilStopped(async (signal) => {
+    await untilStopped(context, async (signal) => {
       const tail = posthorn.events.tail(query, {
         signal,
         onConnect: () => {

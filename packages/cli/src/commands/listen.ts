@@ -65,7 +65,7 @@ export const listen: Command = {
         terminal.line(`Continuing after ${start}. Use --from now to skip the events that were missed.`);
       terminal.line(`Signing secret: ${secret}`);
     }
-    await untilStopped(async (signal) => {
+    await untilStopped(context, async (signal) => {
       const query = { organization_id: organization, workspace_id: options.workspace, type: events.onlyType };
       const tail = connection.posthorn.events.tail(query, {
         signal,

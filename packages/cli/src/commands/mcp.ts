@@ -37,7 +37,7 @@ export const mcp: Command = {
       }
       return server;
     });
-    await untilStopped(async (signal) => {
+    await untilStopped(context, async (signal) => {
       // The agent ends the connection by closing standard input.
       await Promise.race([once(context.input, 'close', { signal }), once(context.input, 'end', { signal })]);
     });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { expect } from 'vitest';
 import { afterFile } from '../../../server/test/support/cleanup.js';
+import { RunningCommand } from '../../../server/test/support/command.js';
 import { main } from '../../src/main.js';
 
 class Pipe extends Writable {
@@ -34,6 +35,11 @@ export async function run(
   const stdin = Readable.from([Buffer.from(input)]);
   const code = await main(args, env, { stdin, stdout, stderr }, async () => undefined);
   return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** Starts a command in this process that runs until it is stopped. */
+export function start(args: readonly string[], env: Record<string, string>): RunningCommand {
+  return new RunningCommand((streams) => main(args, env, streams, async () => undefined));
 }
 
 /** Returns a runner for commands that must succeed. It returns what they print. */

@@ -73,9 +73,10 @@ export const eventsGetCommand: OperatorCommand = {
 
 export const eventsTailCommand: OperatorCommand = {
   ...eventsTail,
-  run: async ({ options, config, terminal }) => {
+  run: async (context) => {
+    const { options, config, terminal } = context;
     const filter = filterOf(options, config);
-    await untilStopped((signal) =>
+    await untilStopped(context, (signal) =>
       withDatabase(config, async (database) => {
         let position = await endOfStream(database, filter.organization_id);
         if (terminal.isInteractive)

@@ -53,19 +53,27 @@ export type Resource<Name extends ResourceName> = Flat<
   }
 >;
 
+/**
+ * Holds the bodies of creation requests by name. If they were computed from a type parameter instead, the compiler would
+ * take 2 s for each program that calls `createResource`.
+ */
+type Creations = {
+  [Name in ResourceName]: Flat<
+    {
+      organization_id: string;
+      workspace_id?: string | null;
+      actor: Reference;
+    } & { [Key in RequiredKey<Name>]: Value<Attributes<Name>[Key], Key> } & {
+      [Key in Exclude<keyof Attributes<Name>, RequiredKey<Name> | CountedKey<Name>>]?: Value<
+        Attributes<Name>[Key],
+        Key
+      >;
+    }
+  >;
+};
+
 /** The body of a creation request. */
-export type ResourceCreation<Name extends ResourceName> = Flat<
-  {
-    organization_id: string;
-    workspace_id?: string | null;
-    actor: Reference;
-  } & { [Key in RequiredKey<Name>]: Value<Attributes<Name>[Key], Key> } & {
-    [Key in Exclude<keyof Attributes<Name>, RequiredKey<Name> | CountedKey<Name>>]?: Value<
-      Attributes<Name>[Key],
-      Key
-    >;
-  }
->;
+export type ResourceCreation<Name extends ResourceName> = Creations[Name];
 
 type EventOfMove<Name extends ResourceName, Move extends MoveName<Name>> = Moves<Name>[Move] extends {
   event: infer Type extends EventTypeName;

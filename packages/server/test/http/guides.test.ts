@@ -72,6 +72,8 @@ describe('the guides of the public API', () => {
 const python = await firstThatRuns(['python3', '/usr/bin/python3'], ['--version']);
 const openssl = await firstThatRuns(['openssl'], ['version']);
 
+const typescript = await Workshop.open();
+const compiled = await typescript.compile({ verify: verifySnippets.typescript });
 const base64 = Buffer.alloc(32, 7).toString('base64');
 
 describe.each(['a-secret-of-the-guide', `whsec_${base64}`, `whsec_${base64.replace('=', '')}`])(
@@ -91,8 +93,8 @@ describe.each(['a-secret-of-the-guide', `whsec_${base64}`, `whsec_${base64.repla
     });
 
     test('accept a request and refuse a changed or old one, in TypeScript', async () => {
-      expect(await workshop.compile('verify', verifySnippets.typescript)).toBe('');
-      const { isValid } = await import(workshop.path('verify.js'));
+      expect(compiled).toEqual({ verify: '' });
+      const { isValid } = await import(typescript.path('verify.js'));
       expect(isValid(body, headers, secret)).toBe(true);
       expect(isValid(Buffer.concat([body, Buffer.from(' ')]), headers, secret)).toBe(false);
       expect(isValid(body, headers, `${secret.slice(0, -2)}xx`)).toBe(false);

@@ -92,23 +92,30 @@ describe.each([
       }
     }
   });
+});
 
-  it('Redocly finds nothing to complain about', async () => {
-    const file = join(directory, `${listener}.json`);
-    await writeFile(file, JSON.stringify(document));
-    const packageFile = createRequire(import.meta.url).resolve('@redocly/cli/package.json');
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [join(dirname(packageFile), 'bin/cli.js'), 'lint', '--extends=recommended', '--format=json', file],
-      {
-        cwd: directory,
-        encoding: 'utf8',
-        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-      },
-    );
-    expect(status, stderr).toBe(0);
-    expect(JSON.parse(stdout).totals).toMatchObject({ errors: 0, warnings: 0 });
-  });
+it('Redocly finds nothing to complain about in either document', async () => {
+  const listeners = { 'public.json': service.publicUrl, 'platform.json': service.platformUrl };
+  for (const [file, url] of Object.entries(listeners))
+    await writeFile(join(directory, file), JSON.stringify(await readDocument(url)));
+  const packageFile = createRequire(import.meta.url).resolve('@redocly/cli/package.json');
+  const program = join(dirname(packageFile), 'bin/cli.js');
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [program, 'lint', '--extends=recommended', '--format=json', ...Object.keys(listeners)],
+    {
+      cwd: directory,
+      encoding: 'utf8',
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    },
+  );
+  expect(status, stderr).toBe(0);
+  // It prints one object after another.
+  const totals = [...stdout.matchAll(/"totals": (\{.*?\})/gs)].map(([, text = '']) => JSON.parse(text));
+  expect(totals).toMatchObject([
+    { errors: 0, warnings: 0 },
+    { errors: 0, warnings: 0 },
+  ]);
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has every shape

@@ -97,19 +97,26 @@ export class Workshop {
     return new Workshop(directory);
   }
 
-  /** Compiles a program and answers what the compiler said; where nothing, it lies at `path(name)`. */
-  async compile(name: string, source: string): Promise<string> {
-    await writeFile(join(this.#directory, `${name}.ts`), source);
+  /** Compiles programs, and returns what the compiler said about each. They are at `path(name)` then. */
+  async compile<Name extends string>(programs: Record<Name, string>): Promise<Record<Name, string>> {
+    const names = Object.keys(programs) as Name[];
+    for (const name of names) await writeFile(join(this.#directory, `${name}.ts`), programs[name]);
     const config = {
       extends: join(root, 'tsconfig.base.json'),
       compilerOptions: { composite: false, declaration: false, sourceMap: false },
-      files: [`${name}.ts`],
+      files: names.map((name) => `${name}.ts`),
     };
-    await writeFile(join(this.#directory, `${name}.json`), JSON.stringify(config));
+    await writeFile(join(this.#directory, 'tsconfig.json'), JSON.stringify(config));
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const args = [compiler, '-p', this.path(`${name}.json`), '--singleThreaded'];
-    const { stdout, stderr } = await run(process.execPath, args);
-    return stdout + stderr;
+    const args = [compiler, '-p', this.path('tsconfig.json'), '--singleThreaded'];
+    const { code, stdout, stderr } = await run(process.execPath, args, { GOGC: 'off' });
+    const said = code === 0 ? stdout : stdout || stderr;
+    // A message starts with its file, and continues on indented lines.
+    const messages = said.split(/\n(?! )/).filter((message) => message !== '');
+    const about = (name: Name) => messages.filter((message) => message.includes(`/${name}.ts(`));
+    const others = messages.filter((message) => !names.some((name) => about(name).includes(message)));
+    if (others.length > 0) throw new Error(others.join('\n'));
+    return Object.fromEntries(names.map((name) => [name, about(name).join('\n')])) as Record<Name, string>;
   }
 
   path(file: string): string {
