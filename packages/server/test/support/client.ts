@@ -1,3 +1,5 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { type Dispatcher, request } from 'undici';
 import type { NewEvent } from '../../src/domain/event.js';
 import { batchOf, type NewBatch } from '../../src/storage/recording.js';
 import { platformToken, type TestService } from './service.js';
@@ -19,7 +21,10 @@ export interface Ask {
   raw?: string | Uint8Array;
 }
 
-/** One HTTP request; the body is parsed where it is JSON, and not read where it never ends. */
+/**
+ * Sends one HTTP request. Parses the body if it is JSON, and does not read it if it never ends. Thousands of tests send
+ * their requests this way, and `fetch` would take twice the CPU.
+ */
 export async function ask(
   url: string,
   { method = 'GET', token, headers = {}, body, raw }: Ask = {},
@@ -27,23 +32,29 @@ export async function ask(
   const sent: Record<string, string> = { ...headers };
   if (token !== undefined) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent['content-type'] ??= 'application/json';
-  const response = await fetch(url, {
+  const response = await request(url, {
     method,
     headers: sent,
-    redirect: 'manual',
-    ...(raw !== undefined && { body: raw as string }),
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    body: body === undefined ? (raw ?? null) : JSON.stringify(body),
   });
-  const type = response.headers.get('content-type') ?? '';
-  if (type.startsWith('text/event-stream')) await response.body?.cancel();
-  const text = response.bodyUsed ? '' : await response.text();
+  const received = new Headers(response.headers as Record<string, string>);
+  const type = received.get('content-type') ?? '';
+  const isEndless = type.startsWith('text/event-stream');
+  if (isEndless) response.body.on('error', () => undefined).destroy();
+  const text = isEndless ? '' : await textOf(response.body, received.get('content-encoding'));
   const isJson = /json/.test(type) && text !== '';
   return {
-    status: response.status,
-    headers: response.headers,
+    status: response.statusCode,
+    headers: received,
     text,
     body: isJson ? JSON.parse(text) : undefined,
   };
+}
+
+async function textOf(body: Dispatcher.ResponseData['body'], encoding: string | null): Promise<string> {
+  if (encoding === null) return body.text();
+  const decompress = encoding === 'br' ? brotliDecompressSync : gunzipSync;
+  return decompress(await body.bytes()).toString();
 }
 
 let counter = 0;
