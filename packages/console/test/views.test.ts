@@ -7,7 +7,7 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected } from './support/browser.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
@@ -114,7 +114,7 @@ describeInBrowser('the views of the console', async (open) => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
     const closed = await startReceiver({ onVerification: { status: 204 } });
-    const unverified = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
+    const { body } = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
     await page.getByRole('button', { name: 'Pause…' }).click();
@@ -123,7 +123,7 @@ describeInBrowser('the views of the console', async (open) => {
     await expectAccessible(page, 'a paused webhook', 'main');
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByText('Active', { exact: true }).waitFor();
-    await page.goto(`${service.publicUrl}/console/webhooks/${unverified.body.data.id}`);
+    await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
     expect(faults).toEqual([]);
