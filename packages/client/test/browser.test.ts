@@ -4,13 +4,13 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, hasChromium, launch } from '../../console/test/support/browser.js';
 import { openDoor } from '../../console/test/support/door.js';
-import { startTestService } from '../../server/test/support/service.js';
+import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
 
 describe.runIf(hasChromium)(
   `the client in a browser${hasChromium ? '' : ` (skipped: no ${chromiumPath})`}`,
   async () => {
-    const service = await startTestService();
+    const service = await sharedService();
     const door = await openDoor(service.publicUrl);
     const dist = new URL('../dist/', import.meta.url);
     let browser: Browser;

@@ -13,7 +13,7 @@ import { startFirstRequests } from './first-requests';
 import { followPreferences } from './preferences';
 import { queryClient } from './query-client';
 import { router } from './router';
-import { restoreSession, session } from './session';
+import { restoreSession, session, tokenOf } from './session';
 
 restoreSession();
 followPreferences();
@@ -24,13 +24,12 @@ addEventListener('hashchange', restoreSession);
 // A stale page requests a file that the new build no longer has.
 addEventListener('vite:preloadError', () => location.reload());
 
-let token: string | undefined;
+let lastToken = tokenOf(session.get());
 session.subscribe(() => {
-  const now = session.get();
-  const next = now.kind === 'open' ? now.token : undefined;
+  const token = tokenOf(session.get());
   // Data that was loaded with one token must not be shown with another.
-  if (next !== undefined && token !== undefined && next !== token) queryClient.clear();
-  token = next ?? token;
+  if (token !== undefined && lastToken !== undefined && token !== lastToken) queryClient.clear();
+  lastToken = token ?? lastToken;
 });
 connection.subscribe(() => {
   if (connection.get().kind === 'up') void queryClient.invalidateQueries();

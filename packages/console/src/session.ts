@@ -12,6 +12,10 @@ const portalKey = 'posthorn.portal';
 
 export const session = createStore<Session>({ kind: 'none' });
 
+export function tokenOf(now: Session): string | undefined {
+  return now.kind === 'open' ? now.token : undefined;
+}
+
 /**
  * Takes the token from the URL, if it was opened from a link with a token, or from the storage of this tab.
  * The token is removed from the URL first, so that it does not appear in the history or in a screenshot.

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startReceiver } from '../../server/test/support/receiver.js';
-import { makeToken, startTestService } from '../../server/test/support/service.js';
+import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, unexpected, visit } from './support/browser.js';
@@ -12,7 +12,7 @@ const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] 
 const run = promisify(execFile);
 
 describeInBrowser('the console at work', async (open) => {
-  const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
+  const service = await sharedService();
   const watched = (options?: BrowserContextOptions) => open(service.publicUrl, options);
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
 
@@ -136,26 +136,26 @@ describeInBrowser('the console at work', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token));
     for (const [path, heading] of [
-      ['', 'No webhooks yet'],
       ['/events', 'Events'],
       ['/webhooks', 'Webhooks'],
       ['/deliveries', 'Deliveries'],
       ['/audit', 'Audit log'],
       ['/nowhere', 'Page not found'],
+      ['', 'No webhooks yet'],
     ] as const) {
       await visit(page, path, heading);
       await page.locator('.empty').first().waitFor();
       await expectAccessible(page, `empty ${path}`, 'main');
     }
     const none = await makeToken(service.database, { organization_id: tenant.organization, scopes: [] });
-    await page.goto('about:blank');
+    // Only the fragment of the address changes, so this opens another session in the same page.
     await page.goto(link(none));
     await page.getByRole('heading', { name: 'This token cannot see anything' }).waitFor();
     await expectAccessible(page, 'no scopes', 'main');
 
     const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
-    await page.goto('about:blank');
-    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    await page.goto(link(tenant.token));
+    await visit(page, `/webhooks/${webhook.id}?tab=settings`, 'orders-eu');
     for (const name of ['Rotate…', 'Delete…', 'Pause…']) {
       await page.getByRole('button', { name }).click();
       await page.getByRole('alertdialog').waitFor();

@@ -4,15 +4,15 @@ import { tamper } from '../../server/test/support/audit.js';
 import { ask } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
-import { platformToken, startTestService } from '../../server/test/support/service.js';
+import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected } from './support/browser.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 
 describeInBrowser('the views of the console', async (open) => {
-  const service = await startTestService({ POSTHORN_RETRY_SCHEDULE: '5m,1h,4h,12h' });
+  const service = await sharedService();
   const watched = (options?: BrowserContextOptions) => open(service.publicUrl, options);
   const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
   const clipboard = async (page: Page) => String(await page.evaluate('navigator.clipboard.readText()'));
@@ -77,7 +77,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.goto(link(tenant.token, '/deliveries?event_type=task.created'));
     await page.getByRole('heading', { name: 'No match so far' }).waitFor();
     await page.getByText(/No match was found since \d/).waitFor();
-    await expectAccessible(page, 'a search that stopped');
+    await expectAccessible(page, 'a search that stopped', 'main');
     await page.getByRole('button', { name: 'Search further' }).click();
     await page.getByRole('link', { name: 'task.created' }).waitFor();
     await page.getByText('1 delivery', { exact: true }).waitFor();
@@ -114,18 +114,18 @@ describeInBrowser('the views of the console', async (open) => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
     const closed = await startReceiver({ onVerification: { status: 204 } });
-    const unverified = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
+    const { body } = await tenant.create({ url: closed.url, event_types: ['invoice.*'] });
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
     await page.getByRole('button', { name: 'Pause…' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
     await page.getByText('This webhook is paused.').waitFor();
-    await expectAccessible(page, 'a paused webhook');
+    await expectAccessible(page, 'a paused webhook', 'main');
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByText('Active', { exact: true }).waitFor();
-    await page.goto(`${service.publicUrl}/console/webhooks/${unverified.body.data.id}`);
+    await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
-    await expectAccessible(page, 'a webhook that is not verified');
+    await expectAccessible(page, 'a webhook that is not verified', 'main');
     expect(faults).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describeInBrowser('the views of the console', async (open) => {
     );
     await page.reload();
     await page.getByText('The chain is broken. An entry was altered.').waitFor();
-    await expectAccessible(page, 'a broken chain');
+    await expectAccessible(page, 'a broken chain', 'main');
     expect(faults).toEqual([]);
   });
 
@@ -197,7 +197,7 @@ describeInBrowser('the views of the console', async (open) => {
     expect(await note.textContent()).toContain(responded.body.detail);
     expect(await note.locator('code').textContent()).toMatch(/^[\w.-]{8,}$/);
     await note.getByRole('link', { name: 'All events' }).waitFor();
-    await expectAccessible(page, 'a problem');
+    await expectAccessible(page, 'a problem', 'main');
     await page.evaluate('sessionStorage.clear()');
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();

@@ -23,10 +23,11 @@ import { titleOf } from './views';
 /** Everything around a view. Without a token, it shows the sign-in at the same address. */
 export function Frame() {
   useBranding();
-  const { kind } = useStore(session);
+  const now = useStore(session);
   return (
     <CSPProvider disableStyleElements>
-      {kind === 'open' ? <SignedIn /> : <SignIn />}
+      {/* With another token, everything is mounted again: what is mounted would keep showing the old token's data. */}
+      {now.kind === 'open' ? <SignedIn key={now.token} /> : <SignIn />}
       <ToastLine />
     </CSPProvider>
   );

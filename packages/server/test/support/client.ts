@@ -52,9 +52,11 @@ export async function ask(
 }
 
 async function textOf(body: Dispatcher.ResponseData['body'], encoding: string | null): Promise<string> {
-  if (encoding === null) return body.text();
+  const bytes = await body.bytes();
+  // A response to HEAD names the encoding of a body that it does not have.
+  if (encoding === null || bytes.length === 0) return Buffer.from(bytes).toString();
   const decompress = encoding === 'br' ? brotliDecompressSync : gunzipSync;
-  return decompress(await body.bytes()).toString();
+  return decompress(bytes).toString();
 }
 
 let counter = 0;
