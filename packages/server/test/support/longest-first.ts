@@ -18,7 +18,6 @@ const longest = [
   'server/test/http/database-outage.test.ts',
   'server/test/delivery/overload.test.ts',
   'server/test/storage/plans.test.ts',
-  'server/test/delivery/crash.test.ts',
   'server/test/faults.test.ts',
   'server/test/delivery/lost-responses.test.ts',
   'cli/test/listen.test.ts',
