@@ -6,7 +6,7 @@ import { event } from '../support/client.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { withoutPolls } from '../support/limits.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
-import { startTestService } from '../support/service.js';
+import { sharedService, startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
 describe('events recorded by plain SQL in a transaction of the producer', () => {
@@ -23,7 +23,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
   }
 
   test('are delivered after a notification, without waiting for a poll', async () => {
-    withoutPolls();
+    await withoutPolls();
     const unpolled = await startTestService();
     onTestFinished(() => unpolled.stop());
     const owner = await newTenant(unpolled);
@@ -61,9 +61,7 @@ describe('events recorded by plain SQL in a transaction of the producer', () => 
   });
 
   test('are not delivered if the transaction is rolled back', async () => {
-    // Not the shared service: its next poll may be hours away, since the first test has turned polls off.
-    const service = await startTestService();
-    onTestFinished(() => service.stop());
+    const service = await sharedService();
     const owner = await newTenant(service);
     const { receiver, webhook } = await owner.connect();
     const client = new pg.Client({ connectionString: service.databaseUrl });

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
+import { endSharedService } from './service.js';
 
 /** Sets limits of the engine for the calling test. */
 export function setLimits(changed: Partial<Record<keyof typeof limits, number>>): void {
@@ -8,7 +9,11 @@ export function setLimits(changed: Partial<Record<keyof typeof limits, number>>)
   onTestFinished(() => void Object.assign(limits, before));
 }
 
-/** What a test finds within its time, no poll has found. */
-export function withoutPolls(): void {
+/**
+ * Turns polls off for the calling test: what it finds within its time, no poll has found. Ends the shared service, whose
+ * next poll would be an hour away for the tests that come later.
+ */
+export async function withoutPolls(): Promise<void> {
+  await endSharedService();
   setLimits({ pollMs: 3_600_000 });
 }
