@@ -21,8 +21,8 @@ const mib = 1024 * 1024;
 const low = { laneQueuedNew: 200, alignDeliveries: 400 };
 /** More than a node keeps in memory for a webhook that has not responded yet. */
 const together = low.laneQueuedNew + 100;
-/** Two recordings of which more must wait than one statement ends. */
-const larger = low.alignDeliveries - 50;
+/** Of two recordings of this size, at least one waits, which is more than one statement ends. */
+const larger = low.alignDeliveries + 50;
 
 const manyEvents = ({ organization }: Tenant, count: number, payload = {}) =>
   Array.from({ length: count }, () => event({ organization_id: organization, payload }));
