@@ -60,14 +60,7 @@ export const NewEventSchema = Type.Object(
 );
 
 const faultsMax = 100;
-const ajv = new Ajv2020({
-  allErrors: true,
-  strict: false,
-  verbose: true,
-  validateSchema: false,
-  // Optimized code takes twice as long to compile, and runs no faster.
-  code: { optimize: false },
-});
+const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validateSchema: false });
 
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
