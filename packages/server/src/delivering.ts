@@ -121,7 +121,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       engine.accept(batch);
       recorded.notify(batch.organizations);
     },
-    endWaiting: (webhook) => changes.alignWaiting(webhook),
+    endWaiting: (webhook) => changes.endWaiting(webhook),
     forgetEverywhere: async (webhook) => {
       await changes.forgetEverywhere(webhook);
       engine.wake();

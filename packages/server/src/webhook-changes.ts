@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { limits } from './delivery/limits.js';
 import type { WebhookDirectory } from './sending/directory.js';
@@ -15,12 +16,15 @@ export interface WebhookChangesOptions {
   alone: boolean;
   /** The ID of this node, if it has one. */
   node: () => number | undefined;
+  alignAgainMs?: number;
 }
 
 /** Makes a change to a webhook take effect on every node and for its waiting deliveries. */
 export class WebhookChanges {
   readonly #options: WebhookChangesOptions;
-  #stopped = false;
+  readonly #stop = new AbortController();
+  /** The webhooks whose deliveries are about to be aligned again. */
+  readonly #retrying = new Set<string>();
 
   constructor(options: WebhookChangesOptions) {
     this.#options = options;
@@ -36,21 +40,37 @@ export class WebhookChanges {
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
   }
 
-  /** Resolves when the waiting deliveries match the status of the webhook: ended, held, or waiting again. */
+  /**
+   * Resolves when the waiting deliveries match the status of the webhook: ended, held, or waiting again. If the database
+   * fails, tries again later, with half as many at a time.
+   */
   async alignWaiting(webhook: WebhookKey): Promise<void> {
-    const { database, logger } = this.#options;
-    try {
-      while (!this.#stopped && (await alignWaiting(database, webhook, limits.alignDeliveries)) > 0);
-    } catch (error) {
-      logger.warn(
-        { webhook_id: webhook.id, reason: (error as Error).message },
-        'waiting deliveries could not be ended yet; they end when they are due',
-      );
+    const { database, logger, alignAgainMs = limits.alignAgainMs } = this.#options;
+    const { signal } = this.#stop;
+    for (let atMost = limits.alignDeliveries; ; atMost = Math.ceil(atMost / 2)) {
+      try {
+        while (!signal.aborted && (await alignWaiting(database, webhook, atMost)) > 0);
+        return;
+      } catch (error) {
+        if (signal.aborted || this.#retrying.has(webhook.id)) return;
+        logger.warn(
+          { webhook_id: webhook.id, reason: (error as Error).message },
+          'waiting deliveries do not match the status of their webhook yet; trying again',
+        );
+      }
+      this.#retrying.add(webhook.id);
+      await delay(alignAgainMs, undefined, { signal }).catch(() => {});
+      this.#retrying.delete(webhook.id);
     }
+  }
+
+  /** Resolves when the waiting deliveries of a disabled webhook have ended. Rejects if the database fails. */
+  async endWaiting(webhook: WebhookKey): Promise<void> {
+    while ((await alignWaiting(this.#options.database, webhook, limits.alignDeliveries)) > 0);
   }
 
   /** Stops aligning. The remaining deliveries end when they are due. */
   stop(): void {
-    this.#stopped = true;
+    this.#stop.abort();
   }
 }

@@ -63,6 +63,11 @@ export const limitTable = {
   // Waits and shutdown
   alignDeliveries: [1_000, 'deliveries', 'As many as one statement ends or holds within its time limit.'],
   alignWithinMs: [2_000, 'ms', 'A request that disables a webhook waits at most this long.'],
+  alignAgainMs: [
+    2_000,
+    'ms',
+    'The database could not end or hold waiting deliveries, so it gets time to recover.',
+  ],
   sealedWaitMs: [5_000, 'ms', 'No key decrypts the secret, so an operator must act.'],
   outOfResourcesWaitMs: [2_000, 'ms', 'This machine cannot open another connection.'],
   drainMs: [8_500, 'ms', 'The whole shutdown may take 10 s.'],

@@ -13,7 +13,7 @@ export interface DeliveryControl {
   /** Returns the room for deliveries of events that the API records. `accept` takes the deliveries that fit. */
   room: () => Room;
   accept: (batch: RecordedBatch) => void;
-  /** Ends the waiting deliveries of a disabled webhook. If that fails, resolves anyway: they end when they are due. */
+  /** Ends the waiting deliveries of a disabled webhook. */
   endWaiting: (webhook: WebhookKey) => Promise<void>;
   /** Resolves when no node will send anything more to the webhook with its old configuration. */
   forgetEverywhere: (webhook: WebhookKey) => Promise<void>;

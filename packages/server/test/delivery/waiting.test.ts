@@ -1,9 +1,15 @@
+import { EventEmitter, once } from 'node:events';
+import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { limits } from '../../src/delivery/limits.js';
+import { SecretBox } from '../../src/domain/secret-box.js';
+import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
+import { WebhookChanges } from '../../src/webhook-changes.js';
 import { freshServiceDatabase } from '../support/database.js';
 import {
   backlogSizes,
@@ -259,6 +265,51 @@ describe('a delivery that waits for its webhook', () => {
     await recordFor(database, null, 100);
     await changeWebhook(database, webhook, disabled);
     expect(await rowsRead(database, 'events')).toEqual({ changed: 1, read: 100 });
+  });
+});
+
+describe('if the database cannot end the deliveries of a disabled webhook', () => {
+  const hide = 'alter function posthorn.align_waiting rename to hidden';
+  const show = 'alter function posthorn.hidden rename to align_waiting';
+
+  /** A disabled webhook with a retry that is due in an hour, and a database that cannot end it. */
+  async function failing() {
+    const { database, node } = await withNodeAlone();
+    const { leased } = await recordFor(database, node, 1);
+    await settleFor(database, node, [failedOnce(leased[0]!, 3_600_000)]);
+    await changeWebhook(database, webhook, disabled);
+    await database.query({ text: hide });
+    const warnings = new EventEmitter();
+    const logger = pino({ level: 'warn' }, { write: () => void warnings.emit('warning') });
+    const directory = new WebhookDirectory(database, new SecretBox([Buffer.alloc(32)]), limits);
+    const changes = new WebhookChanges({
+      ...{ database, directory, logger, alone: true },
+      node: () => node,
+      alignAgainMs: 1,
+    });
+    onTestFinished(() => changes.stop());
+    return { database, changes, warnings };
+  }
+
+  test('they end as soon as it can', async () => {
+    const { database, changes, warnings } = await failing();
+    const warned = once(warnings, 'warning');
+    const aligned = changes.alignWaiting(webhook);
+    await warned;
+    expect(await deliveryRows(database)).toMatchObject([{ status: 'pending' }]);
+    await database.query({ text: show });
+    await aligned;
+    expect(await deliveryRows(database)).toMatchObject([
+      { status: 'failed', error: 'disabled', attempts: 1 },
+    ]);
+  });
+
+  test('the webhook cannot be made active before they have ended', async () => {
+    const { database, changes } = await failing();
+    await expect(changes.endWaiting(webhook)).rejects.toThrow('align_waiting');
+    await database.query({ text: show });
+    await changes.endWaiting(webhook);
+    expect(await deliveryRows(database)).toMatchObject([{ status: 'failed', error: 'disabled' }]);
   });
 });
 
