@@ -10,6 +10,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { connection } from './connection';
 import { startFirstRequests } from './first-requests';
+import { nameMissingParts } from './missing-part';
 import { followPreferences } from './preferences';
 import { queryClient } from './query-client';
 import { router } from './router';
@@ -17,12 +18,10 @@ import { restoreSession, session, tokenOf } from './session';
 
 restoreSession();
 followPreferences();
+nameMissingParts();
 
 // A link with a token can be opened in a tab that already shows the console.
 addEventListener('hashchange', restoreSession);
-
-// A stale page requests a file that the new build no longer has.
-addEventListener('vite:preloadError', () => location.reload());
 
 let lastToken = tokenOf(session.get());
 session.subscribe(() => {

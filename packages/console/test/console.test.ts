@@ -164,6 +164,40 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /net::ERR_/)).toEqual([]);
   });
 
+  it('opens a view whose files it could not load as soon as the service responds, and never reloads in a loop', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    // With a route, the browser does not cache: it requests the files of each view.
+    const loads: string[] = [];
+    await page.route(/\/console/, async (route) => {
+      const request = route.request();
+      if (request.resourceType() === 'document') loads.push(request.url());
+      if (/audit-log-[^/]*\.js$/.test(request.url()) && loads.length === 2) await route.abort();
+      else await route.continue();
+    });
+    await page.goto(link(tenant.token));
+    await page.getByRole('heading', { name: 'Welcome' }).waitFor();
+    const open = (view: string) => page.getByRole('link', { name: view, exact: true }).first().click();
+    const notLoaded = page.getByRole('alert').getByText('This part of the console could not be loaded.');
+
+    await door.shut();
+    await open('Event types');
+    await notLoaded.waitFor();
+    await page.getByText('The service is unreachable.').waitFor();
+    await door.open();
+    await page.getByRole('heading', { name: 'Event types', exact: true }).waitFor();
+
+    const asked = page.waitForResponse('**/readyz');
+    await open('Audit log');
+    await notLoaded.waitFor();
+    await asked;
+    expect(loads).toHaveLength(2);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
+    expect(loads).toHaveLength(3);
+    expect(unexpected(faults, /net::ERR_|could not be loaded|dynamically imported/)).toEqual([]);
+  });
+
   it('shows a token what it may see and no dead buttons', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect();

@@ -1,9 +1,15 @@
 import { type ErrorComponentProps, Link } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { isMissingPart, reloadWhenReachable } from '../missing-part';
 import { Empty } from '../parts/empty';
 import { ProblemNote } from '../parts/problem-note';
 
 export function ViewError({ error, reset }: ErrorComponentProps) {
-  return <ProblemNote error={error} onRetry={reset} />;
+  const isMissing = isMissingPart(error);
+  useEffect(() => {
+    if (isMissing) void reloadWhenReachable();
+  }, [isMissing]);
+  return <ProblemNote error={error} onRetry={isMissing ? () => location.reload() : reset} />;
 }
 
 export function NotFound() {

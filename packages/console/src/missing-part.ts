@@ -1,0 +1,46 @@
+import { tabStorage } from './browser-storage';
+import { connection, noteUnreachable } from './connection';
+
+const name = 'MissingPart';
+const reloadedKey = 'posthorn.reloaded';
+const reloadEveryMs = 60_000;
+
+/** Names the errors of parts of the console that could not be loaded, and says what happened. */
+export function nameMissingParts(): void {
+  addEventListener('vite:preloadError', ({ payload }) => {
+    // By its name and its message, the router would know the error and reload the page immediately. If the service is
+    // unreachable, the console would be gone.
+    payload.name = name;
+    payload.message =
+      'This part of the console could not be loaded. The service may have been upgraded or may be restarting.';
+  });
+}
+
+export function isMissingPart(error: unknown): boolean {
+  return error instanceof Error && error.name === name;
+}
+
+/**
+ * Reloads the page as soon as the service responds, because a browser may not load a part again that it could not load
+ * once. Does so at most once per minute: if the files of a running service were replaced, it serves a page that refers
+ * to files that are gone.
+ */
+export async function reloadWhenReachable(): Promise<void> {
+  await reachable();
+  if (Date.now() - Number(tabStorage.get(reloadedKey)) < reloadEveryMs) return;
+  tabStorage.set(reloadedKey, String(Date.now()));
+  location.reload();
+}
+
+async function reachable(): Promise<void> {
+  const response = await fetch('/readyz', { cache: 'no-store' }).catch(() => undefined);
+  if (response?.ok) return;
+  noteUnreachable(0);
+  await new Promise<void>((resolve) => {
+    const unsubscribe = connection.subscribe(() => {
+      if (connection.get().kind !== 'up') return;
+      unsubscribe();
+      resolve();
+    });
+  });
+}
