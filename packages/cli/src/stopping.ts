@@ -4,19 +4,18 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs work until it ends, or until a process signal or the caller of the program aborts it. */
 export async function untilStopped(
-  { stop: stopped }: Pick<Context, 'stop'>,
+  { stop }: Pick<Context, 'stop'>,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const stop = new AbortController();
-  const abort = () => stop.abort();
+  const interrupted = new AbortController();
+  const signal = stop ? AbortSignal.any([interrupted.signal, stop]) : interrupted.signal;
+  const abort = () => interrupted.abort();
   for (const name of signals) process.once(name, abort);
-  stopped?.addEventListener('abort', abort);
   try {
-    await work(stop.signal);
+    await work(signal);
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
   } finally {
     for (const name of signals) process.removeListener(name, abort);
-    stopped?.removeEventListener('abort', abort);
   }
 }
