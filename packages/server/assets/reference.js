@@ -1,7 +1,9 @@
 /* global Scalar */
 
-// An error's `type` is `/docs#problem-<code>`. The guide with the table of codes is there.
-if (location.hash.startsWith('#problem-')) history.replaceState(null, '', '#tag/errors');
+const readerEvents = ['wheel', 'touchstart', 'pointerdown', 'keydown'];
+
+openProblem();
+addEventListener('hashchange', openProblem);
 
 Scalar.createApiReference('#reference', {
   url: 'openapi.json',
@@ -19,16 +21,55 @@ Scalar.createApiReference('#reference', {
   // Fields in the order that the responses have.
   orderSchemaPropertiesBy: 'preserve',
   customCss: `
+    /* Scalar cuts the description of a tag after seven lines. Guides are such descriptions. */
+    .scalar-app .tag-section-container .markdown { display: block; -webkit-line-clamp: none; }
     /* Columns as wide as what is in them, not all the same. */
     .scalar-app .markdown table { table-layout: auto; }
     .scalar-app .markdown :is(th, td) { word-break: normal; }
-    /* On a phone a table scrolls, so that names stay in one piece. */
+    /* On a phone, what a name means is below it. */
     @media (width < 600px) {
-      .scalar-app .markdown table { display: block; }
-      .scalar-app .markdown td:last-of-type { min-width: 12rem; }
+      .scalar-app .markdown table:has(td:first-child > code:first-child) {
+        &, tbody, tr, td { display: block; }
+        thead { display: none; }
+        tr { padding: 0.5rem 0; border-bottom: 1px solid var(--scalar-border-color); }
+        tr:last-child { border-bottom: 0; }
+        td { padding: 0.125rem 0.75rem; border: 0; }
+      }
     }
+    .scalar-app .markdown tr[data-opened] { background: var(--scalar-background-3); }
     /* A guide has nothing in its right column, so its text may be wider. */
     .section-column:empty { display: none; }
     .section-column:has(+ .section-column:empty) { max-width: 50rem; }
   `,
 });
+
+/** Opens the guide to errors at the row of one code if the URL is the `type` of an error: `/docs#problem-<code>`. */
+function openProblem() {
+  const code = /^#problem-(\w+)$/.exec(location.hash)?.[1];
+  if (!code) return;
+  location.replace('#tag/errors');
+  const show = () => {
+    const row = rowOf(code);
+    if (!row) return;
+    row.dataset.opened = '';
+    const { top, bottom } = row.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) row.scrollIntoView({ block: 'center' });
+  };
+  // Scalar renders the guides bit by bit and scrolls to the start of this one, until the reader moves.
+  const rendered = new MutationObserver(show);
+  rendered.observe(document.body, { childList: true, subtree: true });
+  addEventListener('scroll', show);
+  const stop = () => {
+    rendered.disconnect();
+    removeEventListener('scroll', show);
+    for (const event of readerEvents) removeEventListener(event, stop);
+  };
+  for (const event of readerEvents) addEventListener(event, stop);
+}
+
+function rowOf(code) {
+  for (const row of document.querySelectorAll('.markdown tr')) {
+    delete row.dataset.opened;
+    if (row.firstElementChild.textContent === code) return row;
+  }
+}

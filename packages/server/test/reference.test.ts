@@ -124,6 +124,16 @@ describe.runIf(hasChromium)(
 
     const menuEntry = (page: Page, name: string) =>
       page.locator('aside').getByText(name, { exact: true }).first();
+    const isOnScreen = (page: Page, selector: string) =>
+      page.evaluate<boolean>(`(() => {
+        const { top, bottom } = document.querySelector('${selector}').getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+      })()`);
+    /** Returns the start of each text of which a part is hidden. Descriptions in tables are one line by design. */
+    const cutTexts = (page: Page) =>
+      page.evaluate<string[]>(`[...document.querySelectorAll('.markdown')]
+        .filter((text) => !text.matches('table *') && text.scrollHeight > text.clientHeight + 1)
+        .map((text) => text.textContent.slice(0, 40))`);
     const colorOf = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
     // Loading the page takes seconds, so the tests of a listener share one. Each continues where the one before ended.
@@ -141,9 +151,15 @@ describe.runIf(hasChromium)(
       });
 
       it('explains an error at the URL of its type', async () => {
-        await page.getByRole('cell', { name: 'not_found', exact: true }).waitFor();
+        const row = 'tr[data-opened]';
+        await page.locator(row).getByText('not_found', { exact: true }).waitFor();
+        await expect.poll(() => isOnScreen(page, row)).toBe(true);
         expect(new URL(page.url()).hash).toBe('#tag/errors');
         expect(faults).toEqual([]);
+      });
+
+      it('shows every guide to its end', async () => {
+        expect(await cutTexts(page)).toEqual([]);
       });
 
       it('works on a desktop, in light colours', async () => {

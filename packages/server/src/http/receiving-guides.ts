@@ -69,8 +69,8 @@ const verifying = `Every request has two signatures. Verify \`webhook-signature\
 
 | Signature | Key |
 | --- | --- |
-| \`webhook-signature\` | The part of the secret after \`whsec_\`, decoded from base64. If the secret does not start with \`whsec_\`: the secret as UTF-8. |
-| \`X-Service-Signature\` | The whole secret as UTF-8. |
+| \`webhook-signature\` | The key is the part of the secret after \`whsec_\`, decoded from base64. If the secret does not start with \`whsec_\`, the key is the secret as UTF-8. |
+| \`X-Service-Signature\` | The key is the whole secret as UTF-8. |
 
 After you rotate a secret, the old one stays valid for a grace period. During that time, \`webhook-signature\` contains two signatures, separated by a space. Accept the request if one of them matches.
 
