@@ -124,7 +124,7 @@ function withScopes(description: string | undefined, scopes: readonly string[]):
   const required =
     scopes.length === 0
       ? 'Any valid token works, whatever its scopes.'
-      : `Required scopes: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+      : `Required ${scopes.length > 1 ? 'scopes' : 'scope'}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
   return description === undefined ? required : `${description}\n\n${required}`;
 }
 
