@@ -84,15 +84,32 @@ function explainError(attempt: FailedAttempt): Diagnosis {
         'Check whether the receiver, or a proxy in front of it, crashed, restarted or rejects large requests.',
       );
     case 'protocol':
-      return say(
-        `The response from ${place} was not HTTP/1.1.`,
-        'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
-      );
+      return explainProtocol(evidence, place);
     case 'blocked_address':
       return explainBlocked(evidence, host);
     default:
       return say('The attempt got no response.', 'Check that the receiver is running.');
   }
+}
+
+function explainProtocol(evidence: Evidence | null, place: string): Diagnosis {
+  if (evidence?.code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return say(
+      `The headers of the response from ${place} are larger than 16 KiB.`,
+      'Send fewer or shorter headers, such as cookies.',
+    );
+  }
+  // The HTTP client's message for a 101 response.
+  if (evidence?.message === 'bad upgrade') {
+    return say(
+      `The receiver at ${place} asked to switch protocols (status 101).`,
+      'Respond with a final status. Webhook requests never ask for another protocol.',
+    );
+  }
+  return say(
+    `The response from ${place} was not HTTP/1.1.`,
+    'Check that the port belongs to the web server, and that the server sends a valid status line and headers.',
+  );
 }
 
 function explainConnection(code: string | undefined, place: string): Diagnosis {

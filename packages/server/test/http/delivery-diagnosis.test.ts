@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Answering, babbles, hangs, resets, startReceiver } from '../support/receiver.js';
+import {
+  type Answering,
+  babbles,
+  hangs,
+  resets,
+  startReceiver,
+  switchesProtocols,
+} from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
@@ -22,6 +29,13 @@ describe.concurrent('a failed attempt', () => {
   it.each<[string, Answering, string, string]>([
     ['closes the connection', resets, 'was closed before a response arrived', 'Check whether the receiver'],
     ['does not speak HTTP', babbles, 'was not HTTP/1.1', 'Check that the port'],
+    [
+      'sends enormous headers',
+      { status: 200, headers: { 'x-much': 'x'.repeat(20_000) } },
+      'are larger than 16 KiB',
+      'Send fewer or shorter headers',
+    ],
+    ['switches protocols', switchesProtocols, '(status 101)', 'Respond with a final status'],
     ['does not respond', hangs, 'No response within 1 s.', 'Respond with 2xx first'],
     ['responds 404', 404, 'There is no handler for POST /hook', 'Correct the path'],
     [

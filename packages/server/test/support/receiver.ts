@@ -29,6 +29,9 @@ export const hangs: Answering = () => undefined;
 export const resets: Answering = (response) => response.socket?.resetAndDestroy();
 /** Answers something that is not HTTP. */
 export const babbles: Answering = (response) => response.socket?.end('220 mail.example ESMTP\r\n');
+/** Answers that it continues in another protocol, which nobody asked for. */
+export const switchesProtocols: Answering = (response) =>
+  response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n');
 
 /** What came, in order, and whoever waits for more. */
 class Inbox {
