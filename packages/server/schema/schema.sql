@@ -52,6 +52,7 @@ create table posthorn.backlog (
 
 create table posthorn.cell (
   name text collate "C" not null,
+  keys bytea[] not null default '{}'::bytea[],
   constraint cell_name_check CHECK ((name ~ '^[a-z0-9]{1,16}$'::text))
 );
 

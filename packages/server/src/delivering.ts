@@ -4,13 +4,13 @@ import { DeliveryEngine } from './delivery/engine.js';
 import { limits } from './delivery/limits.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Outcome, Verdict } from './domain/delivery.js';
-import { SecretBox } from './domain/secret-box.js';
+import type { SecretBox } from './domain/secret-box.js';
 import type { DeliveryControl } from './http/delivery-control.js';
 import { DeliveryTally } from './jobs/delivery-tally.js';
 import { Replays } from './jobs/replays.js';
 import { rotateSecrets } from './jobs/secret-rotation.js';
 import { Verifications } from './jobs/verifications.js';
-import { secretKey } from './keys.js';
+import { openSecretBox } from './keys.js';
 import type { AttemptTracer, Sender } from './sending/attempt.js';
 import { WebhookDirectory } from './sending/directory.js';
 import { Prober } from './sending/prober.js';
@@ -56,7 +56,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   // The engine has its own connections, so that requests cannot prevent it from renewing leases and writing outcomes.
   const own = new Database(target, engineConnections, reachability, database.route);
   const { deliveryTimeoutMs: timeoutMs, directDatabaseUrl: direct, retryScheduleMs } = config;
-  const secrets = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  const secrets = await openSecretBox(config);
   const transport = new Transport({ policy, timeoutMs });
   const sender: Sender = { transport, userAgent: `Posthorn/${version}`, now, tracer };
   const prober = new Prober(sender, secrets, timeoutMs, limits);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { SecretBox } from './domain/secret-box.js';
 
 /** Returns a secret from the data directory. Generates it on first use, readable only by its owner. */
 export async function storedSecret(dataDir: string, name: string, make: () => string): Promise<string> {
@@ -22,11 +23,22 @@ export function platformToken(dataDir: string): Promise<string> {
 }
 
 /** Returns the key that encrypts webhook secrets if none is configured. */
-export async function secretKey(dataDir: string): Promise<Buffer> {
+async function secretKey(dataDir: string): Promise<Buffer> {
   return Buffer.from(
     await storedSecret(dataDir, 'secret-key', () => randomBytes(32).toString('base64')),
     'base64',
   );
+}
+
+/** Returns the box that encrypts webhook secrets, with the keys of the settings or the generated one. */
+export async function openSecretBox({
+  secretKeys,
+  dataDir,
+}: {
+  secretKeys: readonly Buffer[] | undefined;
+  dataDir: string;
+}): Promise<SecretBox> {
+  return new SecretBox(secretKeys ?? [await secretKey(dataDir)]);
 }
 
 /** Parses keys in base64, separated by commas. Returns undefined if one of them does not have 32 bytes. */

@@ -27,6 +27,7 @@ import {
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
+import { readSecretsOf } from './storage/webhook-secrets.js';
 
 /** Reports why an organization cannot be moved. It stays where it is. */
 export class RelocationRefused extends Error {
@@ -127,20 +128,21 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
       `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
     );
   }
-  if (source === target) {
+  if (source.name === target.name) {
     throw new RelocationRefused(
-      `Both databases belong to the cell ${source}. Each cell needs its own POSTHORN_CELL.`,
+      `Both databases belong to the cell ${source.name}. Each cell needs its own POSTHORN_CELL.`,
     );
   }
-  return { from: source, to: target };
+  return { from: source.name, to: target.name };
 }
 
 /** Writes the move to both databases, or takes over one that was interrupted. Returns whether the switch has begun. */
 async function begin(
-  { from, to, organizationId }: RelocationOptions,
+  options: RelocationOptions,
   move: Move,
   names: { from: string; to: string },
 ): Promise<boolean> {
+  const { from, to, organizationId } = options;
   const [here, there] = await Promise.all([
     readRelocation(from, organizationId),
     readRelocation(to, organizationId),
@@ -167,6 +169,7 @@ async function begin(
   if (!there && (await hasOrganization(to, organizationId)))
     throw new RelocationRefused(`The cell ${names.to} already has an organization ${organizationId}.`);
   await refuseSkew(from, to);
+  await refuseForeignKeys(options, names.to);
   await from.transaction(async (client) => {
     await enterState(client, move, 'copying', names.to);
     // An earlier process may have stopped it.
@@ -289,6 +292,22 @@ async function laterThan(from: Database, to: Database): Promise<void> {
     const aheadMs = (await readClockMs(to)) - thereMs;
     if (aheadMs > 0) return;
     await delay(1 - aheadMs);
+  }
+}
+
+/** Refuses a move after which nobody could decrypt the webhook secrets, so that nothing could be delivered. */
+async function refuseForeignKeys(
+  { from, to, organizationId, reseal }: RelocationOptions,
+  name: string,
+): Promise<void> {
+  const keys = (await readCell(to))?.keys ?? [];
+  if (keys.length === 0) return;
+  for (const webhook of await readSecretsOf(from, organizationId)) {
+    const { secret } = reseal(webhook);
+    if (keys.some((start) => secret.subarray(0, start.length).equals(start))) continue;
+    throw new RelocationRefused(
+      `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell.`,
+    );
   }
 }
 

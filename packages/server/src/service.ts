@@ -7,6 +7,7 @@ import { createAddressPolicy } from './domain/address.js';
 import { AuditWatch } from './jobs/audit-watch.js';
 import { EventCounting } from './jobs/event-counting.js';
 import { Maintenance } from './jobs/maintenance.js';
+import { openSecretBox } from './keys.js';
 import { Listeners, type ListenerUrls } from './listeners.js';
 import { type Membership, requestConnections } from './membership.js';
 import { loadPortalLogo } from './portal-logo.js';
@@ -64,7 +65,10 @@ export async function startService(
     const readiness = await migrateWhenReachable(database, logger, () => refusePooler(config, database));
     closers.push(() => readiness.stop());
     const { cell } = config;
-    if (cell !== undefined) await readiness.whenReady(() => nameCell(database, cell));
+    if (cell !== undefined) {
+      const { prefixes: keys } = await openSecretBox(config);
+      await readiness.whenReady(() => nameCell(database, { name: cell, keys }));
+    }
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);
     const readEvents = openEventReads(config, database, {

@@ -1,8 +1,7 @@
 import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
-import { SecretBox } from '../domain/secret-box.js';
-import { secretKey } from '../keys.js';
+import { openSecretBox } from '../keys.js';
 import { connectionsOf } from '../membership.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
@@ -174,7 +173,7 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     return;
   }
   const sealed = migrated ? await readSealedSecret(pool) : undefined;
-  const box = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  const box = await openSecretBox(config);
   if (!sealed) {
     yield fine('secret key', 'valid; there are no webhooks yet');
     return;

@@ -3,7 +3,7 @@ import { type Config, ConfigError } from '../config.js';
 import { identifierPattern } from '../domain/identifier.js';
 import { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
-import { parseSecretKeys, secretKey } from '../keys.js';
+import { openSecretBox, parseSecretKeys } from '../keys.js';
 import { operatorOrigin } from '../operator.js';
 import { abortMove, moveOrganization, type Relocated, RelocationRefused, type Step } from '../relocation.js';
 import type { Reseal } from '../storage/arrivals.js';
@@ -126,7 +126,7 @@ async function resealing(config: Config, env: OperatorContext['env']): Promise<R
     throw new ConfigError(
       `${targetKeys}: the value (not shown) is not valid. Expected 32 bytes in base64, or several such keys separated by commas.`,
     );
-  const own = new SecretBox(config.secretKeys ?? [await secretKey(config.dataDir)]);
+  const own = await openSecretBox(config);
   const other = new SecretBox(keys);
   return ({ id, secret, previous_secret, headers }) => {
     const again = (sealed: Buffer) => other.seal(own.open(sealed, id), id);

@@ -32,7 +32,12 @@ export class SecretBox {
 
   /** Returns the first bytes of everything that `seal` encrypts: the version and the ID of the first key. */
   get prefix(): Buffer {
-    return Buffer.concat([Buffer.from([version]), this.#keys[0]!.id]);
+    return this.prefixes[0]!;
+  }
+
+  /** Returns the first bytes of everything that `open` can decrypt, by key. */
+  get prefixes(): Buffer[] {
+    return this.#keys.map(({ id }) => Buffer.concat([Buffer.from([version]), id]));
   }
 
   seal(secret: string, owner: string): Buffer {

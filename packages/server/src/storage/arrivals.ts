@@ -5,7 +5,7 @@ import { releaseDeliveries } from './draining.js';
 import { ensurePartitions } from './partitions.js';
 import { type Move, MoveTakenOver, requireState } from './relocations.js';
 import { useCopySettings } from './row-copy.js';
-import type { SealedSecrets } from './webhook-secrets.js';
+import { readSecretsOf, type SealedSecrets } from './webhook-secrets.js';
 
 type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 /** Encrypts the secrets of a webhook with the key of the other cell. */
@@ -60,12 +60,8 @@ async function readRows(
   firstDay: string,
   reseal: Reseal,
 ): Promise<StagedRow[]> {
-  const secrets = await client.query<SealedSecrets>({
-    text: `
-  select organization_id, id, secret, previous_secret, headers from posthorn.webhooks where organization_id = $1`,
-    values: [organizationId],
-  });
-  const resealed = secrets.rows.map((webhook) => hexOf(reseal(webhook)));
+  const secrets = await readSecretsOf(client, organizationId);
+  const resealed = secrets.map((webhook) => hexOf(reseal(webhook)));
   const { rows } = await client.query<StagedRow>({
     text: `
   select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as at_ms
@@ -87,7 +83,7 @@ async function readRows(
    where organization_id = $1 and t.at >= $2::timestamptz
    union all
   select 'counted_until', counted_until::text, null from posthorn.event_count_progress`,
-    values: [organizationId, firstDay, secrets.rows.map(({ id }) => id), resealed],
+    values: [organizationId, firstDay, secrets.map(({ id }) => id), resealed],
   });
   return rows;
 }

@@ -7,18 +7,29 @@ export function actsHere(alias: string): string {
                        where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;
 }
 
-/** Stores the name of this cell, so that a move from another cell can store where the organization goes. */
-export async function nameCell(database: Database, name: string): Promise<void> {
+/** A cell, as a move from another cell sees it. */
+export interface Cell {
+  name: string;
+  /** How secrets start that its nodes can decrypt. Empty if none of its nodes has started with this version yet. */
+  keys: readonly Buffer[];
+}
+
+/** Stores the name of this cell and the keys of its nodes, for moves from other cells. */
+export async function nameCell(database: Database, { name, keys }: Cell): Promise<void> {
+  const values = [name, keys];
   await database.transaction(async (client) => {
-    const { rowCount } = await client.query({ text: 'update posthorn.cell set name = $1', values: [name] });
+    const { rowCount } = await client.query({
+      text: 'update posthorn.cell set name = $1, keys = $2',
+      values,
+    });
     if (rowCount === 0)
-      await client.query({ text: 'insert into posthorn.cell (name) values ($1)', values: [name] });
+      await client.query({ text: 'insert into posthorn.cell (name, keys) values ($1, $2)', values });
   });
 }
 
-export async function readCell(database: Queryable): Promise<string | undefined> {
-  const { rows } = await database.query<{ name: string }>({ text: 'select name from posthorn.cell' });
-  return rows[0]?.name;
+export async function readCell(database: Queryable): Promise<Cell | undefined> {
+  const { rows } = await database.query<Cell>({ text: 'select name, keys from posthorn.cell' });
+  return rows[0];
 }
 
 /** Returns the relocation of an organization. Returns undefined if it lives here and is not moving. */

@@ -9,6 +9,19 @@ export interface SealedSecrets {
   headers: Buffer | null;
 }
 
+/** Reads the secrets of all webhooks of an organization. */
+export async function readSecretsOf(
+  database: Queryable,
+  organizationId: string,
+): Promise<readonly SealedSecrets[]> {
+  const { rows } = await database.query<SealedSecrets>({
+    text: `
+  select organization_id, id, secret, previous_secret, headers from posthorn.webhooks where organization_id = $1`,
+    values: [organizationId],
+  });
+  return rows;
+}
+
 /** Reads webhooks with a secret or headers that do not start with `mark`, in the order of their IDs, after `after`. */
 export async function readSecretsWithout(
   database: Queryable,

@@ -2,8 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
+import { SecretBox } from '../../src/domain/secret-box.js';
 import { operatorOrigin } from '../../src/operator.js';
 import { abortMove, moveOrganization, type RelocationOptions, type Step } from '../../src/relocation.js';
+import type { Reseal } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
@@ -215,6 +217,16 @@ describe('posthorn organization move', () => {
     await expect(move(tenant)).rejects.toThrow('already has an organization');
     expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
   });
+});
+
+it('a move is refused if the nodes of the other cell could not decrypt the webhook secrets', async () => {
+  const tenant = await tenantOf();
+  await tenant.webhook(await startReceiver());
+  const foreign = new SecretBox([randomBytes(32)]);
+  const reseal: Reseal = ({ id, ...rest }) => ({ ...rest, secret: foreign.seal('a secret', id) });
+  await expect(move(tenant, { reseal })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
+  expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
+  expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
 });
 
 describe('a move that is interrupted', () => {
