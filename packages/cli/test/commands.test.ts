@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -103,6 +104,23 @@ describe('deliveries', () => {
       'failed',
     );
     expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('get and redeliver find a delivery whose first attempt has no response yet', async () => {
+    const own = await newTenant(service);
+    const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });
+    const held: ServerResponse[] = [];
+    const { receiver } = await own.connect((response) => held.push(response));
+    await own.connect();
+    const recorded = await own.record();
+    await receiver.deliveries.nth(1);
+    const lines = linesOf(await printed('deliveries', 'list', '--event', recorded.id, '--json'));
+    const pending = lines.map((line) => JSON.parse(line)).find(({ attempts }) => attempts === 0);
+    expect(await printed('deliveries', 'get', pending.id)).toContain(`Event\tinvoice.paid ${recorded.id}`);
+    expect(await printed('deliveries', 'redeliver', pending.id.toLowerCase(), '--no-wait')).toContain(
+      `Redelivering invoice.paid ${recorded.id} as `,
+    );
+    for (const response of held) response.end();
   });
 
   test('list goes on past an empty page, and shows in a terminal how far back it searched', async () => {
