@@ -187,9 +187,14 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
   }
 }
 
+/** Checks the setting in this environment. A running service may have been started with another one. */
 function guard({ egressAllow, host }: Config): Finding {
   const policy = createAddressPolicy(egressAllow);
-  if (policy.allowsNothing) return fine('address guard', 'deliveries reach only public addresses');
+  if (policy.allowsNothing)
+    return fine(
+      'address guard',
+      'with these settings, only public addresses are reached; a service started with --allow-loopback (npm start) also reaches this machine',
+    );
   const open = ['127.0.0.1', '::1', '169.254.169.254', '10.0.0.1'].filter(
     (address) => policy.judge(address) === 'allowed',
   );
