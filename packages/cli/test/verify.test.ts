@@ -186,7 +186,7 @@ describe('trigger', () => {
   });
 
   test.each([
-    [['trigger', 'invoice.paid'], 'Say where to send the event'],
+    [['trigger', 'invoice.paid'], 'Use either --to URL or --webhook id'],
     [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'amount=1'], "--set: 'amount' cannot be set."],
     [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'payload'], "--set: 'payload' is not valid."],
     [['trigger', 'invoice.paid', '--webhook', 'x', '--set', 'payload.a=1'], '--set works only with --to'],
