@@ -1,4 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -68,6 +70,38 @@ describe('webhooks', () => {
     expect(code).toBe(1);
     expect(stdout).toContain('short and stout');
     expect(stderr).toContain(`Then run posthorn webhooks test ${webhook.id} again.`);
+  });
+
+  test('create succeeds if the URL cannot be verified; verify and resume fail', async () => {
+    const receiver = await startReceiver({ onVerification: 500 });
+    const { id, status } = await json('webhooks', 'create', receiver.url);
+    expect(status).toBe('unverified');
+    const verified = await run(['webhooks', 'verify', id], env);
+    expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining('Verification failed: ') });
+    expect(verified.stderr).toMatch(
+      /^The webhook is unverified\. When its receiver works, run posthorn webhooks verify WHK-\w+\.\n$/,
+    );
+    await printed('webhooks', 'pause', id);
+    expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
+    receiver.onVerification = 200;
+    expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
+  });
+
+  test('a service that asks for a long wait is not waited for in silence', async () => {
+    const busy = createServer((_request, response) => {
+      response.writeHead(503, { 'Retry-After': '60' });
+      response.end(JSON.stringify({ code: 'unavailable', detail: 'The database is not available.' }));
+    });
+    busy.listen(0, '127.0.0.1');
+    await once(busy, 'listening');
+    const { port } = busy.address() as AddressInfo;
+    const of = { ...env, POSTHORN_URL: `http://127.0.0.1:${port}` };
+    const ended = await run(['webhooks', 'verify', 'WHK-01M7HM5222A0DX2E41ECE8A480'], of);
+    busy.close();
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: 'The database is not available. Wait 60 s, then run the command again.\n',
+    });
   });
 
   test('everything that is wrong with the input is listed by the name of its option', async () => {
