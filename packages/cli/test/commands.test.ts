@@ -104,14 +104,20 @@ describe('webhooks', () => {
     });
   });
 
-  test('everything that is wrong with the input is listed by the name of its option', async () => {
+  test('everything that is wrong with the input is listed by the name of its option, argument or header', async () => {
     const { code, stderr } = await run(
-      ['webhooks', 'create', 'ftp://a', '--rate-limit', '0', '--events', 'invoce.paid'],
+      [
+        ...['webhooks', 'create', 'ftp://a', '--rate-limit', '0', '--events', 'invoce.paid'],
+        ...['--header', 'X-Team: billing', '--header', 'Host: a.test'],
+      ],
       env,
     );
     expect(code).toBe(1);
     expect(linesOf(stderr).map((line) => line.split(':')[0])).toEqual(
-      expect.arrayContaining(['--receiver-url', '--rate-limit', '--events']),
+      expect.arrayContaining(['<receiver-url>', '--rate-limit', '--events']),
+    );
+    expect(stderr).toContain(
+      '--header: Host is set by the service or the connection and cannot be changed.\n',
     );
     expect(linesOf(stderr).at(-1)).toBe('Run posthorn webhooks create --help to see the options.');
   });
@@ -284,11 +290,11 @@ describe('without @posthorn/server', () => {
     ['serve', '--allow-loopback'],
     ['token', 'create'],
     ['migrate', '--help'],
-  ])('posthorn %s %s says how to install it', async (...args) => {
+  ])('posthorn %s %s says where to run it', async (...args) => {
     const { code, stderr } = await run(args, env);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^posthorn [a-z ]+ is part of @posthorn\/server, which is not installed\. Run npm install @posthorn\/server\.\n$/,
+      /^posthorn ([a-z ]+) is part of @posthorn\/server, which is not installed\. In a checkout of Posthorn, run npm ci, then npx posthorn \1\.\n$/,
     );
   });
 

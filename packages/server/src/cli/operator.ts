@@ -1,4 +1,4 @@
-import { type Command, CommandFailure, type Context, type Section } from 'posthorn';
+import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
 import { ProcessesFailed } from '../processes/failure.js';
 import { isUnreachable } from '../storage/database.js';
@@ -32,7 +32,12 @@ export function operatorCommand({
     run: async (context) => {
       const { options } = context;
       const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
-      const given = options.processes === undefined ? {} : { POSTHORN_PROCESSES: options.processes };
+      const { processes } = options;
+      if (processes !== undefined && settings.processes.parse(processes) === undefined)
+        throw new UsageError(
+          `--processes: '${processes}' is not valid. Expected ${settings.processes.accepts}.`,
+        );
+      const given = processes === undefined ? {} : { POSTHORN_PROCESSES: processes };
       try {
         const config = readConfig({ ...context.env, ...given }, { ...fallbacks, ...loopback });
         await run({ ...context, config });
