@@ -180,7 +180,14 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   };
 
   test('an unreachable database', () =>
-    expectFailure(['token', 'list'], unreachable, /^Cannot reach the database: .*DATABASE_URL\.$/m));
+    expectFailure(['token', 'list'], unreachable, /^Cannot connect to the database: .*DATABASE_URL\.$/m));
+
+  test('a database that does not exist', () =>
+    expectFailure(
+      ['token', 'list'],
+      { DATABASE_URL: env.DATABASE_URL.replace(/\/[^/?]+(?=\?|$)/, '/absent') },
+      /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL\.$/m,
+    ));
 
   test('an invalid setting', () =>
     expectFailure(

@@ -10,7 +10,7 @@ import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
-import type { OperatorCommand } from './operator.js';
+import { isRefused, type OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
 
@@ -82,11 +82,6 @@ async function* database(config: Config): AsyncGenerator<Finding> {
     await pool.close();
     await embedded?.close();
   }
-}
-
-/** Returns whether PostgreSQL refused the user, the password or the database. */
-function isRefused(error: unknown): boolean {
-  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException).code ?? ''));
 }
 
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {

@@ -73,9 +73,14 @@ export function failureOf(error: unknown): unknown {
     error instanceof ProcessesFailed ||
     error instanceof IncompatibleDatabase;
   if (isExpected) return new CommandFailure(error.message);
-  if (!isUnreachable(error)) return error;
+  if (!isUnreachable(error) && !isRefused(error)) return error;
   // Node gives no message if a name has several addresses and none of them accepts the connection.
   const { message, code } = error as NodeJS.ErrnoException;
   const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
-  return new CommandFailure(`Cannot reach the database: ${message || code}. ${advice}`);
+  return new CommandFailure(`Cannot connect to the database: ${message || code}. ${advice}`);
+}
+
+/** Returns whether PostgreSQL refused the user, the password or the database. */
+export function isRefused(error: unknown): boolean {
+  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException | undefined)?.code ?? ''));
 }

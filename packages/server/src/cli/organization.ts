@@ -10,7 +10,7 @@ import type { Reseal } from '../storage/arrivals.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver, readRelocation } from '../storage/relocations.js';
-import type { OperatorCommand, OperatorContext } from './operator.js';
+import { isRefused, type OperatorCommand, type OperatorContext } from './operator.js';
 import { withDatabase } from './with-database.js';
 
 /** The keys of the other cell, if they differ. */
@@ -82,10 +82,10 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
 }
 
 function refuseTarget(error: unknown): never {
-  if (!isUnreachable(error)) throw error;
+  if (!isUnreachable(error) && !isRefused(error)) throw error;
   const { message, code } = error as NodeJS.ErrnoException;
   throw new CommandFailure(
-    `Cannot reach the database in --to: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
+    `Cannot connect to the database in --to: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
   );
 }
 

@@ -204,7 +204,7 @@ describe('posthorn organization move', () => {
     [['ORG-nobody'], 'The cell east has no data for ORG-nobody.'],
     [['acme'], "'acme' is not an organization ID."],
     [['ORG-nobody', '--abort'], 'ORG-nobody is not moving, so there is nothing to abort.'],
-    [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot reach the database in --to: '],
+    [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the database in --to: '],
   ])('refuses %j in one line', async ([organization = '', ...more], expected) => {
     const args = ['organization', 'move', organization, '--to', west.databaseUrl, ...more];
     const { code, stderr } = await command(args, { DATABASE_URL: east.databaseUrl, ...key });
