@@ -16,6 +16,9 @@ export const connectionOptions = {
   },
 } as const;
 
+/** If the service asks for a longer wait, the command fails and says how long, instead of waiting in silence. */
+export const retry = { maxWaitMs: 2_000 } as const;
+
 export const defaultUrl = 'http://127.0.0.1:7400';
 
 /** Returns whether the command line specifies where to connect. */
@@ -39,7 +42,7 @@ export interface Connection {
 export async function connect(context: Context): Promise<Connection> {
   const { url, token, profile } = await credentials(context);
   const texts = new JsonTexts();
-  const posthorn = new Posthorn({ url, token, parse: texts.parse });
+  const posthorn = new Posthorn({ url, token, parse: texts.parse, retry });
   let organization: Promise<string> | undefined;
   return {
     posthorn,

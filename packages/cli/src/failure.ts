@@ -1,4 +1,5 @@
 import type { InputError, PosthornError } from '@posthorn/client';
+import type { Command } from './command.js';
 
 /** Names of fields and parameters that have another name on the command line. */
 const optionNames: Record<string, string> = {
@@ -15,17 +16,25 @@ const optionNames: Record<string, string> = {
   url: 'receiver-url',
 };
 
-/** Returns what to print about a request that failed. It ends with the next command to try. */
-export function failureText(error: PosthornError, command: string): string {
-  const next = nextStep(error, command);
+/** Returns what to print about a request of a command that failed. It ends with the next command to try. */
+export function failureText(error: PosthornError, command: Command): string {
+  const next = nextStep(error, command.name);
   if (error.errors.length === 0) return `${sentence(error.detail)} ${next}`;
-  return [...error.errors.map(inputLine), next].join('\n');
+  return [...error.errors.map((one) => inputLine(one, command)), next].join('\n');
 }
 
-function inputLine({ parameter, pointer, detail }: InputError): string {
-  const field = parameter ?? pointer?.split('/')[1] ?? '';
-  const option = optionNames[field] ?? field.replaceAll('_', '-');
-  return `${option === '' ? 'The request' : `--${option}`}: ${sentence(detail)}`;
+function inputLine({ parameter, pointer, detail }: InputError, { argument }: Command): string {
+  const [field = '', key] = parameter === undefined ? partsOf(pointer ?? '') : [parameter];
+  const name = optionNames[field] ?? field.replaceAll('_', '-');
+  const place = name === '' ? 'The request' : name === argument?.name ? `<${name}>` : `--${name}`;
+  // The details of a header are about its name, which only the pointer contains.
+  return `${place}: ${name === 'header' && key !== undefined ? `${key} ` : ''}${sentence(detail)}`;
+}
+
+/** Returns the names in a JSON pointer. */
+function partsOf(pointer: string): string[] {
+  const escaped = pointer.split('/').slice(1);
+  return escaped.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, command: string): string {
@@ -34,8 +43,8 @@ function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, comm
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';
   if (status === 404) return `Run posthorn ${listOf(command)} to see what exists.`;
-  if (status === 429)
-    return `Wait ${Math.ceil((retryAfterMs ?? 60_000) / 1000)} s, then run the command again.`;
+  const waitMs = retryAfterMs ?? (status === 429 ? 60_000 : undefined);
+  if (waitMs !== undefined) return `Wait ${Math.ceil(waitMs / 1000)} s, then run the command again.`;
   if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;
   return `Run posthorn ${command} --help to see the options.`;
 }

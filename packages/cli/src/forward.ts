@@ -20,10 +20,14 @@ const timeoutMs = 10_000;
 const keptBytes = 1_024;
 const readBytesMax = 64 * 1_024;
 
+/** A host with a port, or a name or address of this machine. Anything else without a scheme is most likely a typo. */
+const withoutScheme =
+  /^(\[[0-9a-f:.]+\]|[\w.-]+):\d+(\/|$)|^(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(\/|$)/i;
+
 /** Returns the URL to forward to. */
 export function targetUrl(option: string, text: string): URL {
-  const whole = /^https?:\/\//.test(text) ? text : `http://${text}`;
-  if (URL.canParse(whole)) return new URL(whole);
+  const whole = withoutScheme.test(text) ? `http://${text}` : text;
+  if (/^https?:\/\//i.test(whole) && URL.canParse(whole)) return new URL(whole);
   throw new UsageError(
     `--${option}: '${text}' is not valid. Expected a URL such as http://localhost:3000/hooks.`,
   );

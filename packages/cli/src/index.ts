@@ -13,6 +13,7 @@ export { eventsGet, eventsList, eventsTail, tailLine } from './commands/events.j
 export { indentedJson } from './indented-json.js';
 export { choiceOf, json, jsonLines, limitOf, limitOption, rangeOptions } from './listing.js';
 export { allCommands, main, type Streams } from './main.js';
+export { shellWord } from './shell-word.js';
 export { day, shortTime } from './short-time.js';
 export { untilStopped } from './stopping.js';
 export type { Column } from './table.js';

@@ -23,6 +23,9 @@ export function limitOf(options: Options): number {
   throw new UsageError(`--limit: '${options.limit}' is not valid. Expected a whole number from 1 to 1000.`);
 }
 
+// British English has no comma before the last item.
+const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 /** Returns one of the values that an option accepts; undefined if the option is not used. */
 export function choiceOf<Choice extends string>(
   options: Options,
@@ -32,7 +35,7 @@ export function choiceOf<Choice extends string>(
   const text = options[name];
   const choice = choices.find((each) => each === text);
   if (text === undefined || choice !== undefined) return choice;
-  throw new UsageError(`--${name}: '${text}' is not valid. Expected ${choices.join(' or ')}.`);
+  throw new UsageError(`--${name}: '${text}' is not valid. Expected ${alternatives.format(choices)}.`);
 }
 
 const pageMax = 100;

@@ -32,7 +32,7 @@ export async function main(
   loadOperators: LoadOperators = installedOperators,
 ): Promise<number> {
   const terminal = new Terminal(stdout, env);
-  let running = '';
+  let running: Command | undefined;
   try {
     const [first] = argv;
     if (first === '--version' || first === 'version') {
@@ -54,14 +54,14 @@ export async function main(
       return 0;
     }
     const { command, given } = parsed;
-    running = command.name;
+    running = command;
     const context = { ...given, env, terminal, input: stdin, stop };
     const operators = command.readsDatabase?.(context) ? await loadOperators() : undefined;
     await ((operators && commandIn(operators, command.name.split(' '))) ?? command).run(context);
     return 0;
   } catch (error) {
     terminal.status('');
-    const text = error instanceof PosthornError ? failureText(error, running) : undefined;
+    const text = error instanceof PosthornError && running ? failureText(error, running) : undefined;
     const code = exitCodeOf(error);
     stderr.write(`${text ?? (code === undefined ? inspect(error) : (error as Error).message)}\n`);
     return code ?? 1;

@@ -34,7 +34,7 @@ export const installedOperators: LoadOperators = async () => {
   }
 };
 
-/** Stand-ins for the operator's commands if @posthorn/server is not installed. They explain how to install it. */
+/** Stand-ins for the operator's commands if @posthorn/server is not installed. They say where to run the command. */
 export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
   ([name, summary]) => ({
     name,
@@ -46,6 +46,7 @@ export const missingOperators: readonly Command[] = Object.entries(operatorSumma
 
 export function notInstalled(name: string): CommandFailure {
   return new CommandFailure(
-    `posthorn ${name} is part of ${server}, which is not installed. Run npm install ${server}.`,
+    `posthorn ${name} is part of ${server}, which is not installed. ` +
+      `In a checkout of Posthorn, run npm ci, then npx posthorn ${name}.`,
   );
 }

@@ -1,4 +1,4 @@
-import type { Delivery, Event, Webhook } from '@posthorn/client';
+import { type Delivery, type Event, PosthornError, type Webhook } from '@posthorn/client';
 import { CommandFailure } from './command.js';
 import type { Connection } from './connection.js';
 
@@ -23,15 +23,32 @@ export async function eventId(connection: Connection, text: string): Promise<str
   return (await only<Event>('event', text, events)).id;
 }
 
-/** Returns a delivery by its ID, or by an ending that is unique among the newest deliveries. */
-export async function findDelivery({ posthorn }: Connection, text: string): Promise<Delivery> {
-  const whole = isWhole('WDLV', text) ? text.toUpperCase() : undefined;
+/** Returns a delivery by its ID, or by an ending that is unique among the newest attempted deliveries. */
+export async function findDelivery(connection: Connection, text: string): Promise<Delivery> {
+  const { deliveries } = connection.posthorn;
+  if (!isWhole('WDLV', text)) {
+    const { data } = await deliveries.list({ limit: 100 }).search(searched, pagesMax);
+    return only<Delivery>('delivery', text, data.slice(0, searched));
+  }
+  const id = text.toUpperCase();
   // The ID of a delivery contains its time, so list only that millisecond.
-  const at = whole === undefined ? undefined : new Date(timeOf(whole)).toISOString();
-  const { data } = await posthorn.deliveries
-    .list({ limit: 100, from: at, to: at })
-    .search(searched, pagesMax);
-  return only<Delivery>('delivery', whole ?? text, data.slice(0, searched));
+  const at = new Date(timeOf(id)).toISOString();
+  const { data } = await deliveries.list({ limit: 100, from: at, to: at }).search(searched, pagesMax);
+  const found = data.find((delivery) => delivery.id === id) ?? (await waitingDelivery(connection, id));
+  if (found) return found;
+  throw new CommandFailure(`No delivery has the ID ${id}. Run posthorn deliveries list to see the IDs.`);
+}
+
+/** Looks for a delivery at each webhook: the list omits a delivery that is waiting for its first attempt. */
+async function waitingDelivery({ posthorn }: Connection, id: string): Promise<Delivery | undefined> {
+  for await (const webhook of posthorn.webhooks.list({ limit: 100 })) {
+    try {
+      return await posthorn.deliveries.get(webhook.id, id);
+    } catch (error) {
+      if (!(error instanceof PosthornError) || error.status !== 404) throw error;
+    }
+  }
+  return undefined;
 }
 
 function isWhole(prefix: string, text: string): boolean {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -69,14 +72,52 @@ describe('webhooks', () => {
     expect(stderr).toContain(`Then run posthorn webhooks test ${webhook.id} again.`);
   });
 
-  test('everything that is wrong with the input is listed by the name of its option', async () => {
+  test('create succeeds if the URL cannot be verified; verify and resume fail', async () => {
+    const receiver = await startReceiver({ onVerification: 500 });
+    const { id, status } = await json('webhooks', 'create', receiver.url);
+    expect(status).toBe('unverified');
+    const verified = await run(['webhooks', 'verify', id], env);
+    expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining('Verification failed: ') });
+    expect(verified.stderr).toMatch(
+      /^The webhook is unverified\. When its receiver works, run posthorn webhooks verify WHK-\w+\.\n$/,
+    );
+    await printed('webhooks', 'pause', id);
+    expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
+    receiver.onVerification = 200;
+    expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
+  });
+
+  test('a service that asks for a long wait is not waited for in silence', async () => {
+    const busy = createServer((_request, response) => {
+      response.writeHead(503, { 'Retry-After': '60' });
+      response.end(JSON.stringify({ code: 'unavailable', detail: 'The database is not available.' }));
+    });
+    busy.listen(0, '127.0.0.1');
+    await once(busy, 'listening');
+    const { port } = busy.address() as AddressInfo;
+    const of = { ...env, POSTHORN_URL: `http://127.0.0.1:${port}` };
+    const ended = await run(['webhooks', 'verify', 'WHK-01M7HM5222A0DX2E41ECE8A480'], of);
+    busy.close();
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: 'The database is not available. Wait 60 s, then run the command again.\n',
+    });
+  });
+
+  test('everything that is wrong with the input is listed by the name of its option, argument or header', async () => {
     const { code, stderr } = await run(
-      ['webhooks', 'create', 'ftp://a', '--rate-limit', '0', '--events', 'invoce.paid'],
+      [
+        ...['webhooks', 'create', 'ftp://a', '--rate-limit', '0', '--events', 'invoce.paid'],
+        ...['--header', 'X-Team: billing', '--header', 'Host: a.test'],
+      ],
       env,
     );
     expect(code).toBe(1);
     expect(linesOf(stderr).map((line) => line.split(':')[0])).toEqual(
-      expect.arrayContaining(['--receiver-url', '--rate-limit', '--events']),
+      expect.arrayContaining(['<receiver-url>', '--rate-limit', '--events']),
+    );
+    expect(stderr).toContain(
+      '--header: Host is set by the service or the connection and cannot be changed.\n',
     );
     expect(linesOf(stderr).at(-1)).toBe('Run posthorn webhooks create --help to see the options.');
   });
@@ -103,6 +144,23 @@ describe('deliveries', () => {
       'failed',
     );
     expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('get and redeliver find a delivery whose first attempt has no response yet', async () => {
+    const own = await newTenant(service);
+    const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });
+    const held: ServerResponse[] = [];
+    const { receiver } = await own.connect((response) => held.push(response));
+    await own.connect();
+    const recorded = await own.record();
+    await receiver.deliveries.nth(1);
+    const lines = linesOf(await printed('deliveries', 'list', '--event', recorded.id, '--json'));
+    const pending = lines.map((line) => JSON.parse(line)).find(({ attempts }) => attempts === 0);
+    expect(await printed('deliveries', 'get', pending.id)).toContain(`Event\tinvoice.paid ${recorded.id}`);
+    expect(await printed('deliveries', 'redeliver', pending.id.toLowerCase(), '--no-wait')).toContain(
+      `Redelivering invoice.paid ${recorded.id} as `,
+    );
+    for (const response of held) response.end();
   });
 
   test('list goes on past an empty page, and shows in a terminal how far back it searched', async () => {
@@ -232,11 +290,11 @@ describe('without @posthorn/server', () => {
     ['serve', '--allow-loopback'],
     ['token', 'create'],
     ['migrate', '--help'],
-  ])('posthorn %s %s says how to install it', async (...args) => {
+  ])('posthorn %s %s says where to run it', async (...args) => {
     const { code, stderr } = await run(args, env);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^posthorn [a-z ]+ is part of @posthorn\/server, which is not installed\. Run npm install @posthorn\/server\.\n$/,
+      /^posthorn ([a-z ]+) is part of @posthorn\/server, which is not installed\. In a checkout of Posthorn, run npm ci, then npx posthorn \1\.\n$/,
     );
   });
 

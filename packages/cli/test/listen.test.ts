@@ -49,14 +49,20 @@ describe('listen', async () => {
     expect(verify(local.body, local.headers, secret)).toMatchObject({ ok: true, signedAt: expect.any(Date) });
   });
 
-  test('prints status and time, and what a failing receiver said with the command to send it again', async () => {
+  test('prints status and time, and what a failing receiver said with a command that sends it again', async () => {
     const receiver = await startReceiver({ onDelivery: { status: 500, body: 'database is locked' } });
-    const { tenant, listen } = await listener('--forward-to', receiver.url);
+    const { tenant, env, listen } = await listener('--forward-to', receiver.url);
     const listening = await listen();
     const { id } = await tenant.record();
     await listening.until(new RegExp(`invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`));
-    await listening.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url}\n`));
-    expect((await listening.stop()).code).toBe(0);
+    await listening.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url} --secret ${secret}\n`));
+    const { code, stdout } = await listening.stop();
+    expect(code).toBe(0);
+    receiver.onDelivery = 200;
+    const [, again = ''] = /Send it again: posthorn (.*)/.exec(stdout) ?? [];
+    expect((await run(again.split(' '), env)).code).toBe(0);
+    const { body, headers } = receiver.deliveries.last;
+    expect(verify(body, headers, secret)).toMatchObject({ ok: true });
   });
 
   test('forwards only the chosen events, and saves requests that verify reads', async () => {

@@ -181,12 +181,15 @@ describe('trigger', () => {
     await tenant.settled(webhook);
     const original = receiver.deliveries.last.body.toString();
     const local = await startReceiver();
-    await printed('trigger', recorded.id, '--to', local.url);
+    await printed('trigger', recorded.id, '--to', local.url.replace('http://', ''));
     expect(local.deliveries.last.body.toString()).toBe(original);
   });
 
   test.each([
-    [['trigger', 'invoice.paid'], 'Say where to send the event'],
+    [['trigger', 'invoice.paid'], 'Use either --to URL or --webhook id'],
+    [['trigger', 'invoice.paid', '--to', 'notaurl'], "--to: 'notaurl' is not valid. Expected a URL"],
+    [['listen', '--forward-to', 'ftp://a:21/'], "--forward-to: 'ftp://a:21/' is not valid. Expected a URL"],
+    [['stats', '--interval', 'week'], "--interval: 'week' is not valid. Expected minute, hour or day."],
     [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'amount=1'], "--set: 'amount' cannot be set."],
     [['trigger', 'invoice.paid', '--to', 'http://a', '--set', 'payload'], "--set: 'payload' is not valid."],
     [['trigger', 'invoice.paid', '--webhook', 'x', '--set', 'payload.a=1'], '--set works only with --to'],

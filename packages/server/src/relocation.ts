@@ -123,7 +123,7 @@ export async function abortMove(from: Database, to: Database, organizationId: st
 async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
-    const which = source === undefined ? 'This database' : 'The database in --to';
+    const which = source === undefined ? 'The database to move from (DATABASE_URL)' : 'The database in --to';
     throw new RelocationRefused(
       `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
     );

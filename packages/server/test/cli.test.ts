@@ -95,15 +95,16 @@ describe.concurrent('usage errors', () => {
     [['serv'], "Unknown command 'serv'. Did you mean serve? Run posthorn --help to list the commands."],
     [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
+    [['serve', '--processes', 'two'], "--processes: 'two' is not valid. Expected auto, or a whole number"],
     [['token', 'create'], 'posthorn token create requires --organization ORG-x.'],
     [['token', 'create', '--organization'], "Option '--organization <value>' requires a value."],
     [
       ['token', 'create', '--organization', 'acme'],
-      "--organization: 'acme' is not valid. It must match ^ORG-",
+      "--organization: 'acme' is not valid. Expected ORG- followed by 1 to 120",
     ],
     [
       ['token', 'create', ...organization, '--workspace', 'ORG-1'],
-      "--workspace: 'ORG-1' is not valid. It must match ^WS-",
+      "--workspace: 'ORG-1' is not valid. Expected WS- followed by 1 to 120",
     ],
     [
       ['token', 'create', ...organization, '--scopes', 'events:read,all'],
@@ -148,7 +149,7 @@ describe.concurrent('usage errors', () => {
       ['audit', 'verify'],
     ].map((command): [string[], string] => [
       [...command, '--organization', 'demo'],
-      "--organization: 'demo' is not valid. It must match ^ORG-",
+      "--organization: 'demo' is not valid. Expected ORG- followed by 1 to 120",
     ]),
     ...[
       ['events', 'list', ...organization],
@@ -156,7 +157,7 @@ describe.concurrent('usage errors', () => {
       ['audit', 'list'],
     ].map((command): [string[], string] => [
       [...command, '--workspace', 'berlin'],
-      "--workspace: 'berlin' is not valid. It must match ^WS-",
+      "--workspace: 'berlin' is not valid. Expected WS- followed by 1 to 120",
     ]),
   ])('posthorn %j is reported with exit code 2, before the database is used', async (args, line) => {
     const { code, stdout, stderr } = await command(args, unreachable);
@@ -179,7 +180,14 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   };
 
   test('an unreachable database', () =>
-    expectFailure(['token', 'list'], unreachable, /^Cannot reach the database: .*DATABASE_URL\.$/m));
+    expectFailure(['token', 'list'], unreachable, /^Cannot connect to the database: .*DATABASE_URL\.$/m));
+
+  test('a database that does not exist', () =>
+    expectFailure(
+      ['token', 'list'],
+      { DATABASE_URL: env.DATABASE_URL.replace(/\/[^/?]+(?=\?|$)/, '/absent') },
+      /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL\.$/m,
+    ));
 
   test('an invalid setting', () =>
     expectFailure(

@@ -7,6 +7,7 @@ import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.j
 import { type Listener, ListenPosition, localSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
 import { requestText, saveRequest } from '../saved-request.js';
+import { shellWord } from '../shell-word.js';
 import { untilStopped } from '../stopping.js';
 import { webhookRequest } from '../webhook-request.js';
 import { tailLine } from './events.js';
@@ -131,6 +132,16 @@ class Sender {
     if (options.print && !options.json) terminal.line(`${text.replaceAll('\r\n', '\n')}\n`);
   }
 
+  /** Returns the command that sends an event again, with the options that this command was given. */
+  #commandFor({ id }: Event): string {
+    const { options } = this.#context;
+    const given = ['secret', 'profile', 'url'].flatMap((name) => {
+      const value = options[name];
+      return value === undefined ? [] : [`--${name}`, value];
+    });
+    return ['posthorn', 'trigger', id, '--to', String(this.#target), ...given].map(shellWord).join(' ');
+  }
+
   #print(event: Event, result: ForwardResult | undefined): void {
     const { terminal } = this.#context;
     if (!result) {
@@ -145,9 +156,7 @@ class Sender {
     if (isGood) return;
     const said = result.error ?? result.response.trim();
     if (said !== '') terminal.line(`          ${said.replaceAll('\n', '\n          ')}`);
-    terminal.line(
-      terminal.paint('dim', `          Send it again: posthorn trigger ${event.id} --to ${this.#target}`),
-    );
+    terminal.line(terminal.paint('dim', `          Send it again: ${this.#commandFor(event)}`));
   }
 }
 

@@ -1,6 +1,6 @@
 import { Posthorn, PosthornError } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
-import { connect, connectionOptions, defaultUrl, validUrl } from '../connection.js';
+import { connect, connectionOptions, defaultUrl, retry, validUrl } from '../connection.js';
 import { json } from '../listing.js';
 import { Profiles } from '../profiles.js';
 import { promptText, promptToken } from '../prompt.js';
@@ -30,7 +30,7 @@ export const login: Command = {
     const url = validUrl(options.url ?? (await askedUrl(context, suggested)));
     const token = (options.token ?? (await promptToken(context))).trim();
     if (token === '') throw new UsageError('The token is empty. Run posthorn login and paste a token.');
-    const own = await new Posthorn({ url, token }).token().catch((error: unknown) => {
+    const own = await new Posthorn({ url, token, retry }).token().catch((error: unknown) => {
       if (error instanceof PosthornError && error.status === 401)
         throw new CommandFailure(
           `${url} does not accept this token: it is unknown, expired or revoked. Ask an operator for a new one ` +

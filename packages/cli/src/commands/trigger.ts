@@ -27,7 +27,7 @@ export const trigger: Command = {
     },
     secret: {
       value: 'secret',
-      description: 'Sign with this secret. Default: the one that posthorn listen printed.',
+      description: 'Sign with this secret. Default: the one that posthorn listen generates and keeps.',
     },
     json,
     ...connectionOptions,
@@ -35,7 +35,7 @@ export const trigger: Command = {
   run: async (context) => {
     const { options, lists, argument, terminal, env } = context;
     if ((options.to === undefined) === (options.webhook === undefined))
-      throw new UsageError('Say where to send the event: --to URL, or --webhook id.');
+      throw new UsageError('Use either --to URL or --webhook id to say where the event goes.');
     if (options.webhook !== undefined) {
       if ((lists.set ?? []).length > 0)
         throw new UsageError('--set works only with --to: the service sends its own sample to a webhook.');

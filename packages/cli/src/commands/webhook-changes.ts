@@ -6,7 +6,7 @@ import { confirmed } from '../prompt.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
-import { onWebhook, showWebhook, webhookArgument } from './webhooks.js';
+import { activating, onWebhook, showWebhook, webhookArgument } from './webhooks.js';
 
 const settings = {
   events: {
@@ -92,10 +92,10 @@ export const webhooksPause: Command = {
 
 export const webhooksResume: Command = {
   name: 'webhooks resume',
-  summary: 'Enable a disabled webhook. Its URL is verified first.',
+  summary: 'Enable a disabled webhook. Its URL is verified first. Fails if it cannot be verified.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
-  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' })),
+  run: activating(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'active' })),
 };
 
 export const webhooksRotate: Command = {

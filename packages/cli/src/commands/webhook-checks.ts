@@ -2,14 +2,15 @@ import { type Command, CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { json } from '../listing.js';
 import { webhookId } from '../short-id.js';
-import { onWebhook, webhookArgument } from './webhooks.js';
+import { activating, webhookArgument } from './webhooks.js';
 
 export const webhooksVerify: Command = {
   name: 'webhooks verify',
-  summary: 'Verify the URL of a webhook again: it must respond with 200 within 5 seconds.',
+  summary:
+    'Verify the URL of a webhook again: it must respond with 200 within 5 seconds. Fails if it does not.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
-  run: onWebhook(({ posthorn }, id) => posthorn.webhooks.verify(id)),
+  run: activating(({ posthorn }, id) => posthorn.webhooks.verify(id)),
 };
 
 export const webhooksTest: Command = {

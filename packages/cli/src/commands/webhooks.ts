@@ -1,5 +1,5 @@
 import type { Webhook } from '@posthorn/client';
-import type { Command } from '../command.js';
+import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
 import { webhookId } from '../short-id.js';
@@ -123,14 +123,30 @@ function nextStep(
   return last === 'failed' ? `posthorn deliveries list --webhook ${id} --status failed` : undefined;
 }
 
+type WebhookWork = (connection: Connection, id: string, context: Context) => Promise<Webhook>;
+
 /** Runs `work` on the webhook of the argument, and prints the resulting webhook. */
-export function onWebhook(
-  work: (connection: Connection, id: string, context: Parameters<Command['run']>[0]) => Promise<Webhook>,
-): Command['run'] {
+export function onWebhook(work: WebhookWork): Command['run'] {
   return async (context) => {
-    const connection = await connect(context);
-    const webhook = await work(connection, await webhookId(connection, context.argument), context);
-    if (context.options.json) context.terminal.line(connection.texts.of(webhook));
-    else showWebhook(context.terminal, webhook);
+    await printedWebhook(context, work);
   };
+}
+
+/** Runs `work` on the webhook of the argument, prints the resulting webhook, and fails if it is not active. */
+export function activating(work: WebhookWork): Command['run'] {
+  return async (context) => {
+    const { id, status } = await printedWebhook(context, work);
+    if (status !== 'active')
+      throw new CommandFailure(
+        `The webhook is ${status}. When its receiver works, run posthorn webhooks verify ${id}.`,
+      );
+  };
+}
+
+async function printedWebhook(context: Context, work: WebhookWork): Promise<Webhook> {
+  const connection = await connect(context);
+  const webhook = await work(connection, await webhookId(connection, context.argument), context);
+  if (context.options.json) context.terminal.line(connection.texts.of(webhook));
+  else showWebhook(context.terminal, webhook);
+  return webhook;
 }

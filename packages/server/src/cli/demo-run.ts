@@ -13,7 +13,7 @@ import {
   type View,
 } from '@posthorn/demo';
 import { type Logger, pino } from 'pino';
-import { CommandFailure, UsageError } from 'posthorn';
+import { CommandFailure, shellWord, UsageError } from 'posthorn';
 import { type Config, settings } from '../config.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import { createAddressPolicy } from '../domain/address.js';
@@ -23,7 +23,6 @@ import { startService } from '../service.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { useHeapSparingly } from './heap.js';
 import type { OperatorContext } from './operator.js';
-import { shellWord } from './shell-word.js';
 
 const forMsMax = 7 * 86_400_000;
 const keptLogLines = 20;

@@ -9,7 +9,7 @@ import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
-import type { OperatorCommand } from './operator.js';
+import { isRefused, type OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
 
@@ -81,11 +81,6 @@ async function* database(config: Config): AsyncGenerator<Finding> {
     await pool.close();
     await embedded?.close();
   }
-}
-
-/** Returns whether PostgreSQL refused the user, the password or the database. */
-function isRefused(error: unknown): boolean {
-  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException).code ?? ''));
 }
 
 async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolean): AsyncGenerator<Finding> {
@@ -186,9 +181,14 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
   }
 }
 
+/** Checks the setting in this environment. A running service may have been started with another one. */
 function guard({ egressAllow, host }: Config): Finding {
   const policy = createAddressPolicy(egressAllow);
-  if (policy.allowsNothing) return fine('address guard', 'deliveries reach only public addresses');
+  if (policy.allowsNothing)
+    return fine(
+      'address guard',
+      'with these settings, only public addresses are reached; a service started with --allow-loopback (npm start) also reaches this machine',
+    );
   const open = ['127.0.0.1', '::1', '169.254.169.254', '10.0.0.1'].filter(
     (address) => policy.judge(address) === 'allowed',
   );

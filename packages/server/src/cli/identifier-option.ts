@@ -1,5 +1,6 @@
 import { type Options, UsageError } from 'posthorn';
 import { identifierPattern } from '../domain/identifier.js';
+import { patternInWords } from '../domain/pattern.js';
 
 /** Returns the organization from the options. A malformed ID is a usage error, not an empty list. */
 export function organizationOf({ organization }: Options): string | undefined {
@@ -14,5 +15,5 @@ export function workspaceOf({ workspace }: Options): string | undefined {
 
 export function matching(option: string, text: string, pattern: string): string {
   if (new RegExp(pattern).test(text)) return text;
-  throw new UsageError(`--${option}: '${text}' is not valid. It must match ${pattern}.`);
+  throw new UsageError(`--${option}: '${text}' is not valid. Expected ${patternInWords(pattern)}.`);
 }

@@ -1,4 +1,4 @@
-import { type Command, CommandFailure, type Context, type Section } from 'posthorn';
+import { type Command, CommandFailure, type Context, type Section, UsageError } from 'posthorn';
 import { type Config, ConfigError, readConfig, type SettingName, settings } from '../config.js';
 import { ProcessesFailed } from '../processes/failure.js';
 import { isUnreachable } from '../storage/database.js';
@@ -32,7 +32,12 @@ export function operatorCommand({
     run: async (context) => {
       const { options } = context;
       const loopback = options['allow-loopback'] ? { egressAllow: '127.0.0.0/8,::1/128' } : {};
-      const given = options.processes === undefined ? {} : { POSTHORN_PROCESSES: options.processes };
+      const { processes } = options;
+      if (processes !== undefined && settings.processes.parse(processes) === undefined)
+        throw new UsageError(
+          `--processes: '${processes}' is not valid. Expected ${settings.processes.accepts}.`,
+        );
+      const given = processes === undefined ? {} : { POSTHORN_PROCESSES: processes };
       try {
         const config = readConfig({ ...context.env, ...given }, { ...fallbacks, ...loopback });
         await run({ ...context, config });
@@ -68,9 +73,14 @@ export function failureOf(error: unknown): unknown {
     error instanceof ProcessesFailed ||
     error instanceof IncompatibleDatabase;
   if (isExpected) return new CommandFailure(error.message);
-  if (!isUnreachable(error)) return error;
+  if (!isUnreachable(error) && !isRefused(error)) return error;
   // Node gives no message if a name has several addresses and none of them accepts the connection.
   const { message, code } = error as NodeJS.ErrnoException;
   const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
-  return new CommandFailure(`Cannot reach the database: ${message || code}. ${advice}`);
+  return new CommandFailure(`Cannot connect to the database: ${message || code}. ${advice}`);
+}
+
+/** Returns whether PostgreSQL refused the user, the password or the database. */
+export function isRefused(error: unknown): boolean {
+  return /^(28|3D)/.test(String((error as NodeJS.ErrnoException | undefined)?.code ?? ''));
 }

@@ -7,10 +7,10 @@ import { openSecretBox, parseSecretKeys } from '../keys.js';
 import { operatorOrigin } from '../operator.js';
 import { abortMove, moveOrganization, type Relocated, RelocationRefused, type Step } from '../relocation.js';
 import type { Reseal } from '../storage/arrivals.js';
-import { Database } from '../storage/database.js';
+import { Database, isUnreachable } from '../storage/database.js';
 import { isMigrated } from '../storage/migrate.js';
-import { MoveTakenOver } from '../storage/relocations.js';
-import type { OperatorCommand, OperatorContext } from './operator.js';
+import { MoveTakenOver, readRelocation } from '../storage/relocations.js';
+import { isRefused, type OperatorCommand, type OperatorContext } from './operator.js';
 import { withDatabase } from './with-database.js';
 
 /** The keys of the other cell, if they differ. */
@@ -38,6 +38,8 @@ export const organizationMove: OperatorCommand = {
     await withDatabase(config, (from) =>
       withTarget(options.to ?? '', async (to) => {
         if (options.abort) {
+          if (!(await isMoving(from, to, organizationId)))
+            throw new CommandFailure(`${organizationId} is not moving, so there is nothing to abort.`);
           await abortMove(from, to, organizationId);
           terminal.line(
             options.json
@@ -57,12 +59,18 @@ export const organizationMove: OperatorCommand = {
   },
 };
 
+/** Returns whether a move has begun in the old cell, or left a copy in the other one. */
+async function isMoving(from: Database, to: Database, organizationId: string): Promise<boolean> {
+  const here = await readRelocation(from, organizationId);
+  return here !== undefined || (await readRelocation(to, organizationId))?.state === 'arriving';
+}
+
 async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url))
     throw new UsageError('--to: expected a URL such as postgres://user:password@host:5432/database.');
   const database = new Database({ connectionString: url }, 2);
   try {
-    if (!(await isMigrated(database))) {
+    if (!(await isMigrated(database).catch(refuseTarget))) {
       throw new CommandFailure(
         'The database in --to is not migrated to this version of Posthorn. Run posthorn migrate there.',
       );
@@ -71,6 +79,14 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
   } finally {
     await database.close();
   }
+}
+
+function refuseTarget(error: unknown): never {
+  if (!isUnreachable(error) && !isRefused(error)) throw error;
+  const { message, code } = error as NodeJS.ErrnoException;
+  throw new CommandFailure(
+    `Cannot connect to the database in --to: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
+  );
 }
 
 async function move(

@@ -1,8 +1,7 @@
-import type { Terminal } from 'posthorn';
+import { shellWord, type Terminal } from 'posthorn';
 import type { Config } from '../config.js';
 import { demoOrganization, demoTokenFile, prepareDemo } from '../demo-data.js';
 import type { Database } from '../storage/database.js';
-import { shellWord } from './shell-word.js';
 
 export interface Welcoming {
   publicUrl: string | undefined;

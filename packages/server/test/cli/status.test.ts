@@ -115,6 +115,13 @@ describe('doctor', () => {
     ]);
   });
 
+  test('says only what the settings here allow about a service that may have been started with others', async () => {
+    const { of } = await findings();
+    expect(of['address guard'].detail).toMatch(
+      /^with these settings, .* a service started with --allow-loopback/,
+    );
+  });
+
   test('every problem has a remedy, and the exit code is 1', async () => {
     const taken = createServer();
     await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));

@@ -203,10 +203,12 @@ describe('posthorn organization move', () => {
   });
 
   it.each([
-    ['ORG-nobody', 'The cell east has no data for ORG-nobody.'],
-    ['acme', "'acme' is not an organization ID."],
-  ])('refuses %s in one line', async (organization, expected) => {
-    const args = ['organization', 'move', organization, '--to', west.databaseUrl];
+    [['ORG-nobody'], 'The cell east has no data for ORG-nobody.'],
+    [['acme'], "'acme' is not an organization ID."],
+    [['ORG-nobody', '--abort'], 'ORG-nobody is not moving, so there is nothing to abort.'],
+    [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the database in --to: '],
+  ])('refuses %j in one line', async ([organization = '', ...more], expected) => {
+    const args = ['organization', 'move', organization, '--to', west.databaseUrl, ...more];
     const { code, stderr } = await command(args, { DATABASE_URL: east.databaseUrl, ...key });
     expect([code === 0, stderr]).toEqual([false, expect.stringContaining(expected)]);
   });
