@@ -53,6 +53,10 @@ describeInBrowser('the console in a browser', async (open) => {
     const receiver = await startReceiver({ onVerification: { status: 404, body: 'not yet' } });
     const { page, faults } = await watched();
 
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'GET') sent.push(request.url().replace(/^.*\//, ''));
+    });
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(page.url()).not.toContain(tenant.token);
@@ -73,7 +77,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByText('Active', { exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Test', exact: true }).click();
-    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('button', { name: 'Send a test' }).dblclick();
     await page.getByText(/The receiver responded with 200 in/).waitFor();
     expect(receiver.deliveries.last.envelope.test).toBe(true);
 
@@ -115,7 +119,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Rotate…' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).dblclick();
     await page.getByText(/The old secret expires in 2[34] h/).waitFor();
     const rotated = page.getByRole('alertdialog', { name: 'Requests are now signed with the new secret' });
     await rotated.getByText(/^whsec_/).waitFor();
@@ -131,6 +135,11 @@ describeInBrowser('the console in a browser', async (open) => {
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(await tenant.data('GET', '/v1/webhooks')).toEqual([]);
+    // A double click sends one request.
+    expect(sent.filter((name) => name === 'test' || name === 'rotate-secret')).toEqual([
+      'test',
+      'rotate-secret',
+    ]);
     expect(unexpected(faults, /status of 422/)).toEqual([]);
   });
 

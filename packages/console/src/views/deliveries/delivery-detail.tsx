@@ -1,7 +1,8 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery } from '../../api/deliveries';
 import { webhookQuery } from '../../api/webhooks';
@@ -178,7 +179,7 @@ function useRedelivery(webhookId: string, delivery: Detail) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const key = useRef(newActionKey());
-  return useMutation({
+  return useAction({
     mutationFn: () => posthorn.deliveries.redeliver(webhookId, delivery.id, { idempotencyKey: key.current }),
     onSuccess: async (queued) => {
       key.current = newActionKey();

@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
@@ -53,7 +54,7 @@ function Form() {
   const keyed = useRef({ draft, key: newActionKey() });
   if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
 
-  const create = useMutation({
+  const create = useAction({
     mutationFn: () =>
       posthorn.webhooks.create(
         {

@@ -1,7 +1,8 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { formatCount, formatExact, plural } from '../../format';
@@ -67,7 +68,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   const to = search.to ?? new Date(openedMs).toISOString();
   const onlyFailed = search.only_failed !== '0';
   const preview = useQuery(replayPreviewQuery(webhook, { from, to }, onlyFailed));
-  const start = useMutation({
+  const start = useAction({
     mutationFn: () =>
       posthorn.webhooks.replay(
         webhook.id,
