@@ -116,7 +116,7 @@ function Form() {
       </form>
       <div className="stack">
         <Suspense fallback={<Skeleton lines={10} />}>
-          <ReceiverCode secret={secret} />
+          <ReceiverCode url={draft.url.trim()} secret={secret} />
         </Suspense>
         {sampled && <Sample type={sampled} />}
       </div>

@@ -26,7 +26,7 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
       ) : (
         <p className="soft">The secret is not shown again. If you lost it, rotate it in the settings.</p>
       )}
-      <ReceiverCode secret={secret} />
+      <ReceiverCode url={webhook.url} secret={secret} />
     </div>
   );
 }
