@@ -236,6 +236,8 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(buttons.filter((text) => /Save|Delete|Rotate|Pause|Verify|Replay|Test/.test(text))).toEqual([]);
     const views = page.getByRole('navigation', { name: 'Views', exact: true }).getByRole('link');
     expect(await views.allTextContents()).toEqual(['Overview', 'Webhooks', 'Deliveries']);
+    await visit(page, '/webhooks/new', 'This token cannot create webhooks');
+    await page.getByText('It lacks the scopes webhooks:write and events:read.').waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -180,7 +180,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('button', { name: 'Dark' }).click();
     await page.goto(`${service.publicUrl}/console/events/${event.id}`);
     const shown = await page.locator('dd time').first().textContent();
-    expect(await page.title()).toBe('Events · Posthorn');
+    await expect.poll(() => page.title()).toBe('invoice.paid · Events · Posthorn');
     expect(shown).toContain(event.created_at.slice(11, 19));
     expect(shown).toContain('UTC');
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');

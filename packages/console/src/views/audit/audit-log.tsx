@@ -39,7 +39,7 @@ function filterFor(text: string): Name {
 export function AuditLog() {
   const may = usePermission();
   const token = useToken();
-  if (!may.readAudit) return <Forbidden what="the audit log" scopes={['audit:read']} />;
+  if (!may.readAudit) return <Forbidden action="see the audit log" scopes={['audit:read']} />;
   return (
     <>
       <h1>Audit log</h1>

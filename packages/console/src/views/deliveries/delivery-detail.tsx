@@ -21,6 +21,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
+import { useSubject } from '../../subject';
 import { say } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
@@ -43,7 +44,8 @@ export function DeliveryDetail() {
     refetchInterval: ({ state }) => (state.data && isMoving(state.data) ? 1_000 : refetchInterval),
   });
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
+  useSubject(delivery.data?.event_type);
+  if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>

@@ -26,7 +26,8 @@ const ReceiverCode = lazy(() =>
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
   const may = usePermission();
-  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  if (!may.send)
+    return <Forbidden action="create webhooks" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
   return (
     <>
       <Breadcrumb>

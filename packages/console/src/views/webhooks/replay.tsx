@@ -26,7 +26,8 @@ export function ReplayView() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
   const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
   const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  if (!may.send)
+    return <Forbidden action="replay events" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
   return (
     <Loaded query={webhook}>
       {(data) => (
