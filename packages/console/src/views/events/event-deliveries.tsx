@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { Loaded } from '../../parts/loaded';
@@ -17,7 +18,7 @@ export function EventDeliveries({ event }: { event: Event }) {
     refetchInterval: ({ state }) =>
       state.data?.data.some(({ status }) => status === 'pending') ? 1_500 : refetchInterval,
   });
-  const { data: webhooks } = useQuery(webhooksQuery);
+  const { data: webhooks } = useQuery({ ...webhooksQuery, refetchInterval });
   const names = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
   return (
     <section>
@@ -39,13 +40,22 @@ export function EventDeliveries({ event }: { event: Event }) {
                 {data.map((delivery) => (
                   <tr key={delivery.id}>
                     <td>
-                      <Link
-                        className="row-link strong"
-                        to="/webhooks/$webhookId/deliveries/$deliveryId"
-                        params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
-                      >
-                        {names.get(delivery.webhook_id) ?? delivery.webhook_id}
-                      </Link>
+                      {webhooks && !names.has(delivery.webhook_id) ? (
+                        <>
+                          Deleted webhook
+                          <span className="second mono" title={delivery.webhook_id}>
+                            {shortId(delivery.webhook_id)}
+                          </span>
+                        </>
+                      ) : (
+                        <Link
+                          className="row-link strong"
+                          to="/webhooks/$webhookId/deliveries/$deliveryId"
+                          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+                        >
+                          {names.get(delivery.webhook_id) ?? delivery.webhook_id}
+                        </Link>
+                      )}
                     </td>
                     <td className="state-col">
                       <DeliveryTag delivery={delivery} />
@@ -53,12 +63,9 @@ export function EventDeliveries({ event }: { event: Event }) {
                     <td className="r soft next-col">
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
-                        <>
-                          <span className="wide"> · </span>
-                          <span className="own-line">
-                            next <TimeAgo at={delivery.next_attempt_at} />
-                          </span>
-                        </>
+                        <span className="second">
+                          next <TimeAgo at={delivery.next_attempt_at} />
+                        </span>
                       )}
                     </td>
                   </tr>
