@@ -44,12 +44,12 @@ export function AuditLog() {
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every change has one entry, written in the same transaction. The hash of each entry also covers the
-        entry before it.
+        Every change adds an entry in the same transaction. The hash of each entry also covers the entry
+        before it.
         {!token.portal && (
           <>
             {' '}
-            <code>posthorn audit verify</code> checks all of them.
+            To check all entries, run <code>posthorn audit verify</code>.
           </>
         )}
       </p>

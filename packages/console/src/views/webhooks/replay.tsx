@@ -115,7 +115,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           Only events that were not delivered
           <span className="hint">
             Events without a successful delivery to this webhook, including those recorded before it existed.
-            An event that is waiting for a retry arrives twice.
+            If an event is waiting for a retry, the receiver may get it twice.
           </span>
         </span>
       </label>

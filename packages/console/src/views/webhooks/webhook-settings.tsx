@@ -36,7 +36,9 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           <div>
             <div>
               <b>Delete</b>
-              <p className="soft small">Stops all deliveries for good.</p>
+              <p className="soft small">
+                Cancels waiting deliveries and sends nothing more. This cannot be undone.
+              </p>
             </div>
             <DeleteButton webhook={webhook} />
           </div>
