@@ -29,6 +29,12 @@ export function EventDeliveries({ event }: { event: Event }) {
             <p className="soft">No webhook subscribed to this event when it was recorded.</p>
           ) : (
             <table>
+              {/* A hidden head leaves an empty first row, so the cells cannot set the widths. */}
+              <colgroup>
+                <col />
+                <col className="state-col" />
+                <col className="next-col" />
+              </colgroup>
               <thead className="hidden-visually">
                 <tr>
                   <th>Webhook</th>
@@ -57,7 +63,7 @@ export function EventDeliveries({ event }: { event: Event }) {
                         </Link>
                       )}
                     </td>
-                    <td className="state-col">
+                    <td>
                       <DeliveryTag delivery={delivery} />
                     </td>
                     <td className="r soft next-col">
