@@ -53,14 +53,21 @@ describeInBrowser('the console in a browser', async (open) => {
     const receiver = await startReceiver({ onVerification: { status: 404, body: 'not yet' } });
     const { page, faults } = await watched();
 
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'GET') sent.push(request.url().replace(/^.*\//, ''));
+    });
     await page.goto(link(tenant.token));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(page.url()).not.toContain(tenant.token);
 
     await page.getByRole('link', { name: 'New webhook' }).click();
-    await page.getByLabel('URL').fill(receiver.url);
+    await page.getByLabel('URL').fill('htp://example.com');
     await page.getByLabel('Name').fill('orders-eu');
     await page.getByLabel('invoice.*').check();
+    await page.getByRole('button', { name: 'Create and verify' }).click();
+    await page.getByText('The scheme "htp" is not supported; use https.', { exact: true }).waitFor();
+    await page.getByLabel('URL').fill(receiver.url);
     await page.getByRole('button', { name: 'Create and verify' }).click();
     await page.getByText('Unverified', { exact: true }).waitFor();
     await page.getByText('not yet').first().waitFor();
@@ -70,7 +77,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByText('Active', { exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Test', exact: true }).click();
-    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('button', { name: 'Send a test' }).dblclick();
     await page.getByText(/The receiver responded with 200 in/).waitFor();
     expect(receiver.deliveries.last.envelope.test).toBe(true);
 
@@ -112,7 +119,7 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Rotate…' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).dblclick();
     await page.getByText(/The old secret expires in 2[34] h/).waitFor();
     const rotated = page.getByRole('alertdialog', { name: 'Requests are now signed with the new secret' });
     await rotated.getByText(/^whsec_/).waitFor();
@@ -128,7 +135,12 @@ describeInBrowser('the console in a browser', async (open) => {
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     expect(await tenant.data('GET', '/v1/webhooks')).toEqual([]);
-    expect(faults).toEqual([]);
+    // A double click sends one request.
+    expect(sent.filter((name) => name === 'test' || name === 'rotate-secret')).toEqual([
+      'test',
+      'rotate-secret',
+    ]);
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
   });
 
   it('shows events as they happen, in an address that can be shared', async () => {
@@ -224,6 +236,8 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(buttons.filter((text) => /Save|Delete|Rotate|Pause|Verify|Replay|Test/.test(text))).toEqual([]);
     const views = page.getByRole('navigation', { name: 'Views', exact: true }).getByRole('link');
     expect(await views.allTextContents()).toEqual(['Overview', 'Webhooks', 'Deliveries']);
+    await visit(page, '/webhooks/new', 'This token cannot create webhooks');
+    await page.getByText('It lacks the scopes webhooks:write and events:read.').waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -241,7 +255,7 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('asks for another token if one has expired, and says why', async () => {
+  it('asks for another token if one has expired, and says that the session of a portal link has ended', async () => {
     const expired = await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) });
     const good = await makeToken(service.database, { scopes });
     const { page, faults } = await watched();
@@ -251,6 +265,9 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/webhooks');
+    await page.goto(`${link(expired, '/webhooks')}&portal=1`);
+    await page.getByRole('heading', { name: 'This session has ended' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('');
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { frameworks } from '../src/views/webhooks/frameworks.js';
+import { placeOf } from '../src/views/webhooks/receiver-place.js';
 
 const body = Buffer.from('{"id":"EVT-1","type":"invoice.paid","data":{"title":"Über 1.50"}}');
 const secrets = [`whsec_${Buffer.alloc(32, 7).toString('base64')}`, 'a-secret-of-the-users-own'];
@@ -17,7 +18,22 @@ function headersFor(secret: string, sentAt = Math.floor(Date.now() / 1_000)): Re
   };
 }
 
-const codeOf = (key: string, secret: string) => frameworks.find((one) => one.key === key)!.code(secret);
+const codeOf = (key: string, secret: string) =>
+  frameworks.find((one) => one.key === key)!.code(secret, placeOf(''));
+
+it('puts a receiver at the path of its URL, and on its port if it is on this machine', () => {
+  expect(placeOf('http://127.0.0.1:3001/hooks/v2')).toEqual({ path: '/hooks/v2', port: '3001' });
+  expect(placeOf('http://[::1]/a?b=c')).toEqual({ path: '/a', port: '80' });
+  expect(placeOf('https://example.com:8443/')).toEqual({ path: '/', port: '3000' });
+  for (const odd of ['', 'https://', "https://example.com/it's", 'https://example.com/:id']) {
+    expect(placeOf(odd)).toEqual({ path: '/webhooks', port: '3000' });
+  }
+  const place = placeOf('http://localhost:3001/hooks/v2');
+  for (const { key, code, file } of frameworks) {
+    expect(file(place) + code('a secret', place), key).toContain('/hooks/v2');
+    if (key !== 'next') expect(code('a secret', place)).toContain('3001');
+  }
+});
 
 describe.each(['express', 'fastify', 'hono', 'next'])('the receiver for %s', (key) => {
   it.each(secrets)('accepts what the service signs with %s, and nothing else', (secret) => {

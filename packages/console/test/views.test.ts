@@ -110,7 +110,7 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('pause a webhook and activate it again, and say why it is not active', async () => {
+  it('pause a webhook and activate it again, and say why it is not active or that it is gone', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
     const closed = await startReceiver({ onVerification: { status: 204 } });
@@ -126,7 +126,11 @@ describeInBrowser('the views of the console', async (open) => {
     await visit(page, `/webhooks/${body.data.id}`, closed.url.replace('http://', ''));
     await page.getByText('Verification needs exactly 200, but the receiver responded with 204.').waitFor();
     await expectAccessible(page, 'a webhook that is not verified', 'main');
-    expect(faults).toEqual([]);
+    await tenant.ask('DELETE', `/v1/webhooks/${body.data.id}`);
+    await page.getByRole('button', { name: 'Verify now' }).click();
+    await page.locator('main').getByRole('link', { name: 'All webhooks' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Verify now' }).count()).toBe(0);
+    expect(unexpected(faults, /status of 404/)).toEqual([]);
   });
 
   it('show who changed what, and whether the chain of the audit log is intact', async () => {
@@ -180,7 +184,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.getByRole('button', { name: 'Dark' }).click();
     await page.goto(`${service.publicUrl}/console/events/${event.id}`);
     const shown = await page.locator('dd time').first().textContent();
-    expect(await page.title()).toBe('Events · Posthorn');
+    await expect.poll(() => page.title()).toBe('invoice.paid · Events · Posthorn');
     expect(shown).toContain(event.created_at.slice(11, 19));
     expect(shown).toContain('UTC');
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');

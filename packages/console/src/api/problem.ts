@@ -11,12 +11,18 @@ export function problemIn(error: unknown): PosthornError | undefined {
   return error instanceof PosthornError && !isUnreachable(error) ? error : undefined;
 }
 
-/** Returns what the API says about one field of the body, such as `url`. */
+/**
+ * Returns what the API says about one field of the body, such as `url`, as a sentence. Some details are sentences
+ * already; others, such as "is required", lack a subject and a full stop.
+ */
 export function faultOf(problem: PosthornError | undefined, field: string): string | undefined {
   const fault = problem?.errors.find(
     ({ pointer = '' }) => pointer === `/${field}` || pointer.startsWith(`/${field}/`),
   );
-  return fault?.detail;
+  if (!fault) return undefined;
+  const { detail } = fault;
+  const sentence = /^[a-z]/.test(detail) ? `This ${detail}` : detail;
+  return /[.?!]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 /** Says what to do about a problem. */

@@ -74,6 +74,8 @@ function Content({
         <button
           type="submit"
           className={`btn primary ${isDanger ? 'danger' : ''}`}
+          // The second click of a double click must not trigger what the button has come to mean, such as "Done".
+          onClick={(event) => event.detail > 1 && event.preventDefault()}
           disabled={isBusy || (name !== undefined && typed.trim() !== name)}
         >
           {action}

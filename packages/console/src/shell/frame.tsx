@@ -11,6 +11,7 @@ import { shownTheme } from '../preferences';
 import { markPortal, session } from '../session';
 import { productName, useSettings } from '../settings';
 import { useStore } from '../store';
+import { subject } from '../subject';
 import { Banner } from './banner';
 import { BottomBar } from './bottom-bar';
 import { Overlays } from './overlays';
@@ -66,9 +67,10 @@ function useBranding(): void {
   const settings = useSettings();
   const shown = useStore(shownTheme);
   const path = useLocation({ select: ({ pathname }) => pathname });
+  const shownSubject = useStore(subject);
   useEffect(() => {
-    document.title = titleOf(path, productName(settings));
-  }, [path, settings]);
+    document.title = titleOf(path, productName(settings), shownSubject);
+  }, [path, settings, shownSubject]);
   useLayoutEffect(() => {
     if (!settings.accent) return;
     const { accent, background } = accentFor(settings.accent, shown);

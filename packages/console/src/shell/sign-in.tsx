@@ -51,7 +51,7 @@ export function SignIn() {
                   value={text}
                   onChange={(event) => setText(event.target.value)}
                 />
-                <span className="hint">It stays in this tab and is gone when you close it.</span>
+                <span className="hint">The token is kept only in this tab, until you close it.</span>
               </div>
               <button type="submit" className="btn primary" disabled={!text.trim()}>
                 Sign in

@@ -76,7 +76,12 @@ function explainError(attempt: FailedAttempt): Diagnosis {
             `No connection to ${place} within ${time}.`,
             'A firewall may be dropping our requests. Allow the addresses that we send from.',
           )
-        : say(`No response within ${time}.`, `Respond with ${successOf(attempt)} first, then do the work.`);
+        : say(
+            `No response within ${time}.`,
+            attempt.purpose === 'verification'
+              ? 'Respond with 200 before you do anything slow.'
+              : 'Store the event, respond with 2xx, then do the slow work.',
+          );
     }
     case 'reset':
       return say(

@@ -47,7 +47,7 @@ describe('without a status', () => {
       'No connection to hooks.acme.test:443 within 10 s.',
       'A firewall',
     ],
-    ['timeout', {}, 'No response within 10 s.', 'Respond with 2xx first, then do the work.'],
+    ['timeout', {}, 'No response within 10 s.', 'Store the event, respond with 2xx, then do the slow work.'],
     [
       'reset',
       {},

@@ -36,7 +36,7 @@ describe.concurrent('a failed attempt', () => {
       'Send fewer or shorter headers',
     ],
     ['switches protocols', switchesProtocols, '(status 101)', 'Respond with a final status'],
-    ['does not respond', hangs, 'No response within 1 s.', 'Respond with 2xx first'],
+    ['does not respond', hangs, 'No response within 1 s.', 'Store the event, respond with 2xx'],
     ['responds 404', 404, 'There is no handler for POST /hook', 'Correct the path'],
     [
       'responds 500',

@@ -39,17 +39,17 @@ function filterFor(text: string): Name {
 export function AuditLog() {
   const may = usePermission();
   const token = useToken();
-  if (!may.readAudit) return <Forbidden what="the audit log" scopes={['audit:read']} />;
+  if (!may.readAudit) return <Forbidden action="see the audit log" scopes={['audit:read']} />;
   return (
     <>
       <h1>Audit log</h1>
       <p className="lead">
-        Every change has one entry, written in the same transaction. The hash of each entry also covers the
-        entry before it.
+        Every change adds an entry in the same transaction. The hash of each entry also covers the entry
+        before it.
         {!token.portal && (
           <>
             {' '}
-            <code>posthorn audit verify</code> checks all of them.
+            To check all entries, run <code>posthorn audit verify</code>.
           </>
         )}
       </p>

@@ -1,7 +1,8 @@
 import type { Attempt, DeliveryDetail as Detail, SentRequest, Webhook } from '@posthorn/client';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { deliveryQuery } from '../../api/deliveries';
 import { webhookQuery } from '../../api/webhooks';
@@ -20,6 +21,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
+import { useSubject } from '../../subject';
 import { say } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
@@ -42,7 +44,8 @@ export function DeliveryDetail() {
     refetchInterval: ({ state }) => (state.data && isMoving(state.data) ? 1_000 : refetchInterval),
   });
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
+  useSubject(delivery.data?.event_type);
+  if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
   return (
     <>
       <Breadcrumb>
@@ -178,7 +181,7 @@ function useRedelivery(webhookId: string, delivery: Detail) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const key = useRef(newActionKey());
-  return useMutation({
+  return useAction({
     mutationFn: () => posthorn.deliveries.redeliver(webhookId, delivery.id, { idempotencyKey: key.current }),
     onSuccess: async (queued) => {
       key.current = newActionKey();

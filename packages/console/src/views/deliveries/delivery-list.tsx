@@ -4,7 +4,7 @@ import { DeliveryTable } from './delivery-table';
 
 export function DeliveryList() {
   const may = usePermission();
-  if (!may.readWebhooks) return <Forbidden what="deliveries" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
   return (
     <>
       <h1>Deliveries</h1>

@@ -169,9 +169,8 @@ function Row({
       <td className="wide">
         {outcomeOf(delivery)}
         {!delivery.final && delivery.next_attempt_at && (
-          <span className="soft">
-            {' · next '}
-            <Countdown to={delivery.next_attempt_at} />
+          <span className="second">
+            next <Countdown to={delivery.next_attempt_at} />
           </span>
         )}
       </td>

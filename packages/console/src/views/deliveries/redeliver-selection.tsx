@@ -1,6 +1,7 @@
 import type { Delivery } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { plural } from '../../format';
@@ -14,33 +15,28 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 export function RedeliverSelection({ deliveries, onDone }: { deliveries: Delivery[]; onDone: () => void }) {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);
-  const [done, setDone] = useState<number | undefined>();
-  const [error, setError] = useState<unknown>();
+  const [done, setDone] = useState(0);
   // If one fails and the user tries again, those before it are not sent a second time.
   const keys = useRef(new Map<string, string>());
   const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
 
-  async function redeliverAll(): Promise<void> {
-    setError(undefined);
-    for (const [index, { webhook_id, id }] of deliveries.entries()) {
-      setDone(index);
-      const key = keys.current.get(id) ?? newActionKey();
-      keys.current.set(id, key);
-      try {
+  const redeliver = useAction({
+    mutationFn: async () => {
+      for (const [index, { webhook_id, id }] of deliveries.entries()) {
+        setDone(index);
+        const key = keys.current.get(id) ?? newActionKey();
+        keys.current.set(id, key);
         await patiently(() => posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key }));
-      } catch (problem) {
-        setError(problem);
-        setDone(undefined);
-        return;
       }
-    }
-    setDone(undefined);
-    setAsking(false);
-    say(`${plural(deliveries.length, 'delivery is', 'deliveries are')} on the way.`);
-    onDone();
-    void client.invalidateQueries({ queryKey: ['deliveries'] });
-  }
+    },
+    onSuccess: () => {
+      setAsking(false);
+      say(`${plural(deliveries.length, 'delivery is', 'deliveries are')} on the way.`);
+      onDone();
+      void client.invalidateQueries({ queryKey: ['deliveries'] });
+    },
+  });
 
   return (
     <section className="selection" aria-label="Selection">
@@ -56,10 +52,10 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
         isOpen={isAsking}
         onClose={() => setAsking(false)}
         title={`Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`}
-        action={done === undefined ? 'Redeliver' : `${done + 1} of ${deliveries.length}…`}
-        isBusy={done !== undefined}
-        error={error}
-        onConfirm={() => void redeliverAll()}
+        action={redeliver.isPending ? `${done + 1} of ${deliveries.length}…` : 'Redeliver'}
+        isBusy={redeliver.isPending}
+        error={redeliver.error}
+        onConfirm={() => redeliver.mutate()}
       >
         <p>
           They go to {plural(webhooks, 'webhook')}.{' '}

@@ -16,7 +16,7 @@ import { SchemaTable } from './schema-table';
 export function EventTypes() {
   const may = usePermission();
   const types = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
-  if (!may.readEvents) return <Forbidden what="event types" scopes={['events:read']} />;
+  if (!may.readEvents) return <Forbidden action="see event types" scopes={['events:read']} />;
   return (
     <>
       <h1>Event types</h1>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { eventDeliveriesQuery } from '../../api/events';
 import { webhooksQuery } from '../../api/webhooks';
+import { shortId } from '../../identifier';
 import { useLive } from '../../live';
 import { DeliveryTag, outcomeOf } from '../../parts/delivery-tag';
 import { Loaded } from '../../parts/loaded';
@@ -17,7 +18,7 @@ export function EventDeliveries({ event }: { event: Event }) {
     refetchInterval: ({ state }) =>
       state.data?.data.some(({ status }) => status === 'pending') ? 1_500 : refetchInterval,
   });
-  const { data: webhooks } = useQuery(webhooksQuery);
+  const { data: webhooks } = useQuery({ ...webhooksQuery, refetchInterval });
   const names = new Map(webhooks?.map((webhook) => [webhook.id, webhookName(webhook)]));
   return (
     <section>
@@ -28,6 +29,12 @@ export function EventDeliveries({ event }: { event: Event }) {
             <p className="soft">No webhook subscribed to this event when it was recorded.</p>
           ) : (
             <table>
+              {/* A hidden head leaves an empty first row, so the cells cannot set the widths. */}
+              <colgroup>
+                <col />
+                <col className="state-col" />
+                <col className="next-col" />
+              </colgroup>
               <thead className="hidden-visually">
                 <tr>
                   <th>Webhook</th>
@@ -39,26 +46,32 @@ export function EventDeliveries({ event }: { event: Event }) {
                 {data.map((delivery) => (
                   <tr key={delivery.id}>
                     <td>
-                      <Link
-                        className="row-link strong"
-                        to="/webhooks/$webhookId/deliveries/$deliveryId"
-                        params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
-                      >
-                        {names.get(delivery.webhook_id) ?? delivery.webhook_id}
-                      </Link>
+                      {webhooks && !names.has(delivery.webhook_id) ? (
+                        <>
+                          Deleted webhook
+                          <span className="second mono" title={delivery.webhook_id}>
+                            {shortId(delivery.webhook_id)}
+                          </span>
+                        </>
+                      ) : (
+                        <Link
+                          className="row-link strong"
+                          to="/webhooks/$webhookId/deliveries/$deliveryId"
+                          params={{ webhookId: delivery.webhook_id, deliveryId: delivery.id }}
+                        >
+                          {names.get(delivery.webhook_id) ?? delivery.webhook_id}
+                        </Link>
+                      )}
                     </td>
-                    <td className="state-col">
+                    <td>
                       <DeliveryTag delivery={delivery} />
                     </td>
                     <td className="r soft next-col">
                       {delivery.attempts > 0 && outcomeOf(delivery)}
                       {!delivery.final && delivery.next_attempt_at && delivery.attempts > 0 && (
-                        <>
-                          <span className="wide"> · </span>
-                          <span className="own-line">
-                            next <TimeAgo at={delivery.next_attempt_at} />
-                          </span>
-                        </>
+                        <span className="second">
+                          next <TimeAgo at={delivery.next_attempt_at} />
+                        </span>
                       )}
                     </td>
                   </tr>

@@ -12,6 +12,7 @@ import { Loaded } from '../../parts/loaded';
 import { PrettySwitch } from '../../parts/pretty-switch';
 import { ExactTime } from '../../parts/time';
 import { usePermission } from '../../permission';
+import { useSubject } from '../../subject';
 import { EventDeliveries } from './event-deliveries';
 import { SubjectHistory } from './subject-history';
 
@@ -19,7 +20,8 @@ export function EventDetail() {
   const may = usePermission();
   const { eventId } = useParams({ from: '/events/$eventId' });
   const event = useQuery({ ...eventQuery(eventId), enabled: may.readEvents });
-  if (!may.readEvents) return <Forbidden what="events" scopes={['events:read']} />;
+  useSubject(event.data?.event.type);
+  if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
   return (
     <>
       <Breadcrumb>

@@ -41,7 +41,7 @@ function filterOf(search: EventSearch): EventFilter {
 
 export function EventList() {
   const may = usePermission();
-  if (!may.readEvents) return <Forbidden what="events" scopes={['events:read']} />;
+  if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
   return <Events />;
 }
 

@@ -55,11 +55,12 @@ export function Activity({ webhook }: { webhook: Webhook }) {
 
 function FigureRow({ stats }: { stats: Stats }) {
   const { totals } = stats;
+  const attempts = totals.delivered + totals.failed_attempts;
   return (
     <div className="figures">
       <div className="figure">
         <b>{successRate(stats)}</b>
-        <span>of attempts succeed</span>
+        <span>{attempts === 0 ? 'no attempts' : 'of attempts succeeded'}</span>
       </div>
       <div className="figure">
         <b>{formatCount(totals.delivered)}</b>

@@ -1,7 +1,8 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { Confirm } from '../../parts/confirm';
 import { hostOf, webhookName } from '../../parts/webhook-tag';
@@ -13,7 +14,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
   const [isAsking, setAsking] = useState(false);
   const name = webhookName(webhook);
-  const remove = useMutation({
+  const remove = useAction({
     mutationFn: () => posthorn.webhooks.delete(webhook.id),
     onSuccess: async () => {
       say(`Deleted ${name}.`);

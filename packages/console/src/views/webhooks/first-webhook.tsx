@@ -18,7 +18,7 @@ export function FirstWebhook() {
       <p>
         A webhook sends each event that it subscribes to as a signed HTTP request to your URL, and tries again
         until your receiver responds with 2xx.
-        {may.send && ' You need a URL; the form has the code for the receiver.'}
+        {may.send && ' All you need is a URL. The form shows code for a receiver.'}
       </p>
       {may.send && (
         <>

@@ -1,3 +1,5 @@
+import type { ReceiverPlace } from './receiver-place';
+
 /**
  * Receivers that verify a request and respond with 200, one for each framework. They do not depend on a
  * Posthorn package.
@@ -28,20 +30,21 @@ const secret = process.env.WEBHOOK_SECRET ??
 
 ${nodeVerify}`;
 
-const express = (secret: string) => `import express from 'express';
+const express = (secret: string, { path, port }: ReceiverPlace) => `import express from 'express';
 ${nodeHead(secret)}
 
 const app = express();
 // Before express.json(), which would discard the raw bytes.
-app.post('/webhooks', express.raw({ type: '*/*' }), (req, res) => {
+app.post('${path}', express.raw({ type: '*/*' }), (req, res) => {
   if (!isValid(req.body, req.headers)) return res.sendStatus(401);
   const event = JSON.parse(req.body);
-  res.sendStatus(200); // respond first, then work
+  // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
+  res.sendStatus(200);
 });
-app.listen(3000);`;
+app.listen(${port});`;
 
-const fastify = (secret: string) => `import Fastify from 'fastify';
+const fastify = (secret: string, { path, port }: ReceiverPlace) => `import Fastify from 'fastify';
 ${nodeHead(secret)}
 
 const app = Fastify();
@@ -51,28 +54,30 @@ app.addContentTypeParser(
   { parseAs: 'buffer' },
   (req, body, done) => done(null, body),
 );
-app.post('/webhooks', async (req, reply) => {
+app.post('${path}', async (req, reply) => {
   if (!isValid(req.body, req.headers))
     return reply.code(401).send();
   const event = JSON.parse(req.body);
+  // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
   return reply.code(200).send();
 });
-await app.listen({ port: 3000 });`;
+await app.listen({ port: ${port} });`;
 
-const hono = (secret: string) => `import { serve } from '@hono/node-server';
+const hono = (secret: string, { path, port }: ReceiverPlace) => `import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 ${nodeHead(secret)}
 
 const app = new Hono();
-app.post('/webhooks', async (c) => {
+app.post('${path}', async (c) => {
   const body = Buffer.from(await c.req.arrayBuffer());
   if (!isValid(body, c.req.header())) return c.body(null, 401);
   const event = JSON.parse(body);
+  // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
   return c.body(null, 200);
 });
-serve({ fetch: app.fetch, port: 3000 });`;
+serve({ fetch: app.fetch, port: ${port} });`;
 
 const next = (secret: string) => `${nodeHead(secret)}
 
@@ -81,11 +86,12 @@ export async function POST(request) {
   if (!isValid(body, Object.fromEntries(request.headers)))
     return new Response(null, { status: 401 });
   const event = JSON.parse(body);
+  // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
   return new Response(null, { status: 200 });
 }`;
 
-const flask = (secret: string) => `import base64, hashlib, hmac, os, time
+const flask = (secret: string, { path, port }: ReceiverPlace) => `import base64, hashlib, hmac, os, time
 from flask import Flask, request
 
 secret = os.environ.get(
@@ -110,17 +116,18 @@ def is_valid(body, headers):
 
 app = Flask(__name__)
 
-@app.post("/webhooks")
+@app.post("${path}")
 def webhooks():
     # The raw bytes, never json.dumps(request.json).
     if not is_valid(request.get_data(), request.headers):
         return "", 401
+    # Store the event before you respond; do slow work later.
     print(request.json["type"], request.json["id"])
     return "", 200
 
-app.run(port=3000)`;
+app.run(port=${port})`;
 
-const go = (secret: string) => `package main
+const go = (secret: string, { path, port }: ReceiverPlace) => `package main
 
 import (
 	"crypto/hmac"
@@ -166,20 +173,23 @@ func receive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	w.WriteHeader(http.StatusOK)
+	// Store the event before you respond; do slow work later.
 	log.Printf("%s", body)
+	w.WriteHeader(http.StatusOK)
 }
 
 func main() {
-	http.HandleFunc("/webhooks", receive)
-	log.Fatal(http.ListenAndServe(":3000", nil))
+	http.HandleFunc("${path}", receive)
+	log.Fatal(http.ListenAndServe(":${port}", nil))
 }`;
 
+const nextFile = ({ path }: ReceiverPlace) => `app${path.replace(/\/$/, '')}/route.js`;
+
 export const frameworks = [
-  { key: 'express', label: 'Express', file: 'receiver.mjs', code: express },
-  { key: 'fastify', label: 'Fastify', file: 'receiver.mjs', code: fastify },
-  { key: 'hono', label: 'Hono', file: 'receiver.mjs', code: hono },
-  { key: 'next', label: 'Next.js', file: 'app/webhooks/route.js', code: next },
-  { key: 'flask', label: 'Flask', file: 'receiver.py', code: flask },
-  { key: 'go', label: 'Go', file: 'main.go', code: go },
+  { key: 'express', label: 'Express', file: () => 'receiver.mjs', code: express },
+  { key: 'fastify', label: 'Fastify', file: () => 'receiver.mjs', code: fastify },
+  { key: 'hono', label: 'Hono', file: () => 'receiver.mjs', code: hono },
+  { key: 'next', label: 'Next.js', file: nextFile, code: next },
+  { key: 'flask', label: 'Flask', file: () => 'receiver.py', code: flask },
+  { key: 'go', label: 'Go', file: () => 'main.go', code: go },
 ] as const;

@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useRef, useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
@@ -25,7 +26,8 @@ const ReceiverCode = lazy(() =>
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
   const may = usePermission();
-  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  if (!may.send)
+    return <Forbidden action="create webhooks" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
   return (
     <>
       <Breadcrumb>
@@ -53,7 +55,7 @@ function Form() {
   const keyed = useRef({ draft, key: newActionKey() });
   if (keyed.current.draft !== draft) keyed.current = { draft, key: newActionKey() };
 
-  const create = useMutation({
+  const create = useAction({
     mutationFn: () =>
       posthorn.webhooks.create(
         {
@@ -115,7 +117,7 @@ function Form() {
       </form>
       <div className="stack">
         <Suspense fallback={<Skeleton lines={10} />}>
-          <ReceiverCode secret={secret} />
+          <ReceiverCode url={draft.url.trim()} secret={secret} />
         </Suspense>
         {sampled && <Sample type={sampled} />}
       </div>

@@ -1,6 +1,7 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { Confirm } from '../../parts/confirm';
@@ -12,7 +13,7 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);
   const isDisabled = webhook.status === 'disabled';
-  const change = useMutation({
+  const change = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, { status: isDisabled ? 'active' : 'disabled' }),
     onSuccess: (changed) => {
       setAsking(false);

@@ -2,13 +2,15 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { CodeBlock } from '../../parts/code-block';
 import { Segmented } from '../../parts/segmented';
 import { frameworks } from './frameworks';
+import { placeOf } from './receiver-place';
 
-/** The code of a receiver in the user's framework, with the secret filled in if it is known. */
-export function ReceiverCode({ secret }: { secret: string | undefined }) {
+/** The code of a receiver at a URL in the user's framework, with the secret filled in if it is known. */
+export function ReceiverCode({ url, secret }: { url: string; secret: string | undefined }) {
   const chosen = useSearch({ strict: false, select: ({ framework }) => framework });
   const navigate = useNavigate();
   const framework = frameworks.find(({ key }) => key === chosen) ?? frameworks[0];
-  const code = framework.code(secret ?? 'the secret of the webhook');
+  const place = placeOf(url);
+  const code = framework.code(secret ?? 'the secret of the webhook', place);
   return (
     <div className="stack">
       <div className="head">
@@ -28,7 +30,7 @@ export function ReceiverCode({ secret }: { secret: string | undefined }) {
           }
         />
       </div>
-      <CodeBlock title={framework.file} text={code} what="the code" isProgram />
+      <CodeBlock title={framework.file(place)} text={code} what="the code" isProgram />
     </div>
   );
 }

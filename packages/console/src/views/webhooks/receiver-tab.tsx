@@ -11,22 +11,24 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
     <div className="stack">
       {webhook.status === 'active' && (
         <p className="soft">
-          Verified. The receiver confirmed this webhook
+          The receiver is verified
           {conditionOf(webhook) === 'failing'
             ? ', but it did not accept the latest delivery.'
-            : ', and events arrive as they are recorded.'}
+            : '. It gets each event as soon as the event is recorded.'}
         </p>
       )}
       {secret ? (
         <div className="field">
           <span className="label">Signing secret</span>
           <SecretBox secret={secret} />
-          <span className="hint">Copy it now: it is gone when you leave this page.</span>
+          <span className="hint">
+            Copy it now. After you reload or close the console, it is not shown again.
+          </span>
         </div>
       ) : (
         <p className="soft">The secret is not shown again. If you lost it, rotate it in the settings.</p>
       )}
-      <ReceiverCode secret={secret} />
+      <ReceiverCode url={webhook.url} secret={secret} />
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { formatCount, formatExact, plural } from '../../format';
@@ -25,7 +26,8 @@ export function ReplayView() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId/replay' });
   const { replay } = useSearch({ from: '/webhooks/$webhookId/replay' });
   const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  if (!may.send) return <Forbidden what="this form" scopes={['webhooks:write', 'events:read']} />;
+  if (!may.send)
+    return <Forbidden action="replay events" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
   return (
     <Loaded query={webhook}>
       {(data) => (
@@ -67,7 +69,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   const to = search.to ?? new Date(openedMs).toISOString();
   const onlyFailed = search.only_failed !== '0';
   const preview = useQuery(replayPreviewQuery(webhook, { from, to }, onlyFailed));
-  const start = useMutation({
+  const start = useAction({
     mutationFn: () =>
       posthorn.webhooks.replay(
         webhook.id,
@@ -113,7 +115,7 @@ function Form({ webhook }: { webhook: Webhook }) {
           Only events that were not delivered
           <span className="hint">
             Events without a successful delivery to this webhook, including those recorded before it existed.
-            An event that is waiting for a retry arrives twice.
+            If an event is waiting for a retry, the receiver may get it twice.
           </span>
         </span>
       </label>

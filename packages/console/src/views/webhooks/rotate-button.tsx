@@ -1,6 +1,7 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { newActionKey, newSecret } from '../../identifier';
@@ -22,7 +23,7 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const [next, setNext] = useState<{ secret: string; key: string } | undefined>();
   const [grace, setGrace] = useState<(typeof graces)[number]['key']>('24h');
-  const rotate = useMutation({
+  const rotate = useAction({
     mutationFn: ({ secret, key }: { secret: string; key: string }) =>
       posthorn.webhooks.rotateSecret(webhook.id, { secret, grace }, { idempotencyKey: key }),
     onSuccess: (rotated, { secret }) => {

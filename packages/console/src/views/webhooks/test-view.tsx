@@ -1,6 +1,7 @@
 import type { Receipt, Webhook } from '@posthorn/client';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { formatMs } from '../../format';
@@ -17,7 +18,7 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   const { data: types } = useQuery(eventTypesQuery);
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
   const type = chosen ?? fitting ?? types?.[0]?.type ?? '';
-  const test = useMutation({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
+  const test = useAction({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
   return (
     <>
       <form

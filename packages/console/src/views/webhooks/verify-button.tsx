@@ -1,5 +1,6 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
 import { say } from '../../toast';
@@ -15,7 +16,7 @@ export function VerifyButton({
   label?: string;
 }) {
   const client = useQueryClient();
-  const verify = useMutation({
+  const verify = useAction({
     mutationFn: () => posthorn.webhooks.verify(webhook.id),
     onSuccess: (verified) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, verified);

@@ -122,7 +122,7 @@ function Field({
       <label htmlFor={id}>{label}</label>
       {children({ id, 'aria-describedby': `${id}-hint`, 'aria-invalid': fault !== undefined })}
       <span id={`${id}-hint`} className={fault ? 'fault' : 'hint'} role={fault ? 'alert' : undefined}>
-        {fault ? `This ${fault}${/[.?!]$/.test(fault) ? '' : '.'}` : hint}
+        {fault ?? hint}
       </span>
     </div>
   );

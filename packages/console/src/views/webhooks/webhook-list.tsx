@@ -20,7 +20,7 @@ export function WebhookList() {
   const { refetchInterval } = useLive();
   const webhooks = useQuery({ ...webhooksQuery, enabled: may.readWebhooks, refetchInterval });
   const { workspaceId } = useWorkspace();
-  if (!may.readWebhooks) return <Forbidden what="webhooks" scopes={['webhooks:read']} />;
+  if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
   return (
     <>
       <div className="head short">

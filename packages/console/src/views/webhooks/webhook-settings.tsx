@@ -1,7 +1,8 @@
 import type { Webhook } from '@posthorn/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
@@ -35,7 +36,9 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           <div>
             <div>
               <b>Delete</b>
-              <p className="soft small">Stops all deliveries for good.</p>
+              <p className="soft small">
+                Cancels waiting deliveries and sends nothing more. This cannot be undone.
+              </p>
             </div>
             <DeleteButton webhook={webhook} />
           </div>
@@ -50,7 +53,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
   const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
   const changes = changesOf(draft, webhook);
-  const save = useMutation({
+  const save = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
     onSuccess: (changed) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);

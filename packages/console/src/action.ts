@@ -1,0 +1,38 @@
+import {
+  type UseMutationOptions,
+  type UseMutationResult,
+  useMutation,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { useRef } from 'react';
+import { problemIn } from './api/problem';
+
+type Action<T, V> = Pick<UseMutationResult<T, Error, V>, 'mutate' | 'reset' | 'data' | 'error'> &
+  Pick<UseMutationResult<T, Error, V>, 'isPending' | 'isSuccess'>;
+
+/**
+ * Returns a mutation that ignores calls while it runs. Disabling its button is not enough: the second click of a
+ * double click can come before React has rendered the disabled button. If what the mutation is about no longer exists,
+ * everything on the page is loaded again.
+ */
+export function useAction<T, V = void>(options: UseMutationOptions<T, Error, V>): Action<T, V> {
+  const client = useQueryClient();
+  const isRunning = useRef(false);
+  const mutation = useMutation<T, Error, V>({
+    ...options,
+    onError: (error, ...rest) => {
+      // What the action was about no longer exists, so the page must not go on showing it.
+      if (problemIn(error)?.code === 'not_found') void client.invalidateQueries();
+      return options.onError?.(error, ...rest);
+    },
+    onSettled: () => {
+      isRunning.current = false;
+    },
+  });
+  const mutate: typeof mutation.mutate = (...call) => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    mutation.mutate(...call);
+  };
+  return { ...mutation, mutate };
+}
