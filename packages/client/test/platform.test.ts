@@ -21,7 +21,7 @@ describe('the platform listener', () => {
 
   it('creates portal sessions', async () => {
     const session = await platform.portalSessions.create({ organization_id, actor, read_only: true });
-    expect(session.url).toBe(`${service.publicUrl}/console#token=${session.token}&portal=1`);
+    expect(session.url).toBe(`${service.publicUrl}/console#token=${session.token}`);
     const who = await new Posthorn({ url: service.publicUrl, token: session.token }).token();
     expect(who).toMatchObject({ organization_id, actor, portal: true });
     expect(who.scopes).not.toContain('webhooks:write');

@@ -23,17 +23,13 @@ export function tokenOf(now: Session): string | undefined {
 export function restoreSession(): void {
   const fragment = new URLSearchParams(location.hash.slice(1));
   const given = fragment.get('token');
-  const isPortal = fragment.has('portal');
   if (fragment.has('token')) {
     fragment.delete('token');
-    fragment.delete('portal');
     const rest = fragment.toString();
     history.replaceState(history.state, '', location.pathname + location.search + (rest ? `#${rest}` : ''));
   }
   const token = given ?? tabStorage.get(tokenKey);
   if (token) openSession(token);
-  else if (tabStorage.get(portalKey)) session.set({ kind: 'ended', reason: '', wasPortal: true });
-  if (given) markPortal(isPortal);
 }
 
 export function openSession(token: string): void {

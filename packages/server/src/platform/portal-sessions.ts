@@ -24,9 +24,7 @@ const SessionSchema = Type.Object(
       format: 'uri',
       description:
         'Link to the console, with the token in the fragment. Open it for your customer, or show it in a frame.',
-      examples: [
-        'https://hooks.example.com/console#token=pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag&portal=1',
-      ],
+      examples: ['https://hooks.example.com/console#token=pht_x1Vv5cZyJ0d0mYb2vEJkqk4Wn8oTq3uQx7Lr9sHf2Ag'],
     }),
     token: Type.String({
       description: "The session's token. It is not shown again: only its hash is stored.",
@@ -78,8 +76,7 @@ export function portalSessionRoute(
       );
       await issueToken(database, token, tokenHash(text), originOf(request));
       reply.status(201).header('Cache-Control', 'no-store');
-      // With `portal`, the console knows what the link was for even after the session has expired.
-      return { data: { url: `${consoleLink(text)}&portal=1`, token: text, expires_at: token.expires_at } };
+      return { data: { url: consoleLink(text), token: text, expires_at: token.expires_at } };
     },
   );
 }

@@ -201,7 +201,7 @@ describe('POST /platform/portal-sessions', () => {
     expect(status).toBe(201);
     expect(Object.keys(body.data).sort()).toEqual(['expires_at', 'token', 'url']);
     const { url, token, expires_at } = body.data;
-    expect(url).toBe(`${service.publicUrl}/console#token=${token}&portal=1`);
+    expect(url).toBe(`${service.publicUrl}/console#token=${token}`);
     expect(Math.round((Date.parse(expires_at) - Date.now()) / 60_000)).toBe(60);
     expect((await whoAmI(token)).body.data).toMatchObject({
       scopes: ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'],
@@ -252,6 +252,6 @@ describe('POST /platform/portal-sessions', () => {
     const { body } = await ask(`${branded.platformUrl}/platform/portal-sessions`, {
       ...{ method: 'POST', token: platformToken, body: { organization_id: 'ORG-portal' } },
     });
-    expect(body.data.url).toBe(`https://hooks.example.com/console#token=${body.data.token}&portal=1`);
+    expect(body.data.url).toBe(`https://hooks.example.com/console#token=${body.data.token}`);
   });
 });
