@@ -5,12 +5,15 @@ import { createStore } from './store';
 export type Session =
   | { kind: 'none' }
   | { kind: 'open'; token: string }
-  | { kind: 'ended'; reason: string; wasPortal: boolean };
+  | { kind: 'ended'; reason: string; cameFrom: 'portal' | 'link' | 'form' };
 
 const tokenKey = 'posthorn.token';
 const portalKey = 'posthorn.portal';
 
 export const session = createStore<Session>({ kind: 'none' });
+
+/** The token of the last link that was opened in this tab. */
+let linkToken: string | undefined;
 
 export function tokenOf(now: Session): string | undefined {
   return now.kind === 'open' ? now.token : undefined;
@@ -28,6 +31,7 @@ export function restoreSession(): void {
     const rest = fragment.toString();
     history.replaceState(history.state, '', location.pathname + location.search + (rest ? `#${rest}` : ''));
   }
+  linkToken = given ?? linkToken;
   const token = given ?? tabStorage.get(tokenKey);
   if (token) openSession(token);
 }
@@ -53,7 +57,11 @@ export function signOut(): void {
 export function endSession(token: string, reason: string): void {
   const now = session.get();
   if (now.kind !== 'open' || now.token !== token) return;
-  const wasPortal = tabStorage.get(portalKey) === '1';
+  const isPortal = tabStorage.get(portalKey) === '1';
   tabStorage.remove(tokenKey);
-  session.set({ kind: 'ended', reason, wasPortal });
+  session.set({
+    kind: 'ended',
+    reason,
+    cameFrom: isPortal ? 'portal' : token === linkToken ? 'link' : 'form',
+  });
 }

@@ -260,9 +260,15 @@ describeInBrowser('the console in a browser', async (open) => {
     const good = await makeToken(service.database, { scopes });
     const { page, faults } = await watched();
     await page.goto(link(expired, '/webhooks'));
+    await page.getByText('This link is no longer valid').waitFor();
+    expect(await page.getByText('posthorn token create').count()).toBe(0);
+    const signIn = async (token: string) => {
+      await page.getByLabel('Token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await signIn(await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) }));
     await page.getByText('The token was not accepted').waitFor();
-    await page.getByLabel('Token').fill(good);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signIn(good);
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/webhooks');
     expect(unexpected(faults, /status of 401/)).toEqual([]);

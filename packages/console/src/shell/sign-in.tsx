@@ -14,12 +14,12 @@ export function SignIn() {
   const state = useStore(session);
   const settings = useSettings();
   const [text, setText] = useState('');
-  const wasPortal = state.kind === 'ended' && state.wasPortal;
+  const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
   return (
     <main className="signin">
       <div>
         <Brand />
-        {wasPortal ? (
+        {cameFrom === 'portal' ? (
           <>
             <h1>This session has ended</h1>
             <p className="lead">Open it again from {productName(settings)}.</p>
@@ -29,8 +29,12 @@ export function SignIn() {
             <h1>Sign in with a token</h1>
             {state.kind === 'ended' && (
               <div className="note warn" role="alert">
-                <b>The token was not accepted</b>
-                <p>{state.reason}</p>
+                <b>{cameFrom === 'link' ? 'This link is no longer valid' : 'The token was not accepted'}</b>
+                <p>
+                  {cameFrom === 'link'
+                    ? 'It may have expired. Open it again from where you found it, or sign in with a token.'
+                    : state.reason}
+                </p>
               </div>
             )}
             <form
@@ -57,11 +61,16 @@ export function SignIn() {
                 Sign in
               </button>
             </form>
-            <p className="lead small">
-              No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
-              this on the machine where the service runs:
-            </p>
-            <CodeBlock title="Create a token" text={command} what="the command" />
+            {/* Whoever opens an old link to the portal does not run the service. */}
+            {cameFrom !== 'link' && (
+              <>
+                <p className="lead small">
+                  No token yet? <code>npm start</code> prints a link that signs you in. To create a token, run
+                  this on the machine where the service runs:
+                </p>
+                <CodeBlock title="Create a token" text={command} what="the command" />
+              </>
+            )}
           </>
         )}
       </div>
