@@ -67,6 +67,8 @@ export async function killFamily(child) {
   const family = familyOf(child.pid);
   for (const pid of family) signalOne(pid, 'SIGKILL');
   await until('the end of a killed process', () => family.every((pid) => !isRunning(pid)), 10_000, 10);
+  // As long as its process ID exists, a new PostgreSQL refuses to start.
+  await ended(child, 10_000);
 }
 
 /** A zombie has ended, too: only its parent has not noticed yet. */
