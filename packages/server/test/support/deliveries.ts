@@ -78,9 +78,19 @@ export function roomOf(node: number | null, fields: Partial<Room> = {}): Room {
 export const eventsOf = (organization_id: string, count: number) =>
   Array.from({ length: count }, () => event({ organization_id, payload: { filler: 'ü' } }));
 
-/** Records so many events of ORG-acme for a node that has room for all of them; null: for no node. */
-export function recordFor(database: Queryable, node: number | null, count: number): Promise<RecordedBatch> {
-  return recordBatch(database, batch(eventsOf('ORG-acme', count)), roomOf(node));
+/**
+ * Records so many events of ORG-acme for a node that has room for all of them; null: for no node. Resolves in the next
+ * millisecond: recordings of the same one have no order.
+ */
+export async function recordFor(
+  database: Queryable,
+  node: number | null,
+  count: number,
+): Promise<RecordedBatch> {
+  const recorded = await recordBatch(database, batch(eventsOf('ORG-acme', count)), roomOf(node));
+  const at = Date.now();
+  while (Date.now() === at);
+  return recorded;
 }
 
 /** Claims for a node that has plenty of room, but for what is given. */
