@@ -1,9 +1,9 @@
 // Receivers in a process of their own: one port, one path for each webhook. Each verifies signatures and keeps what
-// arrived. How each one responds can be changed at any time (`behaviours.js`).
+// arrived. How each one responds can be changed at any time (`behaviors.js`).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { behaviours } from './behaviours.js';
+import { behaviors } from './behaviors.js';
 
 const doors = new Map();
 /** In a network without a way out, receivers can have several addresses. */
@@ -13,7 +13,7 @@ const byAddress = {};
 let signalAt;
 
 class Door {
-  behaviour = 'ok';
+  behavior = 'ok';
   #secret;
   /** By the number of the event: requests, and successful responses. */
   arrived = new Uint16Array(1024);
@@ -90,7 +90,7 @@ function receive(request, response) {
       if (!response.destroyed) door.succeed(seq, attempt, Date.now());
     };
     if (signalAt?.path === request.url) signal();
-    behaviours[door.behaviour]({ response, succeed, hold: (release) => door.held.push(release) });
+    behaviors[door.behavior]({ response, succeed, hold: (release) => door.held.push(release) });
   });
 }
 
@@ -107,8 +107,8 @@ const handshakes = new Set();
 
 const commands = {
   door: ({ path, secret }) => void doors.set(path, new Door(secret)),
-  behave: ({ path, behaviour }) => {
-    doors.get(path).behaviour = behaviour;
+  behave: ({ path, behavior }) => {
+    doors.get(path).behavior = behavior;
   },
   /** Lets go of the requests that were held: they get their response now. */
   release: ({ path }) => {

@@ -41,8 +41,8 @@ export class Receivers {
     return this.#ask('door', { path, secret });
   }
 
-  behave(path, behaviour) {
-    return this.#ask('behave', { path, behaviour });
+  behave(path, behavior) {
+    return this.#ask('behave', { path, behavior });
   }
 
   release(path) {

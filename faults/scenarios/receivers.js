@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { accepting, refusing } from '../behaviours.js';
+import { accepting, refusing } from '../behaviors.js';
 
 const hostile = ['/hook-1', '/hook-2', '/hook-3'];
 const rounds = 3;

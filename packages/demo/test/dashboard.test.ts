@@ -8,7 +8,7 @@ import type { Paint } from '../src/line.js';
 import { behaviors } from '../src/receivers.js';
 
 const plain: Paint = (_style, text) => text;
-const coloured: Paint = (style, text) => styleText(style, text, { validateStream: false });
+const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 
 const situation: Situation = {
@@ -156,7 +156,7 @@ describe('the dashboard', () => {
 
   test('shows failures in red', () => {
     const red = (text: string) => styleText('red', text, { validateStream: false });
-    const text = frame(120, 40, busy(), coloured).join('\n');
+    const text = frame(120, 40, busy(), colored).join('\n');
     expect(text).toContain(red('102'.padStart(8)));
     expect(text).toContain(red('webhook.delivery_failed'.padEnd(28)));
   });
@@ -179,7 +179,7 @@ describe('the dashboard', () => {
   });
 
   test('has the same layout with and without colors', () => {
-    const painted = frame(100, 30, busy(), coloured);
+    const painted = frame(100, 30, busy(), colored);
     expect(painted.join('')).toMatch(escapes);
     expect(painted.map((line) => line.replaceAll(escapes, ''))).toEqual(frame(100, 30));
   });

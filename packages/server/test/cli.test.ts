@@ -452,7 +452,7 @@ describe('events', () => {
     expect(runs.filter((id) => id !== 'RUN-first')).toEqual(['RUN-a', 'RUN-b', 'RUN-last']);
   });
 
-  test('tail prints readable lines, without colours in a pipe', async () => {
+  test('tail prints readable lines, without colors in a pipe', async () => {
     const started = new RunningCommand((streams) => main(tailArgs('ORG-follow'), env, streams));
     const tail = await following('ORG-follow', started);
     const [recorded] = await recordRuns('ORG-follow', 'RUN-last');
@@ -468,7 +468,7 @@ describe('events', () => {
 
 describe('on a terminal', () => {
   test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))(
-    'lists are aligned tables under coloured headings',
+    'lists are aligned tables under colored headings',
     () => {
       const { PATH = '' } = process.env;
       const line = `stty cols 0; '${process.execPath}' '${program}' token list`;
@@ -501,7 +501,7 @@ describe('on a terminal', () => {
     },
   );
 
-  test('NO_COLOR turns the colours off', async () => {
+  test('NO_COLOR turns the colors off', async () => {
     const shown = async (extra: Record<string, string>) =>
       (await command(['token', 'list'], { ...env, ...extra }, 100)).stdout;
     expect(await shown({})).toContain(escapeSequence);

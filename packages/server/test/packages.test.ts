@@ -30,7 +30,7 @@ const isDual = ({ manifest }: Packed) => JSON.stringify(manifest.exports ?? {}).
 const packages = [...all.values()].map((packed) => [packed.manifest.name, packed] as const);
 
 describe.each(packages)('%s, packed', (_name, packed) => {
-  test('has its licence, a readme and every file that it names', () => {
+  test('has its license, a readme and every file that it names', () => {
     expect(packed.files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
     expect(namedFiles(packed).length).toBeGreaterThan(0);
     expect(packed.files).toEqual(expect.arrayContaining(namedFiles(packed)));

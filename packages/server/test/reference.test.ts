@@ -162,7 +162,7 @@ describe.runIf(hasChromium)(
         expect(await cutTexts(page)).toEqual([]);
       });
 
-      it('works on a desktop, in light colours', async () => {
+      it('works on a desktop, in light colors', async () => {
         expect(await colorOf(page)).toBe('rgb(255, 255, 255)');
         expect(await page.title()).toBe(`${title} reference`);
         expect(await menuEntry(page, 'Errors').isVisible()).toBe(true);
@@ -194,7 +194,7 @@ describe.runIf(hasChromium)(
         expect(faults.filter((fault) => !/status of 404/.test(fault))).toEqual([]);
       });
 
-      it('works on a phone, in dark colours, with a menu and without horizontal scrolling', async () => {
+      it('works on a phone, in dark colors, with a menu and without horizontal scrolling', async () => {
         await page.setViewportSize({ width: 375, height: 812 });
         await page.emulateMedia({ colorScheme: 'dark' });
         await expect.poll(() => colorOf(page)).toBe('rgb(15, 15, 15)');

@@ -2,7 +2,7 @@
  * How a receiver can respond. `succeed` notes that the service must take the response as a success; `hold` keeps the
  * request until it is released.
  */
-export const behaviours = {
+export const behaviors = {
   ok: ({ response, succeed }) => {
     succeed();
     response.end();
