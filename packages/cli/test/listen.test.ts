@@ -9,7 +9,7 @@ import { startReceiver } from '../../server/test/support/receiver.js';
 import { recordText } from '../../server/test/support/recording.js';
 import { makeToken, sharedService, startTestService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { freshDirectory, linesOf, run, start } from './support/cli.js';
+import { freshDirectory, run, start } from './support/cli.js';
 
 const secret = 'a-secret-of-the-listener';
 const unsigned = ['webhook-timestamp', 'webhook-signature', 'x-service-delivery', 'connection'];
@@ -140,15 +140,15 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
     listener.kill(signal);
     expect((await listener.ended).code).toBe(0);
     listener = listen();
+    await listener.until(/Listening for/);
     await receiver.deliveries.nth(at + 100);
     await service.stop();
+    await listener.until(/^Connection lost/m);
     service = await startTestService({ DATABASE_URL, POSTHORN_PORT });
   }
   await producing;
   await receiver.deliveries.nth(total);
   listener.kill('SIGTERM');
-  const { code, stdout } = await listener.ended;
-  expect(code).toBe(0);
-  expect(linesOf(stdout).filter((line) => line.startsWith('Connection lost')).length).toBeGreaterThan(0);
+  expect((await listener.ended).code).toBe(0);
   expect(receiver.deliveries.all.map(({ envelope }) => envelope.id)).toEqual(recorded);
 }, 300_000);
