@@ -146,7 +146,7 @@ function summarize(print, figures) {
   print('CPU of the server process for a page of 25', us(page.serverUs), 'aim: at most 500');
   print('  for one event in a page', us((hundred.serverUs - one.serverUs) / 99), '');
   print(
-    '  for what a page has beside its events',
+    '  for the rest of the page',
     us(one.serverUs - (hundred.serverUs - one.serverUs) / 99),
     '',
   );

@@ -379,7 +379,7 @@ export interface RotatedWebhook {
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until which the previous secret also signs requests. Null if there is none. */
+  /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
   /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
@@ -556,7 +556,7 @@ export interface Webhook {
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until which the previous secret also signs requests. Null if there is none. */
+  /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
 }
 

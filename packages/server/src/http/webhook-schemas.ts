@@ -130,7 +130,7 @@ const fields = {
     examples: [null],
   }),
   previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time until which the previous secret also signs requests. Null if there is none.',
+    description: 'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
     examples: [null],
   }),
 };
