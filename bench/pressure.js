@@ -25,7 +25,7 @@ export async function benchFanout(print) {
     progress('measuring');
     const rawPerSecond = await raw(pool, 20_000);
     const perSecond = await deliverAll(server, receiver, fanoutEvents);
-    print(`deliveries to ${fanoutWebhooks} webhooks`, `${Math.round(perSecond)} a second`, '');
+    print(`deliveries to ${fanoutWebhooks} webhooks`, `${Math.round(perSecond)} deliveries/s`, '');
     print('ratio to raw undici', (perSecond / rawPerSecond).toFixed(2), '');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
   } finally {
@@ -81,7 +81,7 @@ export async function benchFlaky(print) {
     await arrived;
     // Waits are drawn from 1 to 1.2 s.
     const late = (await receiver.report()).delays.map((ms) => ms - 1_200);
-    print('second attempts, later than they were due: p50 and p99', told(late), '');
+    print('delay of second attempts after they are due, p50 and p99', told(late), '');
   } finally {
     await server.stop();
     receiver.stop();

@@ -145,11 +145,7 @@ function summarize(print, figures) {
   const us = (value) => `${value.toFixed(1)} µs`;
   print('CPU of the server process for a page of 25', us(page.serverUs), 'aim: at most 500');
   print('  for one event in a page', us((hundred.serverUs - one.serverUs) / 99), '');
-  print(
-    '  for what a page has beside its events',
-    us(one.serverUs - (hundred.serverUs - one.serverUs) / 99),
-    '',
-  );
+  print('  for the rest of the page', us(one.serverUs - (hundred.serverUs - one.serverUs) / 99), '');
   print(
     `page ${deepPage.toLocaleString('en')} against page 1, p50`,
     (deep.p50Ms / page.p50Ms).toFixed(2),

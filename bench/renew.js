@@ -44,7 +44,7 @@ function shown(name, result) {
   });
   const measured = `${at.slice(0, 10)}, commit \`${commit}\`, ${machine.cores} cores, Node ${machine.node}`;
   // What else the machine was doing shows in every figure.
-  const busy = loadBefore === undefined ? '' : `, load average before it ${loadBefore.toFixed(1)}`;
+  const busy = loadBefore === undefined ? '' : `, load average before the run ${loadBefore.toFixed(1)}`;
   return [
     ...drawn,
     ['```', ...lines.map(lineOf), '```'].join('\n'),

@@ -44,7 +44,9 @@ const [long, save] = ['--long', '--save'].map((option) => given.includes(option)
 const named = given.filter((name) => !['all', '--long', '--save'].includes(name));
 const unknown = named.find((name) => !(name in benches));
 if (unknown) {
-  console.error(`There is no bench '${unknown}'; known: all, ${Object.keys(benches).join(', ')}.`);
+  console.error(
+    `There is no benchmark '${unknown}'. Known benchmarks: all, ${Object.keys(benches).join(', ')}.`,
+  );
   process.exit(2);
 }
 

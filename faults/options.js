@@ -63,6 +63,8 @@ function scenariosNamed(text) {
   return text.split(',').map((name) => {
     const found = scenarios.find((scenario) => scenario.name === name);
     if (found) return found;
-    throw new Error(`There is no scenario '${name}'; known: ${scenarios.map((one) => one.name).join(', ')}.`);
+    throw new Error(
+      `There is no scenario '${name}'. Known scenarios: ${scenarios.map((one) => one.name).join(', ')}.`,
+    );
   });
 }

@@ -8,15 +8,15 @@ export interface Attempt {
   attempted_at: string;
   /** HTTP status that the receiver returned. Null if no response arrived. */
   http_status: number | null;
-  /** Why no response arrived. Null if one did. */
+  /** Why no response arrived. Null if a response arrived. */
   error: string | null;
   /** Duration in milliseconds. */
   duration_ms: number | null;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
-  /** Only for failed attempts: what happened, in one sentence. */
+  /** Only for failed attempts: what happened, in one or two sentences. */
   error_detail?: string;
-  /** Only for failed attempts: what to do about it, in one sentence. */
+  /** Only for failed attempts: what to do about it, in one or two sentences. */
   remedy?: string;
   /** Only for failed attempts: the response headers listed here, if the receiver sent them. */
   response_headers?: ResponseHeaders;
@@ -276,13 +276,13 @@ export interface Receipt {
   http_status: number | null;
   /** Duration of the attempt in milliseconds. */
   response_time_ms: number;
-  /** Why no response arrived. Null if one did. */
+  /** Why no response arrived. Null if a response arrived. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'blocked_address' | null;
   /** Time of the attempt. */
   attempted_at: string;
-  /** What happened, in one sentence. Null for `success`. */
+  /** What happened, in one or two sentences. Null for `success`. */
   error_detail: string | null;
-  /** What to do about it, in one sentence. Null for `success`. */
+  /** What to do about it, in one or two sentences. Null for `success`. */
   remedy: string | null;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
@@ -373,13 +373,13 @@ export interface RotatedWebhook {
   event_types: string[];
   /** Time when the webhook was created. */
   created_at: string;
-  /** Time of the latest delivery attempt. Null before the first. */
+  /** Time of the latest delivery attempt. Null before the first attempt. */
   last_delivery_at: string | null;
-  /** Result of the latest delivery attempt. Null before the first. */
+  /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until which the previous secret also signs requests. Null if there is none. */
+  /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
   /** The generated secret. Only present if the request had no secret. It is not returned again. */
   secret?: string;
@@ -492,9 +492,9 @@ export interface VerificationFailure {
   duration_ms: number;
   /** First 1 KiB of the response body, as text. */
   response: string | null;
-  /** What happened, in one sentence. */
+  /** What happened, in one or two sentences. */
   error_detail: string;
-  /** What to do about it, in one sentence. */
+  /** What to do about it, in one or two sentences. */
   remedy: string;
 }
 
@@ -550,13 +550,13 @@ export interface Webhook {
   event_types: string[];
   /** Time when the webhook was created. */
   created_at: string;
-  /** Time of the latest delivery attempt. Null before the first. */
+  /** Time of the latest delivery attempt. Null before the first attempt. */
   last_delivery_at: string | null;
-  /** Result of the latest delivery attempt. Null before the first. */
+  /** Result of the latest delivery attempt. Null before the first attempt. */
   last_delivery_status: 'success' | 'failed' | null;
   /** Why the webhook is `unverified`: the result of the latest verification. Otherwise null. */
   verification_failure: VerificationFailure | null;
-  /** Time until which the previous secret also signs requests. Null if there is none. */
+  /** Time until which requests are also signed with the previous secret. Null if there is no previous secret. */
   previous_secret_until: string | null;
 }
 

@@ -230,7 +230,7 @@ export interface EventData {
     role?: string;
     /** ID of the user who sent the invitation (`USR-*`). */
     invited_by?: string;
-    /** Time when the invitation expires. Null if it does not. */
+    /** Time when the invitation expires. Null if it does not expire. */
     expires_at?: string | null;
   };
   /** A user's role changed. */
@@ -419,7 +419,7 @@ export interface EventData {
     attempts: number;
     /** HTTP status of the last attempt. Null if no response arrived. */
     http_status: number | null;
-    /** Why no response arrived, such as `timeout`. Null if one did. */
+    /** Why no response arrived, such as `timeout`. Null if a response arrived. */
     error: string | null;
     /** Time of the last attempt. */
     last_attempt_at: string;

@@ -7,7 +7,7 @@ import type { Column } from '../table.js';
 
 export const auditList: Command = {
   name: 'audit list',
-  summary: 'List who changed what, newest first.',
+  summary: 'List audit log entries, newest first.',
   options: {
     organization: { value: 'ORG-x', description: 'Only entries for this organization.' },
     workspace: { value: 'WS-x', description: 'Only entries for this workspace.' },

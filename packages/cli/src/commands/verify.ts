@@ -18,7 +18,7 @@ export const verifyCommand: Command = {
         'A request with its headers, an empty line and the body, as posthorn listen --save writes it. Default: standard input.',
     },
     tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
-    'any-age': { description: 'Accept a request of any age: a saved one is usually old.' },
+    'any-age': { description: 'Accept a request of any age, because saved requests are usually old.' },
     json,
   },
   run: async (context) => {

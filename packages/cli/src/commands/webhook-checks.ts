@@ -20,7 +20,7 @@ export const webhooksTest: Command = {
   options: {
     type: {
       value: 'type',
-      description: 'Event type to send. Default: the first that the webhook subscribes to.',
+      description: 'Event type to send. Default: the first type that the webhook subscribes to.',
     },
     json,
     ...connectionOptions,

@@ -32,7 +32,7 @@ export function SignIn() {
                 <b>{cameFrom === 'link' ? 'This link is no longer valid' : 'The token was not accepted'}</b>
                 <p>
                   {cameFrom === 'link'
-                    ? 'It may have expired. Open it again from where you found it, or sign in with a token.'
+                    ? 'It may have expired. Open the page that the link came from to get a new one, or sign in with a token.'
                     : state.reason}
                 </p>
               </div>

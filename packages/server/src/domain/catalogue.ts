@@ -409,7 +409,7 @@ const table = {
       email: text('Email address that the invitation was sent to.'),
       role: text("The user's role."),
       invited_by: text('ID of the user who sent the invitation (`USR-*`).'),
-      expires_at: nullableTime('Time when the invitation expires. Null if it does not.'),
+      expires_at: nullableTime('Time when the invitation expires. Null if it does not expire.'),
     }),
     sample: {
       id: user,
@@ -696,7 +696,7 @@ const table = {
       event_type: text('Type of that event.'),
       attempts: count('Number of attempts.'),
       http_status: nullableCount('HTTP status of the last attempt. Null if no response arrived.'),
-      error: nullableText('Why no response arrived, such as `timeout`. Null if one did.'),
+      error: nullableText('Why no response arrived, such as `timeout`. Null if a response arrived.'),
       last_attempt_at: time('Time of the last attempt.'),
     }),
     sample: {

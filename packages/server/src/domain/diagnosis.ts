@@ -74,7 +74,7 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return evidence?.code === 'connect_timeout'
         ? say(
             `No connection to ${place} within ${time}.`,
-            'A firewall may be dropping our requests. Allow the addresses that we send from.',
+            'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
           )
         : say(
             `No response within ${time}.`,
@@ -197,11 +197,11 @@ function explainKnownStatus(attempt: FailedAttempt, status: number): Diagnosis |
     case 410:
       return attempt.purpose === 'delivery'
         ? say(
-            'The receiver said that it is gone for good (status 410), so the webhook was disabled.',
+            'The receiver responded with 410 Gone, so the webhook was disabled.',
             'If the receiver still exists, correct its response or the URL, then activate the webhook.',
           )
         : say(
-            'The receiver said that it is gone for good (status 410).',
+            'The receiver responded with 410 Gone.',
             'If the receiver still exists, correct its response or the URL.',
           );
     case 413:
@@ -253,7 +253,7 @@ function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
   const what =
     untilMs === undefined
       ? `The receiver ${status === 429 ? 'gets more requests than it can handle' : 'is not available'}`
-      : `The receiver asked us to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
+      : `The receiver asked the service to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
   return say(
     `${what} (status ${status})${actualWait(attempt, untilMs)}.`,
     waitRemedy(attempt, untilMs === undefined ? 'later' : 'then'),
@@ -278,7 +278,7 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
       const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
         return `There will be no further attempt: ${slower}, then redeliver the event.`;
-      return `You do not need to do anything: we ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
+      return `You do not need to do anything: the service ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }
 }

@@ -72,7 +72,7 @@ export const problems = {
   },
   idempotency_in_progress: {
     status: 409,
-    title: 'Request with this key is in progress',
+    title: 'Request already in progress',
     advice:
       'The first request with this `Idempotency-Key` is still running. Wait for the number of seconds in ' +
       '`Retry-After`, then repeat the request.',

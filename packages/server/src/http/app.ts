@@ -91,7 +91,10 @@ const publicTags = (kept: string): readonly Tag[] => [
     name: 'Deliveries',
     description: `A delivery is one event for one webhook, with every attempt to send it. Deliveries are kept for ${kept}.`,
   },
-  { name: 'Audit log', description: 'Who changed what. Entries never change and are kept for 12 months.' },
+  {
+    name: 'Audit log',
+    description: 'The audit log shows who changed what. Entries never change and are kept for 12 months.',
+  },
   { name: 'Token', description: 'The access token that you use, and what it may do.' },
   { name: 'Monitoring', description: 'Health checks. No token required.' },
   webhooksSectionTag,

@@ -147,7 +147,7 @@ const AttemptSchema = Type.Object(
       examples: [200],
     }),
     error: nullable(Type.String(), {
-      description: 'Why no response arrived. Null if one did.',
+      description: 'Why no response arrived. Null if a response arrived.',
       examples: [null],
     }),
     duration_ms: nullable(Type.Integer(), { description: 'Duration in milliseconds.', examples: [41] }),
@@ -156,10 +156,10 @@ const AttemptSchema = Type.Object(
       examples: ['ok'],
     }),
     error_detail: Type.Optional(
-      Type.String({ description: 'Only for failed attempts: what happened, in one sentence.' }),
+      Type.String({ description: 'Only for failed attempts: what happened, in one or two sentences.' }),
     ),
     remedy: Type.Optional(
-      Type.String({ description: 'Only for failed attempts: what to do about it, in one sentence.' }),
+      Type.String({ description: 'Only for failed attempts: what to do about it, in one or two sentences.' }),
     ),
     response_headers: Type.Optional(
       Type.Object(responseHeaders, {

@@ -43,11 +43,11 @@ export const timeRange = {
 /** The fields that explain a failure. */
 export const diagnosisFields = {
   error_detail: Type.String({
-    description: 'What happened, in one sentence.',
+    description: 'What happened, in one or two sentences.',
     examples: ['Nothing is listening on example.com:443.'],
   }),
   remedy: Type.String({
-    description: 'What to do about it, in one sentence.',
+    description: 'What to do about it, in one or two sentences.',
     examples: ['Start the receiver, or correct the port in the URL.'],
   }),
 };

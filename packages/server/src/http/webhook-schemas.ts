@@ -119,10 +119,10 @@ const fields = {
   }),
   ...subscription,
   last_delivery_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time of the latest delivery attempt. Null before the first.',
+    description: 'Time of the latest delivery attempt. Null before the first attempt.',
   }),
   last_delivery_status: Type.Union([Type.Enum(['success', 'failed']), Type.Null()], {
-    description: 'Result of the latest delivery attempt. Null before the first.',
+    description: 'Result of the latest delivery attempt. Null before the first attempt.',
     examples: ['success'],
   }),
   verification_failure: Type.Union([VerificationFailure, Type.Null()], {
@@ -130,7 +130,8 @@ const fields = {
     examples: [null],
   }),
   previous_secret_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time until which the previous secret also signs requests. Null if there is none.',
+    description:
+      'Time until which requests are also signed with the previous secret. Null if there is no previous secret.',
     examples: [null],
   }),
 };

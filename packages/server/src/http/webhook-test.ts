@@ -47,16 +47,16 @@ const ReceiptSchema = Type.Object(
       examples: [41],
     }),
     error: Type.Union([Type.Enum([...attemptErrors]), Type.Null()], {
-      description: 'Why no response arrived. Null if one did.',
+      description: 'Why no response arrived. Null if a response arrived.',
       examples: [null],
     }),
     attempted_at: Type.String({ format: 'date-time', description: 'Time of the attempt.' }),
     error_detail: nullable(Type.String(), {
-      description: 'What happened, in one sentence. Null for `success`.',
+      description: 'What happened, in one or two sentences. Null for `success`.',
       examples: [null],
     }),
     remedy: nullable(Type.String(), {
-      description: 'What to do about it, in one sentence. Null for `success`.',
+      description: 'What to do about it, in one or two sentences. Null for `success`.',
       examples: [null],
     }),
     response: nullable(Type.String(), {

@@ -48,7 +48,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
       <div className="chart-head">
         <span className="soft small">
           {stats?.totals.events != null
-            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all kinds' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
+            ? `${plural(stats.totals.events, 'event')}${isFiltered ? ' of all types' : ''} ${search.from ? 'in this range' : `in the last ${search.range === '1h' ? 'hour' : rangeLabel(search.range ?? '24h')}`}`
             : 'Events'}
           {bars && ` · per ${stepName(bars.stepMs)}`}
           <span className="wide"> · drag to narrow</span>

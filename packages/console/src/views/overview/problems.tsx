@@ -145,8 +145,8 @@ function DisabledProblem({ webhook }: { webhook: Webhook }) {
       says={` ${disabledBecause[webhook.disabled_reason ?? 'manual']}`}
       then={
         <>
-          It receives no events. Fix the receiver, activate the webhook, then replay what it missed.{' '}
-          {webhook.description && <code>{webhook.url}</code>}
+          It receives no events. Fix the receiver, activate the webhook, then replay the events that it
+          missed. {webhook.description && <code>{webhook.url}</code>}
         </>
       }
       action={

@@ -101,7 +101,7 @@ async function hasCluster(pgdata: string): Promise<boolean> {
   if (found === undefined) return false;
   if (found.trim() !== '18') {
     throw new EmbeddedUnavailable(
-      `The database in ${pgdata} was written by PostgreSQL ${found.trim()}; the embedded one is 18. ` +
+      `The database in ${pgdata} was written by PostgreSQL ${found.trim()}; the embedded version is 18. ` +
         'Dump it with that version and restore it, or set POSTHORN_DATA_DIR to another directory.',
     );
   }
