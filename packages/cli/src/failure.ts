@@ -16,7 +16,7 @@ const optionNames: Record<string, string> = {
   url: 'receiver-url',
 };
 
-/** Returns what to print about a request of a command that failed. It ends with the next command to try. */
+/** Returns what to print about a failed request of a command. It ends with the next command to try. */
 export function failureText(error: PosthornError, command: Command): string {
   const next = nextStep(error, command.name);
   if (error.errors.length === 0) return `${sentence(error.detail)} ${next}`;

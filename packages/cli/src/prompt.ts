@@ -22,7 +22,10 @@ export async function promptToken({ input, terminal }: Context): Promise<string>
 }
 
 /** Asks before something that cannot be undone. Without a terminal, `--yes` is required. */
-export async function confirmed({ input, terminal, options }: Context, question: string): Promise<void> {
+export async function requireConfirmation(
+  { input, terminal, options }: Context,
+  question: string,
+): Promise<void> {
   if (options.yes) return;
   if (!input.isTTY || !terminal.isInteractive)
     throw new CommandFailure(`${question} Nothing was done: add --yes to confirm.`);

@@ -4,7 +4,7 @@ import type { Query, Transport } from './transport.js';
 export interface Page<T> {
   /** The results. With `hasMore`, a page of deliveries can be short or empty. */
   data: T[];
-  /** Pass it as `cursor` to continue after this page. Null if the list is empty. */
+  /** Pass it as `cursor` to continue after this page. Null if there is none, as for an empty list. */
   cursor: string | null;
   hasMore: boolean;
   /** How far back a page of deliveries searched, if it ended before it was full. */

@@ -1,5 +1,5 @@
 /**
- * A message of a stream of Server-Sent Events. A message without data only sets the last event ID or the time
+ * A message in a stream of Server-Sent Events. A message without data only sets the last event ID or the time
  * to wait before reconnecting.
  */
 export interface Message {

@@ -8,7 +8,7 @@ const reloadEveryMs = 60_000;
 /** Names the errors of parts of the console that could not be loaded, and says what happened. */
 export function nameMissingParts(): void {
   addEventListener('vite:preloadError', ({ payload }) => {
-    // By its name and its message, the router would know the error and reload the page immediately. If the service is
+    // The router recognizes the error by its name and message, and would reload the page immediately. If the service is
     // unreachable, the console would be gone.
     payload.name = name;
     payload.message =
@@ -21,8 +21,8 @@ export function isMissingPart(error: unknown): boolean {
 }
 
 /**
- * Reloads the page as soon as the service responds, because a browser may not load a part again that it could not load
- * once. Does so at most once per minute: if the files of a running service were replaced, it serves a page that refers
+ * Reloads the page as soon as the service responds, because a browser may not try again to load a part that failed to
+ * load. Does so at most once per minute: if the files of a running service were replaced, it serves a page that refers
  * to files that are gone.
  */
 export async function reloadWhenReachable(): Promise<void> {

@@ -16,9 +16,9 @@ export class Latencies {
     this.#count += 1;
   }
 
-  /** Returns the duration that `share` of all measurements did not exceed, to within 3%, or null if there are none. */
-  percentile(share: number): number | null {
-    let left = Math.max(1, Math.ceil(this.#count * share));
+  /** Returns the duration that `fraction` of all measurements do not exceed, to within 3%, or null without any. */
+  percentile(fraction: number): number | null {
+    let left = Math.max(1, Math.ceil(this.#count * fraction));
     for (const [bucket, count = 0] of this.#buckets.entries()) {
       left -= count;
       if (left <= 0 && count > 0) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * growth));

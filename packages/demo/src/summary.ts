@@ -25,7 +25,7 @@ interface ReceiverSummary {
   name: string;
   webhook_id: string | null;
   delivered: number;
-  /** Given up after five attempts or at the end of the demo. */
+  /** Given up after the last attempt or at the end of the demo. */
   failed: number;
   /** Those among `failed` that were waiting for a retry at the end. */
   given_up: number;

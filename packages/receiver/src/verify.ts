@@ -140,7 +140,7 @@ export function header(headers: ReceivedHeaders, name: string): string | undefin
   return values.length > 0 ? values.join(', ') : undefined;
 }
 
-// Both also accept a repeated header, which Node and Headers join into one value with commas and spaces.
+// These two functions also accept a repeated header, which Node and Headers join into one value with commas and spaces.
 function serviceDigests(value: string): string[] {
   return value
     .split(/[\s,]+/)

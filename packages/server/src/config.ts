@@ -26,7 +26,7 @@ interface Setting<T> {
   fallbackNote?: string;
   accepts: string;
   description: string;
-  /** Keeps the value out of every message. */
+  /** Whether to keep the value out of every message. */
   secret?: boolean;
   /** Whether an empty value differs in meaning from a variable that is not set. */
   emptyCounts?: boolean;

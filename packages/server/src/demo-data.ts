@@ -3,7 +3,7 @@ import type { NewEvent } from './domain/event.js';
 import { defaultLifetimeMs, newToken, newTokenText, scopes, tokenHash } from './domain/token.js';
 import { storedSecret } from './keys.js';
 import { operatorOrigin } from './operator.js';
-import { issueToken } from './storage/audited-tokens.js';
+import { createToken } from './storage/audited-tokens.js';
 import type { Database } from './storage/database.js';
 import { batchOf, recordBatch } from './storage/recording.js';
 import { findToken } from './storage/tokens.js';
@@ -32,7 +32,7 @@ export async function prepareDemo(
     },
     nowMs,
   );
-  await issueToken(database, token, hash, operatorOrigin());
+  await createToken(database, token, hash, operatorOrigin());
   await recordBatch(database, batchOf(demoEvents));
   return text;
 }

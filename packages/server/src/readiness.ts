@@ -16,8 +16,8 @@ export interface Readiness {
 
 /**
  * Migrates the database. If the database is unreachable, the service still starts and responds with 503 until the
- * database is back, as orchestrators expect. Any other failure makes the start fail, and so does one of `check`,
- * which runs after the migration.
+ * database is back, as orchestrators expect. Any other failure makes the start fail, including one of `check`, which
+ * runs after the migration.
  */
 export async function migrateWhenReachable(
   database: Database,

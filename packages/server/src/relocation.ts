@@ -16,7 +16,7 @@ import {
   changeState,
   enterState,
   hasOrganization,
-  type Move,
+  type OrganizationMove,
   readCell,
   readClock,
   readClockMs,
@@ -34,7 +34,7 @@ export class RelocationRefused extends Error {
   override name = 'RelocationRefused';
 }
 
-export type Step = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
+export type RelocationStep = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
 
 export interface RelocationOptions {
   organizationId: string;
@@ -42,7 +42,7 @@ export interface RelocationOptions {
   to: Database;
   reseal: Reseal;
   origin: AuditOrigin;
-  onStep: (step: Step) => void;
+  onStep: (step: RelocationStep) => void;
   onPage: OnPage;
   /** How long to wait for the counts of the old cell's nodes: a little longer than they keep them in memory. */
   countsMs?: number;
@@ -81,7 +81,7 @@ const skewMsMax = 2_000;
 export async function moveOrganization(options: RelocationOptions): Promise<Relocated> {
   const { from, to, organizationId, onStep } = options;
   const names = await namesOf(from, to);
-  const move: Move = { organizationId, id: randomUUID() };
+  const move: OrganizationMove = { organizationId, id: randomUUID() };
   const hasLeft = await begin(options, move, names);
   const left = hasLeft ? undefined : await leave(options, move);
   onStep('switching');
@@ -103,7 +103,7 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
 /** Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. */
 export async function abortMove(from: Database, to: Database, organizationId: string): Promise<void> {
   const names = await namesOf(from, to);
-  const move: Move = { organizationId, id: randomUUID() };
+  const move: OrganizationMove = { organizationId, id: randomUUID() };
   const stays = await from.transaction(async (client) => {
     if (!(await stayHere(client, organizationId))) return false;
     await releaseDeliveries(client, organizationId);
@@ -139,7 +139,7 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
 /** Writes the move to both databases, or takes over one that was interrupted. Returns whether the switch has begun. */
 async function begin(
   options: RelocationOptions,
-  move: Move,
+  move: OrganizationMove,
   names: { from: string; to: string },
 ): Promise<boolean> {
   const { from, to, organizationId } = options;
@@ -184,7 +184,7 @@ async function begin(
 /** Copies the organization, stops it, copies the rest and lets go of it. Returns what was copied and when it stopped. */
 async function leave(
   options: RelocationOptions,
-  move: Move,
+  move: OrganizationMove,
 ): Promise<{ copied: Copied; stoppedAtMs: number }> {
   const { from, to, onStep, onPage, signal, reseal } = options;
   let deadlineMs = Number.POSITIVE_INFINITY;
@@ -261,7 +261,7 @@ async function transactionsEnd(database: Database, msMax: number): Promise<void>
 }
 
 /** Lets the organization work in its old cell again, unless another process has taken over. */
-async function resume(from: Database, move: Move): Promise<void> {
+async function resume(from: Database, move: OrganizationMove): Promise<void> {
   await from.transaction(async (client) => {
     if (await resumeHere(client, move)) await releaseDeliveries(client, move.organizationId);
   }, true);
@@ -270,11 +270,11 @@ async function resume(from: Database, move: Move): Promise<void> {
 /** Lets the new cell act for the organization. */
 async function arrive(
   { from, to, origin, organizationId }: RelocationOptions,
-  move: Move,
+  move: OrganizationMove,
   names: { from: string; to: string },
 ): Promise<void> {
   const { firstDay = '' } = await readProgress<Progress>(to, move);
-  await laterThan(from, to);
+  await waitUntilAhead(from, to);
   await activate(to, move, firstDay, {
     ...origin,
     organization_id: organizationId,
@@ -286,7 +286,7 @@ async function arrive(
 }
 
 /** Waits until the clock of the new cell is ahead of what the old cell's clock shows now. */
-async function laterThan(from: Database, to: Database): Promise<void> {
+async function waitUntilAhead(from: Database, to: Database): Promise<void> {
   const thereMs = await readClockMs(from);
   for (;;) {
     const aheadMs = (await readClockMs(to)) - thereMs;

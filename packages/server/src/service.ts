@@ -18,7 +18,7 @@ import { openEmbedded } from './storage/embedded/embedded.js';
 import type { ReadEvents } from './storage/event-page.js';
 import { Reachability } from './storage/reachability.js';
 import { ReadReplica } from './storage/read-replica.js';
-import { nameCell } from './storage/relocations.js';
+import { writeCell } from './storage/relocations.js';
 import { watchStore } from './store-metrics.js';
 import { openTracing } from './tracing.js';
 import { Metrics } from './web/metrics.js';
@@ -67,7 +67,7 @@ export async function startService(
     const { cell } = config;
     if (cell !== undefined) {
       const { prefixes: keys } = await openSecretBox(config);
-      await readiness.whenReady(() => nameCell(database, { name: cell, keys }));
+      await readiness.whenReady(() => writeCell(database, { name: cell, keys }));
     }
     const metrics = new Metrics(member?.collectMetrics);
     watchStore(metrics, database);

@@ -44,7 +44,7 @@ export function postgresUrl(text: string): string | undefined {
   return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined;
 }
 
-/** More processes than this can open more connections than the 100 that PostgreSQL accepts by default. */
+/** This many processes open up to 80 connections. PostgreSQL accepts 100 by default. */
 const autoProcessesMax = 8;
 
 export function processCount(text: string): number | undefined {

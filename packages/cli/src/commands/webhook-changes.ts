@@ -2,7 +2,7 @@ import type { ChangeWebhookRequest } from '@posthorn/client';
 import { type Command, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { json } from '../listing.js';
-import { confirmed } from '../prompt.js';
+import { requireConfirmation } from '../prompt.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
@@ -141,7 +141,7 @@ export const webhooksDelete: Command = {
     const { options, terminal, argument } = context;
     const connection = await connect(context);
     const { id, url } = await connection.posthorn.webhooks.get(await webhookId(connection, argument));
-    await confirmed(context, `Delete ${id}, which sends to ${url}?`);
+    await requireConfirmation(context, `Delete ${id}, which sends to ${url}?`);
     await connection.posthorn.webhooks.delete(id);
     terminal.line(options.json ? JSON.stringify({ id, deleted: true }) : `Deleted ${id}.`);
   },

@@ -7,7 +7,7 @@ import { Chart } from './chart';
 
 const states = ['delivered', 'retrying', 'given_up'] as const;
 
-/** Deliveries over time by outcome. Its bars open the deliveries of that range. */
+/** Deliveries over time by state. Its bars open the deliveries of that range. */
 export function DeliveryChart({
   stats,
   webhookId,
@@ -26,7 +26,7 @@ export function DeliveryChart({
       search: {
         ...rangeOf(fromMs, toMs),
         ...(webhookId && { webhook_id: webhookId }),
-        // A delivery that was retried then may have succeeded since, so filter only by the other outcomes.
+        // A delivery that was retried then may have succeeded since, so filter only by the other states.
         ...(state && state !== 'retrying' && { state }),
       },
     });

@@ -1,19 +1,19 @@
 import type { Webhook } from '@posthorn/client';
 
-export type WebhookCondition = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
+export type ShownStatus = 'active' | 'failing' | 'unverified' | 'paused' | 'disabled';
 
 /** Returns the API's status, extended with what people ask first: is the webhook failing, and did someone pause it? */
-export function conditionOf(webhook: Webhook): WebhookCondition {
+export function shownStatusOf(webhook: Webhook): ShownStatus {
   if (webhook.status === 'unverified') return 'unverified';
   if (webhook.status === 'disabled') return webhook.disabled_reason === 'manual' ? 'paused' : 'disabled';
   return webhook.last_delivery_status === 'failed' ? 'failing' : 'active';
 }
 
 export function needsAttention(webhook: Webhook): boolean {
-  return ['failing', 'unverified', 'disabled'].includes(conditionOf(webhook));
+  return ['failing', 'unverified', 'disabled'].includes(shownStatusOf(webhook));
 }
 
-const tags: Record<WebhookCondition, [className: string, text: string]> = {
+const tags: Record<ShownStatus, [className: string, text: string]> = {
   active: ['ok', 'Active'],
   failing: ['bad', 'Failing'],
   unverified: ['warn', 'Unverified'],
@@ -22,7 +22,7 @@ const tags: Record<WebhookCondition, [className: string, text: string]> = {
 };
 
 export function WebhookTag({ webhook }: { webhook: Webhook }) {
-  const [className, text] = tags[conditionOf(webhook)];
+  const [className, text] = tags[shownStatusOf(webhook)];
   return <span className={`tag ${className}`}>{text}</span>;
 }
 

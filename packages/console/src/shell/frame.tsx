@@ -10,8 +10,8 @@ import { Skeleton } from '../parts/skeleton';
 import { shownTheme } from '../preferences';
 import { markPortal, session } from '../session';
 import { productName, useSettings } from '../settings';
+import { shownItem } from '../shown-item';
 import { useStore } from '../store';
-import { subject } from '../subject';
 import { Banner } from './banner';
 import { BottomBar } from './bottom-bar';
 import { Overlays } from './overlays';
@@ -67,10 +67,10 @@ function useBranding(): void {
   const settings = useSettings();
   const shown = useStore(shownTheme);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  const shownSubject = useStore(subject);
+  const item = useStore(shownItem);
   useEffect(() => {
-    document.title = titleOf(path, productName(settings), shownSubject);
-  }, [path, settings, shownSubject]);
+    document.title = titleOf(path, productName(settings), item);
+  }, [path, settings, item]);
   useLayoutEffect(() => {
     if (!settings.accent) return;
     const { accent, background } = accentFor(settings.accent, shown);

@@ -47,9 +47,9 @@ export function isWithin(path: string, view: View): boolean {
   return path === view.to || path.startsWith(`${view.to}/`);
 }
 
-/** Returns the title of the tab: what the view shows, if it is one thing, then the view, then the product. */
-export function titleOf(path: string, product: string, subject: string | undefined): string {
+/** Returns the title of the tab: the item that the view shows, if it is only one, then the view, then the product. */
+export function titleOf(path: string, product: string, item: string | undefined): string {
   const view = views.find((one) => isWithin(path, one));
   const name = path.startsWith('/token') ? 'Token' : view?.name;
-  return [subject, name, product].filter((part) => part !== undefined).join(' · ');
+  return [item, name, product].filter((part) => part !== undefined).join(' · ');
 }

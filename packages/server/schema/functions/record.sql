@@ -1,5 +1,6 @@
--- Records a batch of events with one delivery for each matching active webhook. Events are matched with webhooks only
--- here. Takes one array per column, which is much cheaper than JSON. An event with `undelivered` gets no deliveries.
+-- Records a batch of events with one delivery for each matching active webhook. Nothing else matches events with
+-- webhooks, except replays. Takes one array per column, which is much cheaper than JSON. An event with `undelivered`
+-- gets no deliveries.
 --
 -- A node says how much room it has: `rooms` for the `known` webhooks, `room_each` for others, `room` in total (null: no
 -- limit). What fits goes to the node in one `handoffs` row; the rest, or everything without a node, waits in `backlog`.

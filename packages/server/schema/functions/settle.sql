@@ -49,7 +49,7 @@ begin
   perform posthorn.ensure_partition('deliveries', d.day)
      from (select distinct (to_timestamp(ms / 1000) at time zone 'UTC')::date as day from unnest(created_ms) ms) d;
 
-  -- Not with `on conflict do nothing`, which took 20 µs more per delivery.
+  -- Does not use `on conflict do nothing`, which took 20 µs more per delivery.
   loop
     begin
       with settled as (

@@ -8,7 +8,7 @@ import { IncompatibleDatabase } from '../storage/migrate.js';
 
 /** A command that works on the database or runs the service: it gets the settings. */
 export interface OperatorCommand extends Omit<Command, 'run' | 'sections'> {
-  /** Lists the settings in the help of this command. */
+  /** Whether the help of this command lists the settings. */
   showsSettings?: boolean;
   /** Replaces the defaults of settings that are not set. */
   fallbacks?: Partial<Record<SettingName, string>>;

@@ -5,7 +5,13 @@ import { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
 import { openSecretBox, parseSecretKeys } from '../keys.js';
 import { operatorOrigin } from '../operator.js';
-import { abortMove, moveOrganization, type Relocated, RelocationRefused, type Step } from '../relocation.js';
+import {
+  abortMove,
+  moveOrganization,
+  type Relocated,
+  RelocationRefused,
+  type RelocationStep,
+} from '../relocation.js';
 import type { Reseal } from '../storage/arrivals.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { isMigrated } from '../storage/migrate.js';
@@ -13,7 +19,7 @@ import { MoveTakenOver, readRelocation } from '../storage/relocations.js';
 import { isRefused, type OperatorCommand, type OperatorContext } from './operator.js';
 import { withDatabase } from './with-database.js';
 
-/** The keys of the other cell, if they differ. */
+/** The variable with the keys of the other cell, if they differ. */
 const targetKeys = 'POSTHORN_TARGET_SECRET_KEY';
 
 export const organizationMove: OperatorCommand = {
@@ -122,7 +128,7 @@ class ProgressLine {
     this.#isQuiet = isQuiet;
   }
 
-  step(step: Step): void {
+  step(step: RelocationStep): void {
     if (!this.#isQuiet) this.#terminal.line(`${step.charAt(0).toUpperCase()}${step.slice(1)}…`);
   }
 

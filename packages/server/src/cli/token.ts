@@ -13,7 +13,7 @@ import {
   tokenHash,
 } from '../domain/token.js';
 import { operatorOrigin } from '../operator.js';
-import { issueToken, withdrawToken } from '../storage/audited-tokens.js';
+import { createToken, revokeToken } from '../storage/audited-tokens.js';
 import { listTokens } from '../storage/tokens.js';
 import { matching, organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
@@ -42,7 +42,7 @@ export const tokenCreate: OperatorCommand = {
   run: async ({ options, config, terminal }) => {
     const text = newTokenText(config.cell);
     const token = tokenOf(options, Date.now());
-    await withDatabase(config, (database) => issueToken(database, token, tokenHash(text), operatorOrigin()));
+    await withDatabase(config, (database) => createToken(database, token, tokenHash(text), operatorOrigin()));
     if (options.json) {
       const { id, organization_id, workspace_id, scopes, actor, expires_at } = token;
       terminal.line(
@@ -104,12 +104,12 @@ export const tokenRevoke: OperatorCommand = {
   argument: { name: 'id', description: 'Token ID, TOK-…, as shown by posthorn token list.' },
   options: { json },
   run: async ({ argument, options, config, terminal }) => {
-    const withdrawn = await withDatabase(config, (database) =>
-      withdrawToken(database, argument, new Date(), operatorOrigin()),
+    const revoked = await withDatabase(config, (database) =>
+      revokeToken(database, argument, new Date(), operatorOrigin()),
     );
-    if (!withdrawn)
+    if (!revoked)
       throw new CommandFailure(`No token has the ID ${argument}. Run posthorn token list to see the IDs.`);
-    const { token } = withdrawn;
+    const { token } = revoked;
     terminal.line(options.json ? JSON.stringify(token) : `${token.id} is revoked.`);
   },
 };

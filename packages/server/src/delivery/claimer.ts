@@ -28,7 +28,7 @@ export class Claimer {
    * The fraction of the room to claim. It is halved before a claim and restored if the claim succeeds, so a claim that
    * was too large is followed by a smaller one.
    */
-  #part = 1;
+  #fraction = 1;
   #stopped = false;
 
   constructor(options: ClaimerOptions) {
@@ -67,18 +67,18 @@ export class Claimer {
   async #claim(): Promise<number> {
     const { database, lanes, node, onClaimed } = this.#options;
     const id = node();
-    const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#part);
+    const room = id === undefined ? undefined : lanes.roomToClaim(id, this.#fraction);
     if (!room || room.total < 1) return limits.pollMs;
     const beganMs = performance.now();
     const bounds = {
-      webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#part)),
-      bytesMax: Math.floor(limits.claimBytes * this.#part),
+      webhooksMax: Math.max(1, Math.floor(limits.claimWebhooks * this.#fraction)),
+      bytesMax: Math.floor(limits.claimBytes * this.#fraction),
     };
-    const part = this.#part;
-    this.#part = Math.max(limits.claimPartMin, part / 2);
+    const fraction = this.#fraction;
+    this.#fraction = Math.max(limits.claimFractionMin, fraction / 2);
     const claimed = await claim(database, room, bounds);
     // Grow slowly, because a failed claim costs this node its leases.
-    this.#part = Math.min(1, part * 1.1);
+    this.#fraction = Math.min(1, fraction * 1.1);
     // If the node got a new ID in the meantime, these deliveries are leased to the old ID and will be released with it.
     if (id !== node()) return 0;
     onClaimed(claimed.deliveries);

@@ -214,7 +214,7 @@ export class DeliveryEngine {
       sealed: limits.sealedWaitMs,
       out_of_resources: limits.outOfResourcesWaitMs,
       // Settling holds or ends the delivery, unless the webhook is active again by then.
-      idle: limits.trustMs,
+      inactive: limits.trustMs,
     };
     this.#setAside(delivery, node, waitMs[reason]);
     return notAttempted;

@@ -12,7 +12,7 @@ import {
   type Ended,
   ended,
   inFlightOf,
-  isProven,
+  isResponsive,
   type Load,
   started,
 } from './policy.js';
@@ -21,7 +21,7 @@ import {
 export interface Turn {
   lane: Lane;
   delivery: LeasedDelivery;
-  isUnproven: boolean;
+  isUnhealthy: boolean;
 }
 
 /** The deliveries in a node's memory, by webhook. Organizations take turns, and so do the webhooks of each. */
@@ -35,11 +35,11 @@ export class Lanes {
   readonly #held = new Set<Lane>();
   readonly #load: Load = {
     inFlight: 0,
-    unproven: 0,
+    unhealthy: 0,
     stalled: 0,
     queued: 0,
     queuedBytes: 0,
-    unprovenBytes: 0,
+    unresponsiveBytes: 0,
     failing: 0,
   };
 
@@ -68,7 +68,7 @@ export class Lanes {
     return queued;
   }
 
-  /** Returns the webhooks with deliveries in memory, queued or in flight. */
+  /** Yields the webhooks with deliveries in memory, queued or in flight. */
   *inUse(): Iterable<{ organization_id: string; id: string }> {
     for (const { queued, observed, organizationId, webhookId } of this.#lanes.values()) {
       if (queued > 0 || observed.inFlight > 0) yield { organization_id: organizationId, id: webhookId };
@@ -78,16 +78,16 @@ export class Lanes {
   /** Returns the room for deliveries that a recording can hand to this node. */
   roomToRecord(node: number): Room {
     return this.#room(node, limits.laneQueuedNew, this.#free / 4, ({ waiting, queued }, { inMemory }) =>
-      waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedShare) - queued,
+      waiting === 'many' ? 0 : Math.floor(inMemory * limits.recordedFraction) - queued,
     );
   }
 
-  /** Returns the room for deliveries that a claim can lease to this node. `part` is the fraction of the room to use. */
-  roomToClaim(node: number, part: number): Room {
+  /** Returns the room for deliveries that a claim can lease to this node, limited to a `fraction` of what is free. */
+  roomToClaim(node: number, fraction: number): Room {
     const free = this.#free > limits.queuedReserve ? this.#free - limits.queuedReserve : this.#free / 4;
-    const total = Math.min(limits.claimDeliveries, free) * part;
-    return this.#room(node, Math.max(1, limits.claimEach * part), total, (_, { toClaim }) =>
-      Math.ceil(toClaim * part),
+    const total = Math.min(limits.claimDeliveries, free) * fraction;
+    return this.#room(node, Math.max(1, limits.claimEach * fraction), total, (_, { toClaim }) =>
+      Math.ceil(toClaim * fraction),
     );
   }
 
@@ -98,7 +98,7 @@ export class Lanes {
 
   #room(node: number, each: number, total: number, roomOf: (lane: Lane, may: Allowance) => number): Room {
     const nowMs = this.#now();
-    const isCrowded = this.#load.unprovenBytes >= limits.unprovenBytes;
+    const isCrowded = this.#load.unresponsiveBytes >= limits.unresponsiveBytes;
     const webhooks = new Map<string, number>();
     for (const lane of this.#lanes.values()) {
       // Most lanes are idle. They get the same room as an unknown webhook, so they need not be listed.
@@ -158,10 +158,10 @@ export class Lanes {
 
   /** Removes what no longer fits into memory, unless the webhook responds: a small excess is not worth a write. */
   #takeExcess(lane: Lane): LeasedDelivery[] {
-    if (isProven(lane.observed)) return [];
+    if (isResponsive(lane.observed)) return [];
     const { inMemory } = this.#allow(lane, this.#now());
-    if (lane.queued <= inMemory && this.#load.unprovenBytes <= limits.unprovenBytes) return [];
-    const kept = this.#load.unprovenBytes > limits.unprovenBytes ? limits.windowAtStart : inMemory;
+    if (lane.queued <= inMemory && this.#load.unresponsiveBytes <= limits.unresponsiveBytes) return [];
+    const kept = this.#load.unresponsiveBytes > limits.unresponsiveBytes ? limits.windowAtStart : inMemory;
     const excess = this.#change(lane, () => lane.takeAllBut(kept));
     if (excess.length > 0) lane.noteWaiting('many', this.#now());
     return excess;
@@ -202,12 +202,12 @@ export class Lanes {
   #start(lane: Lane, condition: Condition, nowMs: number): Turn | undefined {
     const delivery = this.#change(lane, () => lane.shift());
     if (!delivery) return undefined;
-    const isUnproven = condition !== 'healthy';
+    const isUnhealthy = condition !== 'healthy';
     this.#load.inFlight += 1;
-    if (isUnproven) this.#load.unproven += 1;
+    if (isUnhealthy) this.#load.unhealthy += 1;
     lane.observed = started(lane.observed, nowMs);
     lane.pace.begin(nowMs);
-    return { lane, delivery, isUnproven };
+    return { lane, delivery, isUnhealthy };
   }
 
   /** Notes how many requests per second the webhook of a turn may get. */
@@ -229,9 +229,9 @@ export class Lanes {
    * Notes how an attempt ended. Returns the deliveries that no longer fit, because the webhook's condition may have
    * changed, and whether to claim more.
    */
-  ended({ lane, isUnproven }: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
+  ended({ lane, isUnhealthy }: Turn, attempt: Ended): { surplus: LeasedDelivery[]; wantsMore: boolean } {
     this.#load.inFlight -= 1;
-    if (isUnproven) this.#load.unproven -= 1;
+    if (isUnhealthy) this.#load.unhealthy -= 1;
     const nowMs = this.#now();
     this.#change(lane, () => {
       lane.observed = ended(lane.observed, attempt, lane.queued > 0, nowMs);
@@ -299,12 +299,12 @@ export class Lanes {
 
   #count(lane: Lane, sign: 1 | -1): void {
     const load = this.#load;
-    if (isProven(lane.observed)) {
+    if (isResponsive(lane.observed)) {
       load.queued += sign * lane.queued;
       load.queuedBytes += sign * lane.bytes;
       return;
     }
-    load.unprovenBytes += sign * lane.bytes;
+    load.unresponsiveBytes += sign * lane.bytes;
     if (lane.queued > 0 && lane.observed.failuresInARow >= limits.failingAfter) load.failing += sign;
   }
 }

@@ -42,13 +42,13 @@ export const nothingObserved: Observed = {
 export interface Load {
   /** Requests in flight, and how many of them belong to webhooks that were not healthy when they started. */
   inFlight: number;
-  unproven: number;
+  unhealthy: number;
   /** Requests in flight to webhooks that are currently stalled. */
   stalled: number;
-  /** Deliveries of proven webhooks in memory, the size of their payloads, and the size of all other payloads. */
+  /** Deliveries of responsive webhooks in memory, the size of their payloads, and the size of all other payloads. */
   queued: number;
   queuedBytes: number;
-  unprovenBytes: number;
+  unresponsiveBytes: number;
   /** Failing webhooks with deliveries in memory. */
   failing: number;
 }
@@ -72,8 +72,8 @@ export function conditionOf(observed: Observed, nowMs: number): Condition {
   return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
-/** Returns whether a webhook has responded with success and is not failing. Such webhooks share most of the memory. */
-export function isProven({ successes, failuresInARow }: Observed): boolean {
+/** Returns whether a webhook has responded with success and is not failing. Such webhooks get most of the memory. */
+export function isResponsive({ successes, failuresInARow }: Observed): boolean {
   return successes > 0 && failuresInARow < limits.failingAfter;
 }
 
@@ -146,7 +146,7 @@ export function allow(
 export function inFlightOf(
   condition: Condition,
   window: number,
-  load: Pick<Load, 'inFlight' | 'unproven' | 'stalled'>,
+  load: Pick<Load, 'inFlight' | 'unhealthy' | 'stalled'>,
 ): number {
   if (load.inFlight - Math.min(load.stalled, limits.spareSlots) >= limits.slots) return 0;
   const isSpare = load.inFlight >= limits.slots;
@@ -157,10 +157,10 @@ export function inFlightOf(
     case 'new':
     case 'slow':
     case 'stalled':
-      if (isSpare || load.unproven >= limits.unprovenSlots) return 0;
-      return load.unproven < limits.elasticUnprovenSlots ? window : Math.min(window, limits.windowUsual);
+      if (isSpare || load.unhealthy >= limits.unhealthySlots) return 0;
+      return load.unhealthy < limits.elasticUnhealthySlots ? window : Math.min(window, limits.windowUsual);
     case 'failing':
-      return isSpare || load.unproven >= limits.unprovenSlots ? 0 : limits.windowFailing;
+      return isSpare || load.unhealthy >= limits.unhealthySlots ? 0 : limits.windowFailing;
   }
 }
 
@@ -177,9 +177,9 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
     }
     case 'new':
     case 'stalled':
-      return load.unprovenBytes >= limits.unprovenBytes ? held.queued : limits.laneQueuedNew;
+      return load.unresponsiveBytes >= limits.unresponsiveBytes ? held.queued : limits.laneQueuedNew;
     case 'failing':
-      return load.unprovenBytes >= limits.unprovenBytes
+      return load.unresponsiveBytes >= limits.unresponsiveBytes
         ? Math.min(held.queued, limits.laneQueuedFailing)
         : limits.laneQueuedFailing;
   }

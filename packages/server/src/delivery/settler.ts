@@ -132,7 +132,7 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /** Takes the next batch, all from one node. Entries that disable a webhook or were refused twice are taken alone. */
+  /** Takes the next batch, all with one node ID. Entries that disable a webhook or were refused twice are taken alone. */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];

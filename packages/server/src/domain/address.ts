@@ -7,10 +7,10 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Cidr = [first: Address, prefixBits: number];
 
 /** `allowed`: on the operator's list, public or not. `public`: open to every webhook. `blocked`: everything else. */
-export type Verdict = 'public' | 'allowed' | 'blocked';
+export type AddressVerdict = 'public' | 'allowed' | 'blocked';
 
 export interface AddressPolicy {
-  judge(ip: string): Verdict;
+  judge(ip: string): AddressVerdict;
   readonly allowsNothing: boolean;
 }
 
@@ -127,7 +127,7 @@ function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
 }
 
 export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
-  function judgeAddress(address: Address): Verdict {
+  function judgeAddress(address: Address): AddressVerdict {
     if (address instanceof ipaddr.IPv6) {
       const embedded = embeddedIpv4(address).map(judgeAddress);
       // The operating system connects to the IPv4 address in a mapped address, so listing that address is enough.
@@ -149,7 +149,7 @@ export function createAddressPolicy(allow: readonly Cidr[]): AddressPolicy {
 }
 
 /** Judges the hostname of a WHATWG `URL` without DNS. Returns `unknown` if only DNS can decide. */
-export function judgeUrlHost(hostname: string, policy: AddressPolicy): Verdict | 'unknown' {
+export function judgeUrlHost(hostname: string, policy: AddressPolicy): AddressVerdict | 'unknown' {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIPv4(literal) || isIPv6(literal)) return policy.judge(literal);
   if (!/(^|\.)localhost\.?$/.test(hostname)) return 'unknown';

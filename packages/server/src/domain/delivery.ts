@@ -1,4 +1,4 @@
-/** Why an attempt got no status. */
+/** The delivery errors: why an attempt got no HTTP status. */
 export const attemptErrors = [
   'dns',
   'connect',

@@ -36,10 +36,10 @@ export function addHistogram(histogram: Histogram, other: Histogram): void {
 }
 
 /** Returns the duration that the given fraction of all durations does not exceed, or null if there are none. */
-export function percentile(histogram: Histogram, share: number): number | null {
+export function percentile(histogram: Histogram, fraction: number): number | null {
   const total = histogram.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
-  const wanted = Math.max(1, Math.ceil(total * share));
+  const wanted = Math.max(1, Math.ceil(total * fraction));
   let seen = 0;
   for (const [bucket, count] of histogram.entries()) {
     seen += count;

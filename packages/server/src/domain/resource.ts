@@ -104,8 +104,8 @@ function current({ status, attributes }: StoredResource, name: string): unknown 
   return name === 'status' ? status : (attributes[name] ?? null);
 }
 
-/** Returns the differences for the audit log. */
-export function changesBetween(
+/** Returns the status and the attributes that differ, for the audit log. */
+export function resourceChanges(
   { attributes }: Lifecycle,
   before: StoredResource | undefined,
   after: StoredResource,

@@ -8,6 +8,7 @@ export type Interval = (typeof intervals)[number];
 const hourMs = 3_600_000;
 const intervalMs: Record<Interval, number> = { minute: 60_000, hour: hourMs, day: dayMs };
 
+/** The longest range that a request can ask for, and the longest with the interval `minute`. */
 export const statsMsMax = 90 * dayMs;
 export const minutesMsMax = 6 * hourMs;
 const hoursMsDefault = 7 * dayMs;

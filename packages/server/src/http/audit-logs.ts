@@ -140,7 +140,8 @@ function queryFaults(request: FastifyRequest): readonly InputFault[] {
 }
 
 /**
- * Binds a cursor to the filters and to the token's organization and workspace, so that other tenants cannot use it.
+ * Binds a cursor to the filters and to the token's organization and workspace, so that no other token can use it to
+ * see more.
  */
 function bindingFor(query: AuditQuery, request: FastifyRequest): string {
   const { actor_id, action, target_id } = query;

@@ -7,7 +7,7 @@ export interface RateLimits {
 }
 
 /** Limits memory use: beyond this many counts (two per token, for reads and writes), the oldest is forgotten. */
-const tokensMax = 50_000;
+const countsMax = 50_000;
 
 /** Counts the requests of each token in windows of one minute that start with the first request. */
 export class RateLimiter {
@@ -16,7 +16,7 @@ export class RateLimiter {
 
   constructor(limits: RateLimits, now: () => number, exchange?: CountExchange) {
     this.#limits = limits;
-    this.#windows = new MinuteWindows(tokensMax, now).share('requests', exchange);
+    this.#windows = new MinuteWindows(countsMax, now).share('requests', exchange);
   }
 
   /** Counts one request and sets the standard headers. Returns a problem if the limit is exceeded. */

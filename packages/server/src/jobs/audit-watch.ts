@@ -24,7 +24,7 @@ export class AuditWatch {
     this.#repeating = new Repeating(everyMs, () => this.verifyNext(), this.#logger);
   }
 
-  /** Organizations whose chain was broken when it was last verified, and chains verified since the start. */
+  /** Returns how many chains were broken when last verified, and how many were verified since the start. */
   get figures(): { broken: number; verified: number } {
     return { broken: this.#broken.size, verified: this.#verified };
   }

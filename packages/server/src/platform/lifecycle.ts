@@ -7,9 +7,9 @@ import { createPayloadValidator } from '../domain/payload.js';
 import {
   attributesOf,
   attributesSetBy,
-  changesBetween,
   counterOf,
   payloadOf,
+  resourceChanges,
   type StoredResource,
 } from '../domain/resource.js';
 import { writeAudit } from '../storage/audit.js';
@@ -112,7 +112,7 @@ async function record(client: Queryable, happened: Happened, context: MoveContex
       actor: request.actor,
       action: type ?? `${lifecycle.kind}.created`,
       target: { type: lifecycle.kind, id: resource.id },
-      changes: changesBetween(lifecycle, before, resource),
+      changes: resourceChanges(lifecycle, before, resource),
     },
   ]);
   return { outcome: 'done', resource, recorded };

@@ -23,7 +23,7 @@ const waitMsMax = 2_000;
 /** PostgreSQL ends one of two deadlocked transactions. It is rolled back, so it can be retried. */
 const deadlockDetected = '40P01';
 const triesMax = 3;
-/** Let the other transaction get its lock first. Otherwise, the two would deadlock again. */
+/** Lets the other transaction get its lock first. Otherwise, the two would deadlock again. */
 const retryMs = 50;
 
 /** Runs creations and moves, each in its own transaction, a few at a time. */

@@ -9,7 +9,7 @@ import {
   sessionLifetimeMsMax,
   tokenHash,
 } from '../domain/token.js';
-import { issueToken } from '../storage/audited-tokens.js';
+import { createToken } from '../storage/audited-tokens.js';
 import { expiresCheck, SessionRequest } from './token-requests.js';
 import { originOf, type TokenRouteOptions } from './token-routes.js';
 
@@ -74,7 +74,7 @@ export function portalSessionRoute(
         },
         now(),
       );
-      await issueToken(database, token, tokenHash(text), originOf(request));
+      await createToken(database, token, tokenHash(text), originOf(request));
       reply.status(201).header('Cache-Control', 'no-store');
       return { data: { url: consoleLink(text), token: text, expires_at: token.expires_at } };
     },

@@ -29,11 +29,11 @@ const keyedMax = 4;
 const eventsMax = 1_000;
 const charactersMax = 16 * 1024 * 1024;
 /**
- * The memory for all requests that are not recorded yet, from the time before their body is read. It is enough for
+ * The memory for all requests that are not recorded yet, reserved before their body is read. It is enough for
  * 3,500 requests of one event, which is more than can be recorded before they time out, or for one body of 8 MiB.
  */
 const heldBytesMax = 32 * 1024 * 1024;
-/** For a request with its response, the fields of an event, and its payload: in the body and in the statement. */
+/** Per request with its response, per event, and per character of a payload, which is in the body and in the statement. */
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;

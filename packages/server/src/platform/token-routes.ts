@@ -13,7 +13,7 @@ import {
   type Token,
   tokenHash,
 } from '../domain/token.js';
-import { issueToken, withdrawToken } from '../storage/audited-tokens.js';
+import { createToken, revokeToken } from '../storage/audited-tokens.js';
 import type { Database } from '../storage/database.js';
 import { listTokenPage } from '../storage/tokens.js';
 import { cursorFaults, cursorParameter, limitParameter, PageMeta, positionOf } from '../web/paging.js';
@@ -114,7 +114,7 @@ function creationRoute(app: FastifyInstance, { database, now, cell }: TokenRoute
         },
         now(),
       );
-      await issueToken(database, token, tokenHash(text), originOf(request));
+      await createToken(database, token, tokenHash(text), originOf(request));
       const { id, scopes, actor: named, expires_at } = token;
       reply.status(201).header('Cache-Control', 'no-store');
       return {
@@ -193,8 +193,8 @@ function revocationRoute(app: FastifyInstance, database: Database, now: () => nu
     },
     async (request, reply) => {
       const at = new Date(now());
-      const withdrawn = await withdrawToken(database, request.params.id, at, originOf(request));
-      if (!withdrawn?.isRevokedNow) {
+      const revoked = await revokeToken(database, request.params.id, at, originOf(request));
+      if (!revoked?.isRevokedNow) {
         throw new Problem('not_found', 'The token does not exist, or it is already revoked.');
       }
       return reply.status(204).send();

@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Figures, Order, Report, SharedUrls, Start } from './messages.js';
+import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
 
 const figuresMsMax = 2_000;
 
@@ -12,7 +12,7 @@ export interface Ending {
 }
 
 export interface ChildEvents {
-  onCounts: (child: Child, counts: Extract<Report, { kind: 'counts' }>['counts']) => void;
+  onCounts: (child: Child, counts: Extract<WorkerMessage, { kind: 'counts' }>['counts']) => void;
   /** Returns the metrics of all processes. */
   collectMetrics: () => Promise<string>;
 }
@@ -29,7 +29,7 @@ export class Child {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, (responded: boolean) => void>();
   #asked = 0;
-  #isTold = false;
+  #isToldToStop = false;
 
   constructor(start: Start, events: ChildEvents) {
     this.process = start.process;
@@ -40,7 +40,7 @@ export class Child {
     this.ready = new Promise((resolve) => {
       listens = resolve;
     });
-    worker.on('message', (report: Report) => {
+    worker.on('message', (report: WorkerMessage) => {
       if (report.kind === 'hello') this.#greet(start);
       else if (report.kind === 'ready') listens(report.urls);
       else if (report.kind === 'failed') reason = report.reason;
@@ -66,11 +66,11 @@ export class Child {
   #greet(start: Start): void {
     this.send(start);
     // The worker was told to stop before it could receive messages.
-    if (this.#isTold) this.send({ kind: 'stop', gently: false });
+    if (this.#isToldToStop) this.send({ kind: 'stop', gently: false });
   }
 
-  send(order: Order): void {
-    if (this.#worker.isConnected()) this.#worker.send(order, () => undefined);
+  send(message: SupervisorMessage): void {
+    if (this.#worker.isConnected()) this.#worker.send(message, () => undefined);
   }
 
   get pid(): number | undefined {
@@ -78,13 +78,13 @@ export class Child {
   }
 
   /** Whether the supervisor has told this worker to stop. */
-  get isTold(): boolean {
-    return this.#isTold;
+  get isToldToStop(): boolean {
+    return this.#isToldToStop;
   }
 
   /** Stops the worker, and kills it if it has not ended after `msMax`. */
   async stop(gently: boolean, msMax: number): Promise<void> {
-    this.#isTold = true;
+    this.#isToldToStop = true;
     this.send({ kind: 'stop', gently });
     const late = setTimeout(() => this.#worker.process.kill('SIGKILL'), msMax);
     await this.ended;
@@ -105,7 +105,7 @@ export class Child {
     });
   }
 
-  #received({ id, figures }: Extract<Report, { kind: 'figures' }>): void {
+  #received({ id, figures }: Extract<WorkerMessage, { kind: 'figures' }>): void {
     this.figures = figures;
     if (id !== undefined) this.#respond(id, true);
   }

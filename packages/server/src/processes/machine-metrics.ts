@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Figures } from './messages.js';
 
-interface Member {
+interface MeasuredProcess {
   readFigures: () => Promise<boolean>;
   figures: Figures;
 }
@@ -27,7 +27,7 @@ export class MachineMetrics {
   }
 
   /** Returns the metrics of the supervisor and of the processes that are alive, and the totals of those that ended. */
-  async collect(alive: () => readonly Member[]): Promise<string> {
+  async collect(alive: () => readonly MeasuredProcess[]): Promise<string> {
     const asked = alive();
     const responses = await Promise.all(asked.map((member) => member.readFigures()));
     const responded = new Set(asked.filter((_, index) => responses[index]));
@@ -41,7 +41,7 @@ export class MachineMetrics {
   }
 
   /** Keeps the totals of a process that has ended. */
-  keep({ figures }: Pick<Member, 'figures'>): void {
+  keep({ figures }: Pick<MeasuredProcess, 'figures'>): void {
     const sum = AggregatorRegistry.aggregate([this.#past, totalsOf(figures)]);
     this.#past = sum.getMetricsAsArray() as unknown as Figures;
   }

@@ -1,12 +1,12 @@
 import cluster from 'node:cluster';
 import type { Count, CountExchange } from '../web/minute-windows.js';
 import { Counts } from './counts.js';
-import type { Figures, Order, Report, SharedUrls, Start } from './messages.js';
+import type { Figures, SharedUrls, Start, SupervisorMessage, WorkerMessage } from './messages.js';
 
 const metricsMsMax = 5_000;
 const shareCountsMs = 200;
 
-/** The supervisor, seen from a worker. */
+/** A worker's connection to its supervisor. */
 export class Member {
   readonly start: Promise<Start>;
   /** Resolves when the supervisor wants this process to end. */
@@ -19,7 +19,7 @@ export class Member {
   constructor() {
     const counts = new Counts(shareCountsMs, (noted) => void this.#send({ kind: 'counts', counts: noted }));
     this.counts = counts;
-    let [begin, end]: [(start: Start) => void, (order: { gently: boolean }) => void] = [
+    let [begin, end]: [(start: Start) => void, (message: { gently: boolean }) => void] = [
       () => undefined,
       () => undefined,
     ];
@@ -29,12 +29,12 @@ export class Member {
     this.stop = new Promise((resolve) => {
       end = resolve;
     });
-    process.on('message', (order: Order) => {
-      if (order.kind === 'start') begin(order);
-      else if (order.kind === 'stop') end(order);
-      else if (order.kind === 'counts') counts.receive(order.counts as Count[]);
-      else if (order.kind === 'metrics') this.#collecting.get(order.id)?.(order.text);
-      else void this.#report(order.id);
+    process.on('message', (message: SupervisorMessage) => {
+      if (message.kind === 'start') begin(message);
+      else if (message.kind === 'stop') end(message);
+      else if (message.kind === 'counts') counts.receive(message.counts as Count[]);
+      else if (message.kind === 'metrics') this.#collecting.get(message.id)?.(message.text);
+      else void this.#report(message.id);
     });
     void this.#send({ kind: 'hello' });
     // A service manager may signal every process of the service, so stop on SIGTERM. Ctrl-C and a closed terminal also
@@ -81,7 +81,7 @@ export class Member {
   }
 
   /** Resolves when the message is on its way. If the supervisor has died, Node ends this process. */
-  #send(report: Report): Promise<void> {
+  #send(report: WorkerMessage): Promise<void> {
     return new Promise((sent) => {
       if (cluster.worker?.isConnected()) cluster.worker.send(report, undefined, () => sent());
       else sent();

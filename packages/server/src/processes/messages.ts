@@ -22,7 +22,7 @@ export interface Start {
 }
 
 /** What the supervisor sends to a worker. */
-export type Order =
+export type SupervisorMessage =
   | Start
   /** Gently: other workers have taken over, so no request has to be refused. */
   | { kind: 'stop'; gently: boolean }
@@ -31,8 +31,8 @@ export type Order =
   | { kind: 'counts'; counts: readonly Count[] };
 
 /** What a worker sends to the supervisor. */
-export type Report =
-  /** The worker is ready for its orders. What is sent before that is lost. */
+export type WorkerMessage =
+  /** The worker can receive messages. What is sent before that is lost. */
   | { kind: 'hello' }
   | { kind: 'ready'; urls: SharedUrls }
   /** Why the worker cannot start, in one line for the operator. */

@@ -109,7 +109,7 @@ export class Supervisor {
     return child;
   }
 
-  /** Makes this the worker of its number, and starts another in its place if it ends without being told to. */
+  /** Makes this the current worker with its number. If it ends without being told to, another one replaces it. */
   #employ(child: Child, shortLives: number): void {
     this.#current.set(child.process, child);
     void child.ready.then((urls) => {
@@ -118,7 +118,7 @@ export class Supervisor {
     void child.ended.then((ending) => {
       if (this.#current.get(child.process) !== child) return;
       this.#current.delete(child.process);
-      if (!child.isTold && this.#state === 'running') this.#recover(child, ending, shortLives);
+      if (!child.isToldToStop && this.#state === 'running') this.#recover(child, ending, shortLives);
     });
   }
 

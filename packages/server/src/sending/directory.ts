@@ -2,14 +2,14 @@ import type { SecretBox } from '../domain/secret-box.js';
 import { CoalescedCall } from '../signals/coalesced-call.js';
 import type { Database } from '../storage/database.js';
 import type { Matched } from '../storage/recording.js';
-import { readWebhooks, type SentWebhook, type WebhookKey } from '../storage/webhooks.js';
+import { readWebhooks, type WebhookKey, type WebhookWithoutHealth } from '../storage/webhooks.js';
 import { type Target, targetOf } from './target.js';
 
 /** What a node knows about a webhook: where to send, or why nothing may be sent. */
 export type WebhookState =
   | { kind: 'active'; target: Target }
-  /** Idle: not active. Sealed: its secret was encrypted with a key that this node does not have. */
-  | { kind: 'idle' | 'sealed'; target: undefined };
+  /** Inactive: deleted, not active, or in a moving organization. Sealed: its secret was encrypted with a key that this node does not have. */
+  | { kind: 'inactive' | 'sealed'; target: undefined };
 
 export interface DirectoryAges {
   /** How long an entry may be used. */
@@ -116,7 +116,7 @@ export class WebhookDirectory {
     this.#wanted = new Map();
     const readAtMs = performance.now();
     this.#forgotten.clear();
-    const found = new Map<string, SentWebhook>();
+    const found = new Map<string, WebhookWithoutHealth>();
     for (const webhook of await readWebhooks(this.#database, wanted)) found.set(webhook.id, webhook);
     for (const [id, organizationId] of wanted) {
       if (!this.#forgotten.has(id)) this.#remember(organizationId, id, found.get(id), readAtMs);
@@ -125,7 +125,12 @@ export class WebhookDirectory {
       if (readAtMs - entry.usedAtMs > this.#ages.forgetMs) this.#entries.delete(id);
   }
 
-  #remember(organizationId: string, id: string, webhook: SentWebhook | undefined, readAtMs: number): void {
+  #remember(
+    organizationId: string,
+    id: string,
+    webhook: WebhookWithoutHealth | undefined,
+    readAtMs: number,
+  ): void {
     const known = this.#entries.get(id);
     const usedAtMs = known?.usedAtMs ?? readAtMs;
     const revision = webhook?.revision ?? 0;
@@ -135,8 +140,8 @@ export class WebhookDirectory {
     this.#entries.set(id, { organizationId, state, revision, readAtMs, usedAtMs });
   }
 
-  #stateOf(webhook: SentWebhook | undefined, wasSealed: boolean): WebhookState {
-    if (webhook?.status !== 'active') return { kind: 'idle', target: undefined };
+  #stateOf(webhook: WebhookWithoutHealth | undefined, wasSealed: boolean): WebhookState {
+    if (webhook?.status !== 'active') return { kind: 'inactive', target: undefined };
     try {
       return { kind: 'active', target: targetOf(webhook, this.#secrets) };
     } catch (error) {

@@ -3,7 +3,7 @@ import { isIP, type Socket } from 'node:net';
 import { devNull } from 'node:os';
 import { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
-import type { AddressPolicy, Verdict } from '../domain/address.js';
+import type { AddressPolicy, AddressVerdict } from '../domain/address.js';
 import { createResolver, type ResolveName } from './resolver.js';
 
 export interface GuardOptions {
@@ -21,7 +21,7 @@ export class BlockedAddressError extends Error {
   readonly code: 'blocked_address' | 'plain_http';
   readonly address: string;
 
-  constructor(target: buildConnector.Options, address: string, verdict: Verdict) {
+  constructor(target: buildConnector.Options, address: string, verdict: AddressVerdict) {
     super(`${target.protocol}//${target.hostname} resolves to ${address}, which is not allowed`);
     this.code = verdict === 'public' ? 'plain_http' : 'blocked_address';
     this.address = address;
@@ -113,7 +113,7 @@ async function addressesOf(hostname: string, resolve: ResolveName, timeoutMs: nu
 
 function refuseBlocked(target: buildConnector.Options, addresses: readonly string[], policy: AddressPolicy) {
   // Only listed addresses may be reached without https: nothing goes unencrypted to a public address.
-  const passes: Verdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
+  const passes: AddressVerdict[] = target.protocol === 'https:' ? ['public', 'allowed'] : ['allowed'];
   const refused = addresses.find((address) => !passes.includes(policy.judge(address)));
   if (refused !== undefined) throw new BlockedAddressError(target, refused, policy.judge(refused));
 }

@@ -1,7 +1,7 @@
 import { type SigningKey, signingKey } from '@posthorn/receiver';
 import type { SecretBox } from '../domain/secret-box.js';
 import { constantHeaders, openHeaders } from '../domain/webhook-headers.js';
-import type { SentWebhook } from '../storage/webhooks.js';
+import type { WebhookWithoutHealth } from '../storage/webhooks.js';
 
 /** Where the requests for a webhook go, and how they are signed. */
 export interface Target {
@@ -22,7 +22,7 @@ export interface Target {
 }
 
 /** Returns where to send a webhook's requests, and the keys that sign them. */
-export function targetOf(webhook: SentWebhook, secrets: SecretBox): Target {
+export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Target {
   const { previous_secret: previous, previous_secret_until: until } = webhook;
   const url = new URL(webhook.url);
   return {

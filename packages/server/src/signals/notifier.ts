@@ -32,7 +32,7 @@ export class Subscription {
     this.#wake();
   }
 
-  /** Resolves on a notification since the last call, after `ms`, or when aborted, whichever comes first. */
+  /** Resolves when there has been a notification since the last call, after `ms`, or when aborted. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#isNotified && !signal.aborted) {
       await new Promise<void>((resolve) => {

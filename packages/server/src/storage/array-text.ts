@@ -1,6 +1,6 @@
 /**
  * Returns an array in PostgreSQL's text form, in one pass: the driver's own encoding takes as long as signing an
- * attempt. Returns null if all values are null; next to other arrays, `unnest` treats both the same.
+ * attempt. Returns null if all values are null: next to other arrays, `unnest` treats null like an array of nulls.
  */
 export function arrayText<Row>(
   rows: readonly Row[],

@@ -3,7 +3,7 @@ import { writeAudit } from './audit.js';
 import type { Database, Queryable } from './database.js';
 import { releaseDeliveries } from './draining.js';
 import { ensurePartitions } from './partitions.js';
-import { type Move, MoveTakenOver, requireState } from './relocations.js';
+import { MoveTakenOver, type OrganizationMove, requireState } from './relocations.js';
 import { useCopySettings } from './row-copy.js';
 import { readSecretsOf, type SealedSecrets } from './webhook-secrets.js';
 
@@ -21,7 +21,7 @@ const staged = ['webhooks', 'webhook_health', 'tokens', 'replays', 'request_keys
 export async function stageRows(
   from: Database,
   to: Database,
-  move: Move,
+  move: OrganizationMove,
   firstDay: string,
   reseal: Reseal,
 ): Promise<void> {
@@ -104,7 +104,7 @@ function hexOf(sealed: Sealed): string {
  */
 export async function activate(
   database: Database,
-  move: Move,
+  move: OrganizationMove,
   firstDay: string,
   entry: NewAuditEntry,
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
 
+/** Where a chain ends: its length, and the hash of its last entry. */
 export interface End {
   length: number;
   hash: Buffer;
@@ -12,6 +13,7 @@ interface Chain extends End {
   dropped_hash: Buffer;
 }
 
+/** An entry as a link of its chain. */
 export interface Link {
   position: number;
   id: string;

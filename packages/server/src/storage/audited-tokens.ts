@@ -3,10 +3,10 @@ import type { Token } from '../domain/token.js';
 import { writeAudit } from './audit.js';
 import { auditedWrite } from './audited-writes.js';
 import type { Database } from './database.js';
-import { createToken, readToken, revokeToken } from './tokens.js';
+import { insertToken, markRevoked, readToken } from './tokens.js';
 
 /** Creates a token with its audit log entry, on behalf of the actor in `origin`. */
-export async function issueToken(
+export async function createToken(
   database: Database,
   token: Token,
   hash: Buffer,
@@ -14,7 +14,7 @@ export async function issueToken(
 ): Promise<void> {
   const { scopes, actor, expires_at } = token;
   await auditedWrite(database, token.organization_id, async (client) => {
-    await createToken(client, token, hash);
+    await insertToken(client, token, hash);
     const action = token.portal ? 'portal_session.created' : 'token.created';
     const changes = changesBetween(undefined, { scopes, actor, expires_at });
     await writeAudit(client, [entryAbout(token, action, changes, origin)]);
@@ -22,7 +22,7 @@ export async function issueToken(
 }
 
 /** Revokes a token. Returns it and whether this call revoked it, or undefined if it does not exist. */
-export async function withdrawToken(
+export async function revokeToken(
   database: Database,
   id: string,
   now: Date,
@@ -31,7 +31,7 @@ export async function withdrawToken(
   const known = await readToken(database, id);
   if (!known || known.revoked_at) return known && { token: known, isRevokedNow: false };
   return auditedWrite(database, known.organization_id, async (client) => {
-    const revoked = await revokeToken(client, id, now);
+    const revoked = await markRevoked(client, id, now);
     // Another request revoked it in the meantime.
     if (!revoked) return { token: known, isRevokedNow: false };
     const changes = changesBetween(undefined, { revoked_at: revoked.revoked_at });

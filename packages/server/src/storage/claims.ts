@@ -79,7 +79,7 @@ function groupOf(row: ClaimRow, head: string, groups: Map<string, OpenGroup>): O
   const key = `${webhook_id} ${head} ${first}`;
   const group = groups.get(key) ?? {
     head,
-    part: { organization_id, webhook_id, created_at, first },
+    backlogKey: { organization_id, webhook_id, created_at, first },
     open: 0,
   };
   groups.set(key, group);

@@ -98,7 +98,7 @@ export class Database implements Queryable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Detects a pooler between this process and PostgreSQL. Called once, before the first named statement. */
+  /** Detects a pooler between this process and PostgreSQL. Call it before the first named statement. */
   async detectPooler(): Promise<void> {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
   }

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.js';
 
-/** Deletes backlog rows that are so old that their events have been deleted. */
+/** Deletes the waiting backlog rows of events that are past their retention. */
 export async function deleteOldBacklog(database: Queryable, before: Date): Promise<void> {
   await database.query({
     text: `

@@ -30,8 +30,8 @@ const durationsMax = 10_000;
 const hoursAtOnce = 4;
 const webhooksMax = 1_000;
 /**
- * Redeliveries and replays can commit behind the horizon, so wait this long as well: their transactions are
- * short.
+ * Redeliveries and replays can commit behind the horizon, so an hour is cached only this long after it ended. Their
+ * transactions are shorter.
  */
 const redeliveredMs = 60_000;
 

@@ -1,6 +1,6 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database } from './database.js';
-import { type Move, requireState } from './relocations.js';
+import { type OrganizationMove, requireState } from './relocations.js';
 import { useCopySettings } from './row-copy.js';
 
 /**
@@ -26,14 +26,14 @@ const rowsMax = 20_000;
 /** Deletes the rows of an organization that lives in another cell. */
 export async function deleteDeparted(
   database: Database,
-  move: Move,
+  move: OrganizationMove,
   state: Extract<Relocation['state'], 'moved' | 'arriving'>,
 ): Promise<void> {
   for (const table of Object.keys(tables)) while ((await deleteSome(database, move, state, table)) > 0);
 }
 
 /** Deletes the rows that an earlier try copied and that may have changed since. */
-export async function deleteOpenRows(database: Database, move: Move): Promise<void> {
+export async function deleteOpenRows(database: Database, move: OrganizationMove): Promise<void> {
   for (const table of ['arrivals', 'backlog']) {
     while ((await deleteSome(database, move, 'arriving', table)) > 0);
   }
@@ -42,7 +42,7 @@ export async function deleteOpenRows(database: Database, move: Move): Promise<vo
 
 async function deleteSome(
   database: Database,
-  move: Move,
+  move: OrganizationMove,
   state: Relocation['state'],
   table: string,
   condition = '',

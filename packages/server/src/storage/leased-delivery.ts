@@ -5,9 +5,10 @@ import type { Reference } from '../domain/event.js';
  * backlog.
  */
 export interface OpenGroup {
+  /** What all IDs of the recording share after their prefix. */
   head: string;
-  /** Its key in the backlog; undefined for a hand-off. */
-  part: { organization_id: string; webhook_id: string; created_at: Date; first: number } | undefined;
+  /** The rest of its key in the backlog; undefined for a hand-off. */
+  backlogKey: { organization_id: string; webhook_id: string; created_at: Date; first: number } | undefined;
   /** How many deliveries are not settled yet. */
   open: number;
 }

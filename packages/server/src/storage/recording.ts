@@ -52,7 +52,7 @@ export function isKeyed({ events }: NewBatch): boolean {
  * `id` is the head: what all identifiers of the recording share after their prefix. The number of the n-th event is
  * `base` plus n.
  */
-interface HeadRow {
+interface RecordingRow {
   id: string;
   created_at: Date;
   base: number | string;
@@ -84,7 +84,7 @@ export async function recordBatch(
   const askedAtMs = performance.now();
   const column = (read: (event: NewBatch['events'][number]) => string | null | undefined) =>
     arrayText(events, read);
-  const { rows } = await client.query<HeadRow | KnownRow | ShareRow>({
+  const { rows } = await client.query<RecordingRow | KnownRow | ShareRow>({
     name: 'record batch',
     text: 'select * from posthorn.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
     values: [
@@ -102,21 +102,21 @@ export async function recordBatch(
     ],
     leases: room.node !== null,
   });
-  const [head, ...others] = rows as [HeadRow, ...(KnownRow | ShareRow)[]];
-  const { id: start, created_at } = head;
+  const [recording, ...others] = rows as [RecordingRow, ...(KnownRow | ShareRow)[]];
+  const { id: head, created_at } = recording;
   const recorded: RecordedEvent[] = [];
-  const base = Number(head.base);
+  const base = Number(recording.base);
   for (let ordinal = 1; ordinal <= events.length; ordinal += 1) {
-    recorded.push({ id: numbered(`EVT-${start}`, base + ordinal), created_at });
+    recorded.push({ id: numbered(`EVT-${head}`, base + ordinal), created_at });
   }
   const leased: LeasedDelivery[] = [];
   const matched: ShareRow[] = [];
   const texts = new PayloadTexts(payloads);
-  const group: OpenGroup = { head: start, part: undefined, open: 0 };
+  const group: OpenGroup = { head, backlogKey: undefined, open: 0 };
   for (const row of others) {
     if (row.webhook_id !== null) {
       matched.push(row);
-      if (row.ordinals) handOver(row, row.ordinals, group, { head, batch, texts, recorded, leased });
+      if (row.ordinals) handOver(row, row.ordinals, group, { recording, batch, texts, recorded, leased });
     } else recorded[Number(row.ordinal) - 1] = { id: row.id, created_at: row.created_at };
   }
   const organizations = new Set(events.map((event) => event.organization_id));
@@ -126,7 +126,7 @@ export async function recordBatch(
 const isUndelivered = (event: NewBatch['events'][number]) => event.undelivered === true;
 
 interface HandOver {
-  head: HeadRow;
+  recording: RecordingRow;
   batch: NewBatch;
   texts: PayloadTexts;
   recorded: readonly RecordedEvent[];
@@ -137,20 +137,20 @@ function handOver(
   { webhook_id, base }: ShareRow,
   ordinals: readonly number[],
   group: OpenGroup,
-  { head, batch: { events }, texts, recorded, leased }: HandOver,
+  { recording, batch: { events }, texts, recorded, leased }: HandOver,
 ): void {
-  const start = `WDLV-${head.id}`;
+  const start = `WDLV-${recording.id}`;
   for (const ordinal of ordinals) {
     const event = events[ordinal - 1]!;
     leased.push({
       organization_id: event.organization_id,
       webhook_id,
-      delivery_created_at: head.created_at,
+      delivery_created_at: recording.created_at,
       delivery_id: numbered(start, base + ordinal),
       attempts: 0,
       event_id: recorded[ordinal - 1]!.id,
       type: event.type,
-      event_created_at: head.created_at,
+      event_created_at: recording.created_at,
       workspace_id: event.workspace_id ?? null,
       actor: event.actor,
       subject: event.subject,

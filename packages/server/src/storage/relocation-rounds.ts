@@ -1,6 +1,6 @@
 import type { Database, Queryable } from './database.js';
-import type { Move } from './relocations.js';
-import { type Condition, type CopiedTable, copyRows, useCopySettings } from './row-copy.js';
+import type { OrganizationMove } from './relocations.js';
+import { type CopiedTable, copyRows, type RowCondition, useCopySettings } from './row-copy.js';
 
 /**
  * How far the copying of an organization has progressed. A round copies what has changed since the previous round. A
@@ -67,7 +67,7 @@ const eventCounts: CopiedTable = {
   partitionedBy: 'at',
 };
 
-const all: Condition = { text: 'true', values: [] };
+const all: RowCondition = { text: 'true', values: [] };
 
 export type OnPage = (table: string, rows: number) => void;
 
@@ -84,11 +84,11 @@ export interface Copied {
 export class RelocationCopy {
   readonly #from: Database;
   readonly #to: Database;
-  readonly #move: Move;
+  readonly #move: OrganizationMove;
   readonly #onPage: OnPage;
   readonly copied: Copied = { rows: 0, ms: 0 };
 
-  constructor(from: Database, to: Database, move: Move, onPage: OnPage) {
+  constructor(from: Database, to: Database, move: OrganizationMove, onPage: OnPage) {
     this.#from = from;
     this.#to = to;
     this.#move = move;
@@ -124,7 +124,7 @@ export class RelocationCopy {
 
   async #copyChanges(progress: Partial<Progress>, settled: string): Promise<void> {
     const { floor, floors = {} } = progress;
-    const since = (column: string): Condition =>
+    const since = (column: string): RowCondition =>
       floor === undefined ? all : { text: `t.${column} >= $2::timestamptz`, values: [floor] };
     await this.#copy(eventKeys, since('created_at'));
     await this.#copy(resources, since('updated_at'));
@@ -139,7 +139,7 @@ export class RelocationCopy {
     }
   }
 
-  async #copyEvents(condition: Condition): Promise<void> {
+  async #copyEvents(condition: RowCondition): Promise<void> {
     const { rows } = await this.#to.query<{ at: string; id: string }>({
       text: `
   select (created_at at time zone 'UTC')::text || 'Z' as at, id
@@ -173,13 +173,13 @@ export class RelocationCopy {
     const { dropped, dropped_hash } = chain.rows[0];
     const extend = (client: Queryable) =>
       extendChain(client, this.#move.organizationId, dropped, dropped_hash);
-    const added: Condition = { text: 't.position > $2::bigint', values: [rows[0]?.length ?? 0] };
+    const added: RowCondition = { text: 't.position > $2::bigint', values: [rows[0]?.length ?? 0] };
     await this.#copy(auditLog, added, extend);
   }
 
   async #copy(
     table: CopiedTable,
-    condition: Condition,
+    condition: RowCondition,
     then?: (client: Queryable) => Promise<unknown>,
   ): Promise<void> {
     const startedMs = performance.now();
@@ -237,13 +237,13 @@ export class RelocationCopy {
  * Copies the latest counts of an organization that already lives in the new cell. Each row belongs to one process, so
  * this does not overwrite what the nodes of the new cell have counted.
  */
-export async function copyCounts(from: Database, to: Database, move: Move): Promise<void> {
-  const latest: Condition = { text: "t.at >= now() - interval '2 hours'", values: [] };
+export async function copyCounts(from: Database, to: Database, move: OrganizationMove): Promise<void> {
+  const latest: RowCondition = { text: "t.at >= now() - interval '2 hours'", values: [] };
   await copyRows(from, to, move, deliveryCounts, latest, { state: 'here' });
 }
 
 /** Returns the condition for counts that may have changed: nodes rewrite a row for a little over an hour at most. */
-function countedSince({ floor }: Pick<Progress, 'floor'>): Condition {
+function countedSince({ floor }: Pick<Progress, 'floor'>): RowCondition {
   return { text: "t.at >= $2::timestamptz - interval '2 hours'", values: [floor] };
 }
 

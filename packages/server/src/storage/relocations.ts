@@ -1,8 +1,8 @@
 import type { Relocation } from '../domain/relocation.js';
 import type { Database, Queryable } from './database.js';
 
-/** Returns an SQL condition that is true if this cell may start work for the organization of a row. */
-export function actsHere(alias: string): string {
+/** Returns an SQL condition: whether this cell may start work for the organization of a row. */
+export function mayStartWork(alias: string): string {
   return `not exists (select from posthorn.relocations l
                        where l.organization_id = ${alias}.organization_id and l.state <> 'copying')`;
 }
@@ -10,12 +10,12 @@ export function actsHere(alias: string): string {
 /** A cell, as a move from another cell sees it. */
 export interface Cell {
   name: string;
-  /** How secrets start that its nodes can decrypt. Empty if none of its nodes has started with this version yet. */
+  /** The prefixes of all secrets that its nodes can decrypt. Empty if no node has started with this version yet. */
   keys: readonly Buffer[];
 }
 
-/** Stores the name of this cell and the keys of its nodes, for moves from other cells. */
-export async function nameCell(database: Database, { name, keys }: Cell): Promise<void> {
+/** Stores the name of this cell and the key prefixes of its nodes, for moves from other cells. */
+export async function writeCell(database: Database, { name, keys }: Cell): Promise<void> {
   const values = [name, keys];
   await database.transaction(async (client) => {
     const { rowCount } = await client.query({
@@ -45,7 +45,7 @@ export async function readRelocation(
 }
 
 /** A move of an organization, carried out by one process. A process that takes over the move uses another `id`. */
-export interface Move {
+export interface OrganizationMove {
   organizationId: string;
   id: string;
 }
@@ -68,7 +68,7 @@ const beginnings: Record<'copying' | 'arriving', readonly Relocation['state'][]>
 /** Writes the state of a new move, or takes over an interrupted one. */
 export async function enterState(
   client: Queryable,
-  move: Move,
+  move: OrganizationMove,
   state: 'copying' | 'arriving',
   cell: string,
 ): Promise<void> {
@@ -85,7 +85,11 @@ export async function enterState(
 }
 
 /** Takes over a move in this state. Returns false if it is in another one. */
-export async function takeOver(client: Queryable, move: Move, state: Relocation['state']): Promise<boolean> {
+export async function takeOver(
+  client: Queryable,
+  move: OrganizationMove,
+  state: Relocation['state'],
+): Promise<boolean> {
   const { rowCount } = await client.query({
     text: 'update posthorn.relocations set move = $2 where organization_id = $1 and state = $3',
     values: [move.organizationId, move.id, state],
@@ -96,7 +100,7 @@ export async function takeOver(client: Queryable, move: Move, state: Relocation[
 /** Changes the state of a move from `from` to `to`. */
 export async function changeState(
   client: Queryable,
-  move: Move,
+  move: OrganizationMove,
   from: Relocation['state'],
   to: Relocation['state'],
 ): Promise<void> {
@@ -111,7 +115,7 @@ export async function changeState(
 }
 
 /** Lets the organization work here again, unless another process has taken over. Returns whether it did so. */
-export async function resumeHere(client: Queryable, move: Move): Promise<boolean> {
+export async function resumeHere(client: Queryable, move: OrganizationMove): Promise<boolean> {
   const { rowCount } = await client.query({
     text: `
   update posthorn.relocations set state = 'copying', stopped_at = null
@@ -122,7 +126,11 @@ export async function resumeHere(client: Queryable, move: Move): Promise<boolean
 }
 
 /** Locks the state of a move until the transaction ends, so that no other process can take it over in the meantime. */
-export async function requireState(client: Queryable, move: Move, state: Relocation['state']): Promise<void> {
+export async function requireState(
+  client: Queryable,
+  move: OrganizationMove,
+  state: Relocation['state'],
+): Promise<void> {
   const { rowCount } = await client.query({
     text: `
   select from posthorn.relocations where organization_id = $1 and move = $2 and state = $3 for share`,
@@ -131,7 +139,7 @@ export async function requireState(client: Queryable, move: Move, state: Relocat
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Ends a move before the organization has left: it works here as before. Returns false if it has already left. */
+/** Ends a move, so that the organization stays here. Returns false if the organization has already left. */
 export async function stayHere(client: Queryable, organizationId: string): Promise<boolean> {
   const { rows } = await client.query<Relocation>({
     text: 'select state, cell from posthorn.relocations where organization_id = $1 for update',
@@ -171,7 +179,7 @@ export async function hasOrganization(client: Queryable, organizationId: string)
   return rows[0]?.found === true;
 }
 
-export async function readProgress<T>(client: Queryable, move: Move): Promise<Partial<T>> {
+export async function readProgress<T>(client: Queryable, move: OrganizationMove): Promise<Partial<T>> {
   const { rows } = await client.query<{ progress: T }>({
     text: 'select progress from posthorn.relocations where organization_id = $1 and move = $2',
     values: [move.organizationId, move.id],
@@ -179,7 +187,11 @@ export async function readProgress<T>(client: Queryable, move: Move): Promise<Pa
   return rows[0]?.progress ?? {};
 }
 
-export async function writeProgress(client: Queryable, move: Move, progress: object): Promise<void> {
+export async function writeProgress(
+  client: Queryable,
+  move: OrganizationMove,
+  progress: object,
+): Promise<void> {
   await client.query({
     text: 'update posthorn.relocations set progress = $3 where organization_id = $1 and move = $2',
     values: [move.organizationId, move.id, JSON.stringify(progress)],

@@ -1,5 +1,5 @@
 import type { Queryable } from './database.js';
-import { actsHere } from './relocations.js';
+import { mayStartWork } from './relocations.js';
 
 export interface Replay {
   organization_id: string;
@@ -135,7 +135,7 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
    where (organization_id, webhook_id, id) = (
            select organization_id, webhook_id, id
              from posthorn.replays r
-            where status = 'running' and ${actsHere('r')}
+            where status = 'running' and ${mayStartWork('r')}
             order by advanced_at, created_at
             limit 1
               for update skip locked)
@@ -157,7 +157,7 @@ export async function advanceReplay(
   const taken = await client.query({
     text: `
   select from posthorn.replays r
-   where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running' and ${actsHere('r')}
+   where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running' and ${mayStartWork('r')}
      for update of r skip locked`,
     values: [replay.organization_id, replay.webhook_id, replay.id],
   });

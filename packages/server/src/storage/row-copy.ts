@@ -3,7 +3,7 @@ import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Database, Queryable, Transaction } from './database.js';
 import { avoidScans } from './plan-settings.js';
-import { type Move, requireState } from './relocations.js';
+import { type OrganizationMove, requireState } from './relocations.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
 export interface CopiedTable {
@@ -17,7 +17,7 @@ export interface CopiedTable {
 }
 
 /** A condition on the rows `t`. Its parameters start at `$2`. */
-export interface Condition {
+export interface RowCondition {
   text: string;
   values: readonly unknown[];
 }
@@ -54,9 +54,9 @@ export async function useCopySettings(client: Queryable): Promise<void> {
 export async function copyRows(
   from: Database,
   to: Database,
-  move: Move,
+  move: OrganizationMove,
   table: CopiedTable,
-  condition: Condition,
+  condition: RowCondition,
   { onPage, then, state = 'arriving' }: CopySteps = {},
 ): Promise<void> {
   let after: readonly string[] = [];
@@ -85,7 +85,7 @@ export async function copyRows(
 function pageOf(
   { name, key }: CopiedTable,
   organizationId: string,
-  condition: Condition,
+  condition: RowCondition,
   after: readonly string[],
 ): string {
   const columns = key.map(([column]) => `t.${column}`).join(', ');

@@ -100,7 +100,7 @@ export async function settle(
   const health = (read: (one: HealthReport) => number | string | null | undefined) =>
     arrayText(reports, read);
   const done = finishedBy(settlements);
-  const parts = done.flatMap(({ head, part }) => (part ? [{ head, ...part }] : []));
+  const backlogRows = done.flatMap(({ head, backlogKey }) => (backlogKey ? [{ head, ...backlogKey }] : []));
   const { rows } = await database.query<{ written: string[] | null; failing: string | null }>({
     name: 'settle',
     text: `
@@ -129,12 +129,12 @@ export async function settle(
       column((one) => one.duration_ms),
       column((one) => one.response),
       column((one) => one.evidence),
-      done.flatMap(({ head, part }) => (part ? [] : [head])),
-      arrayText(parts, (part) => part.organization_id),
-      arrayText(parts, (part) => part.webhook_id),
-      arrayText(parts, (part) => part.created_at.getTime()),
-      arrayText(parts, (part) => part.head),
-      arrayText(parts, (part) => part.first),
+      done.flatMap(({ head, backlogKey }) => (backlogKey ? [] : [head])),
+      arrayText(backlogRows, (row) => row.organization_id),
+      arrayText(backlogRows, (row) => row.webhook_id),
+      arrayText(backlogRows, (row) => row.created_at.getTime()),
+      arrayText(backlogRows, (row) => row.head),
+      arrayText(backlogRows, (row) => row.first),
       health((report) => report.organization_id),
       health((report) => report.webhook_id),
       health((report) => report.last_at.getTime()),

@@ -13,7 +13,7 @@ interface TokenRow extends Omit<Token, 'actor' | 'scopes'> {
 const columns = `id, organization_id, workspace_id, hash, scopes, actor_type, actor_id, created_at, expires_at,
          revoked_at, last_used_at, portal`;
 
-export async function createToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {
+export async function insertToken(database: Queryable, token: Token, hash: Buffer): Promise<void> {
   await database.query({
     text: `
   insert into posthorn.tokens
@@ -98,7 +98,7 @@ export async function listTokenPage(
 }
 
 /** Revokes a token and returns it. Returns undefined if it was already revoked or does not exist. */
-export async function revokeToken(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
+export async function markRevoked(database: Queryable, id: string, now: Date): Promise<Token | undefined> {
   const { rows } = await database.query<TokenRow>({
     text: `
   update posthorn.tokens

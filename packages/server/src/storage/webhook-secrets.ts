@@ -22,10 +22,10 @@ export async function readSecretsOf(
   return rows;
 }
 
-/** Reads webhooks with a secret or headers that do not start with `mark`, in the order of their IDs, after `after`. */
+/** Reads webhooks with a secret or headers that do not start with `prefix`, by ID, after `after`. */
 export async function readSecretsWithout(
   database: Queryable,
-  mark: Buffer,
+  prefix: Buffer,
   after: { organization_id: string; id: string },
   limit: number,
 ): Promise<readonly SealedSecrets[]> {
@@ -38,7 +38,7 @@ export async function readSecretsWithout(
           or substring(headers from 1 for $5) <> $1)
    order by organization_id, id
    limit $4`,
-    values: [mark, after.organization_id, after.id, limit, mark.length],
+    values: [prefix, after.organization_id, after.id, limit, prefix.length],
   });
   return rows;
 }

@@ -3,7 +3,7 @@ import type { DisabledReason, Webhook, WebhookStatus } from '../domain/webhook.j
 import { reverifyAfterMs } from '../domain/webhook.js';
 import type { Queryable } from './database.js';
 import { alignWaiting } from './deliveries.js';
-import { actsHere } from './relocations.js';
+import { mayStartWork } from './relocations.js';
 
 const ownColumns = `w.id, w.organization_id, w.workspace_id, w.url, w.description, w.rate_limit, w.header_names,
          w.headers, w.status, w.disabled_reason, w.event_types,
@@ -101,20 +101,20 @@ export async function readWebhook(
 }
 
 /** A webhook without its health, which sending does not need. */
-export type SentWebhook = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
+export type WebhookWithoutHealth = Omit<Webhook, 'last_delivery_at' | 'last_delivery_status'>;
 
 /** Reads webhooks by ID, each in its organization. Leaves out those that this cell may not send to. */
 export async function readWebhooks(
   database: Queryable,
   organizationById: ReadonlyMap<string, string>,
-): Promise<readonly SentWebhook[]> {
-  const { rows } = await database.query<SentWebhook>({
+): Promise<readonly WebhookWithoutHealth[]> {
+  const { rows } = await database.query<WebhookWithoutHealth>({
     name: 'webhooks by id',
     text: `
   select ${ownColumns}
     from posthorn.webhooks w
    where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
-     and ${actsHere('w')}`,
+     and ${mayStartWork('w')}`,
     values: [[...organizationById.values()], [...organizationById.keys()]],
   });
   return rows;
@@ -237,7 +237,7 @@ export async function takeDueVerifications(
    where (organization_id, id) in (
            select organization_id, id
              from posthorn.webhooks v
-            where status = 'unverified' and verify_at <= $1 and ${actsHere('v')}
+            where status = 'unverified' and verify_at <= $1 and ${mayStartWork('v')}
             order by verify_at
             limit $3
               for update skip locked)

@@ -39,7 +39,7 @@ export class CompressedFile {
     this.hash = createHash('sha256').update(readFileSync(location)).digest('hex').slice(0, 16);
   }
 
-  /** Sends the file in the encoding that the client prefers. The route adds it to the tag with `markEncoding`. */
+  /** Sends the file in the encoding that the client prefers. The route calls `markEncoding`. */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const etag = `"${this.hash}"`;
     reply.header('ETag', etag).header('Cache-Control', this.#cacheControl);

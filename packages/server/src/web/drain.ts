@@ -16,7 +16,7 @@ declare module 'fastify' {
 export interface Drain {
   /** Refuses a request that arrives after the listener began to close. */
   refuseWhileStopping: () => void;
-  /** Asks the client to close the connection if the listener has withdrawn. */
+  /** Closes the connection after this response if the listener has withdrawn. */
   closeIfWithdrawn: (reply: FastifyReply) => void;
 }
 

@@ -20,7 +20,7 @@ import { installValidation } from './validation.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route needs no token on either listener, because it exposes no data. */
+    /** Whether the route needs no token on any listener, because it exposes no data. */
     open?: boolean;
     /** Whether a missing body counts as `{}`. */
     bodyIsOptional?: boolean;
@@ -49,7 +49,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Longer than the longest request head that Node accepts, so that an ID of any length reaches its route. */
 const maxParamLength = 16 * 1024;
 
-/** Creates an HTTP listener with everything that both listeners share. The caller adds the routes. */
+/** Creates an HTTP listener with everything that all listeners share. The caller adds the routes. */
 export async function createListener(options: ListenerOptions): Promise<FastifyInstance> {
   const { bodyLimit, logger } = options;
   const app = fastify({

@@ -93,9 +93,9 @@ export class Metrics {
   }
 
   /**
-   * Adds a gauge that is read for each scrape. It is NaN if the read fails, so that an old value is never shown as a
-   * current one. `aggregator` says how to combine the values of several processes: their sum, unless all processes read
-   * the same value.
+   * Adds a gauge that is read for each scrape. If the read fails, it is NaN or, with a label, has no values, so that an
+   * old value is never shown as a current one. `aggregator` says how to combine the values of several processes: their
+   * sum, unless all processes read the same value.
    */
   watch(
     name: string,
@@ -114,8 +114,7 @@ export class Metrics {
         const reading = await Promise.resolve()
           .then(read)
           .catch(() => Number.NaN);
-        // Remove the values of the last scrape: a label value may no longer exist, and after a failed read
-        // the gauge has NaN without a label.
+        // Remove the values of the last scrape: a label value may no longer exist, or the read may have failed.
         gauge.reset();
         if (typeof reading === 'number') {
           if (label === undefined) gauge.set(reading);

@@ -27,7 +27,7 @@ function decode(text: string): string {
   }
 }
 
-/** Returns whether a value has no NUL. PostgreSQL cannot store NUL, so a value that contains it matches nothing. */
+/** Returns whether a name or value could be decoded and has no NUL, which PostgreSQL cannot store. */
 export function isReadable(text: string): boolean {
   return !text.includes('\0');
 }

@@ -83,7 +83,7 @@ describe('what a node knows about a webhook', () => {
       webhook('WHK-3', { status: 'disabled', disabled_reason: 'manual' }),
       webhook('WHK-4', { status: 'unverified' }),
     );
-    for (const state of idle) expect(await state).toEqual({ kind: 'idle', target: undefined });
+    for (const state of idle) expect(await state).toEqual({ kind: 'inactive', target: undefined });
   });
 
   test('is the same for concurrent callers that share a read', async () => {

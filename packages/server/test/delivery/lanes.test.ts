@@ -214,7 +214,7 @@ test('slow webhooks leave half of the slots to others', () => {
     rig.end('delivered', 5_000);
   }
   for (const webhook of slow) rig.add(...many(100, webhook));
-  expect(rig.inFlight.length).toBeLessThanOrEqual(limits.unprovenSlots);
+  expect(rig.inFlight.length).toBeLessThanOrEqual(limits.unhealthySlots);
   rig.add(...many(8, 'WHK-healthy'));
   expect(rig.count('WHK-healthy')).toBe(8);
 });

@@ -15,7 +15,7 @@ const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
   ],
   [
     'webhooks that are not healthy leave slots to the healthy',
-    ['elasticUnprovenSlots', 'unprovenSlots', 'slots'],
+    ['elasticUnhealthySlots', 'unhealthySlots', 'slots'],
   ],
   ['one webhook that grew leaves a slot to others', ['windowMax', 'elasticSlots', 'slots']],
   [
@@ -23,7 +23,7 @@ const smallerFirst: [string, readonly (keyof typeof limits)[]][] = [
     ['queuedMin', 'laneQueuedFailing', 'laneQueuedNew', 'laneQueued', 'queued'],
   ],
   ['one webhook fills at most a part of the memory', ['laneBytes', 'queuedBytes']],
-  ['webhooks that do not respond fill at most a part of the memory', ['unprovenBytes', 'queuedBytes']],
+  ['webhooks that do not respond fill at most a part of the memory', ['unresponsiveBytes', 'queuedBytes']],
   ['the reserve is a part of the memory', ['queuedReserve', 'queued']],
   ['what one claim brings fits into memory', ['claimEach', 'claimDeliveries', 'queued']],
   ['what one claim brings fits into memory, in bytes', ['claimBytes', 'laneBytes']],
@@ -46,7 +46,7 @@ test.each(smallerFirst)('%s', (_, names) => {
 });
 
 test('a lane that is full of recordings still claims retries', () => {
-  expect(1 - limits.recordedShare).toBeGreaterThan(limits.claimRoomMin);
+  expect(1 - limits.recordedFraction).toBeGreaterThan(limits.claimRoomMin);
 });
 
 test('a failing webhook keeps at least as much in memory as it may have in flight', () => {
@@ -54,8 +54,8 @@ test('a failing webhook keeps at least as much in memory as it may have in fligh
 });
 
 test('the limits add up: what the healthy cannot use, the others can', () => {
-  expect(limits.elasticUnprovenSlots + limits.windowUsual).toBeLessThanOrEqual(limits.unprovenSlots);
-  expect(limits.unprovenSlots + limits.windowMax).toBeLessThanOrEqual(limits.slots);
+  expect(limits.elasticUnhealthySlots + limits.windowUsual).toBeLessThanOrEqual(limits.unhealthySlots);
+  expect(limits.unhealthySlots + limits.windowMax).toBeLessThanOrEqual(limits.slots);
   expect(limits.spareSlots).toBeLessThan(limits.slots);
   expect(limits.drainMs).toBeLessThan(10_000);
 });

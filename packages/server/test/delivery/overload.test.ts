@@ -208,7 +208,7 @@ test('a backlog of thousands on a webhook that hangs stays in the database, and 
 });
 
 test('an organization with many hanging webhooks cannot fill the memory and starve others', async () => {
-  setLimits({ queuedBytes: 2 * mib, laneBytes: mib / 2, unprovenBytes: mib / 2 });
+  setLimits({ queuedBytes: 2 * mib, laneBytes: mib / 2, unresponsiveBytes: mib / 2 });
   const hanging = await startReceiver({ onDelivery: hangs });
   const healthy = await newTenant(service);
   const { receiver } = await healthy.connect(200);

@@ -8,7 +8,7 @@ import {
   conditions,
   type Ended,
   ended,
-  isProven,
+  isResponsive,
   type Load,
   nothingObserved,
   type Observed,
@@ -16,7 +16,7 @@ import {
 } from '../../src/delivery/policy.js';
 
 const idle: Load = {
-  ...{ inFlight: 0, unproven: 0, stalled: 0, queued: 0, queuedBytes: 0, unprovenBytes: 0, failing: 0 },
+  ...{ inFlight: 0, unhealthy: 0, stalled: 0, queued: 0, queuedBytes: 0, unresponsiveBytes: 0, failing: 0 },
 };
 
 type Step = { kind: 'start' } | ({ waiting: boolean } & Ended);
@@ -52,11 +52,11 @@ function after(steps: readonly (readonly [Step, number])[]): { observed: Observe
 
 const anyLoad: fc.Arbitrary<Load> = fc.record({
   inFlight: fc.integer({ min: 0, max: 1_600 }),
-  unproven: fc.integer({ min: 0, max: 600 }),
+  unhealthy: fc.integer({ min: 0, max: 600 }),
   stalled: fc.integer({ min: 0, max: 1_600 }),
   queued: fc.integer({ min: 0, max: 60_000 }),
   queuedBytes: fc.integer({ min: 0, max: 128 * 1024 * 1024 }),
-  unprovenBytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
+  unresponsiveBytes: fc.integer({ min: 0, max: 64 * 1024 * 1024 }),
   failing: fc.integer({ min: 0, max: 2_000 }),
 });
 const anyHeld = fc.record({
@@ -187,7 +187,7 @@ describe('the policy', () => {
 
   test('keeps half of the slots for healthy webhooks', () => {
     check((observed, condition, held, load) => {
-      if (condition === 'healthy' || load.unproven < limits.unprovenSlots) return;
+      if (condition === 'healthy' || load.unhealthy < limits.unhealthySlots) return;
       expect(allow(condition, observed, held, load).inFlight).toBe(0);
     });
   });
@@ -251,8 +251,8 @@ describe('the policy', () => {
       fc.property(history, (steps) => {
         const { observed, nowMs } = after(steps);
         const condition = conditionOf(observed, nowMs);
-        if (condition === 'new' || condition === 'failing') expect(isProven(observed)).toBe(false);
-        if (condition === 'healthy' || condition === 'slow') expect(isProven(observed)).toBe(true);
+        if (condition === 'new' || condition === 'failing') expect(isResponsive(observed)).toBe(false);
+        if (condition === 'healthy' || condition === 'slow') expect(isResponsive(observed)).toBe(true);
       }),
     );
   });

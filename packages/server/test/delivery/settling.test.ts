@@ -298,7 +298,11 @@ describe('an outcome', () => {
       const { group } = one!;
       const old = {
         ...{ ...one!, delivery_created_at: dropped, event_created_at: dropped, payload: null },
-        group: { ...group!, open: 1, part: group!.part && { ...group!.part, created_at: dropped } },
+        group: {
+          ...group!,
+          open: 1,
+          backlogKey: group!.backlogKey && { ...group!.backlogKey, created_at: dropped },
+        },
       };
       const { leased: others } = await recordFor(database, node, 1);
       const cancelled = { delivery: old, status: 'cancelled', attempts: 0 } as const;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  type AddressVerdict,
   createAddressPolicy,
   describeAddress,
   judgeUrlHost,
   parseCidrs,
-  type Verdict,
 } from '../../src/domain/address.js';
 import { anyCharacter } from '../support/any-character.js';
 
@@ -17,7 +17,7 @@ function policyFor(text: string) {
 
 const strict = policyFor('');
 
-const FORMS: [text: string, expected: Verdict][] = [
+const FORMS: [text: string, expected: AddressVerdict][] = [
   ['1.1.1.1', 'public'],
   ['8.8.8.8', 'public'],
   ['9.255.255.255', 'public'],
@@ -229,7 +229,7 @@ describe('for any address', () => {
 describe('with an allow-list', () => {
   const loopback = policyFor('127.0.0.0/8, ::1/128');
 
-  test.each<[text: string, expected: Verdict]>([
+  test.each<[text: string, expected: AddressVerdict]>([
     ['127.0.0.1', 'allowed'],
     ['127.255.255.255', 'allowed'],
     ['::1', 'allowed'],

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
-import { revokeToken } from '../../src/storage/tokens.js';
+import { markRevoked } from '../../src/storage/tokens.js';
 import { ask, event, record } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
@@ -203,7 +203,7 @@ describe('GET /v1/events/tail', () => {
     const id = newId('TOK', Date.now());
     const shortLived = await makeToken(service.database, { id });
     const tail = await Tail.open(service, shortLived);
-    await revokeToken(service.database, id, new Date());
+    await markRevoked(service.database, id, new Date());
     await tail.ended();
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { newTokenText, type Scope, scopes, type Token } from '../../src/domain/token.js';
-import { revokeToken } from '../../src/storage/tokens.js';
+import { markRevoked } from '../../src/storage/tokens.js';
 import { type Answer, ask, event, record } from '../support/client.js';
 import {
   type Example,
@@ -79,7 +79,7 @@ function expectUnauthenticated(answer: Answer): void {
 async function revokedToken(): Promise<string> {
   const id = newId('TOK', Date.now());
   const text = await makeToken(service.database, { ...everything, id });
-  await revokeToken(service.database, id, new Date());
+  await markRevoked(service.database, id, new Date());
   return text;
 }
 
@@ -283,7 +283,7 @@ describe('a token', () => {
     const token = await makeToken(service.database, { id });
     const now = Date.now();
     expect(await statusAt(token, now)).toBe(200);
-    await revokeToken(service.database, id, new Date());
+    await markRevoked(service.database, id, new Date());
     expect(await statusAt(token, now + 2_000)).toBe(401);
   });
 

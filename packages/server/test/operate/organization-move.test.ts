@@ -4,7 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
 import { operatorOrigin } from '../../src/operator.js';
-import { abortMove, moveOrganization, type RelocationOptions, type Step } from '../../src/relocation.js';
+import {
+  abortMove,
+  moveOrganization,
+  type RelocationOptions,
+  type RelocationStep,
+} from '../../src/relocation.js';
 import type { Reseal } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
@@ -109,7 +114,7 @@ describe('an organization that is moved while it works', () => {
       (count) => count > 20,
     );
     let attemptsAtSwitch = 0;
-    const steps: Step[] = [];
+    const steps: RelocationStep[] = [];
     const { stoppedMs } = await move(tenant, {
       trustMs: 1_000,
       onStep: (step) => {

@@ -9,7 +9,7 @@ import { newId } from '../../src/domain/identifier.js';
 import { defaultScopes, newTokenText, type Token, tokenHash } from '../../src/domain/token.js';
 import { type Service, startService } from '../../src/service.js';
 import type { Database } from '../../src/storage/database.js';
-import { createToken } from '../../src/storage/tokens.js';
+import { insertToken } from '../../src/storage/tokens.js';
 import { afterFile } from './cleanup.js';
 import { createDatabase, freshServiceDatabase } from './database.js';
 
@@ -116,7 +116,7 @@ async function start(dataDir: string, env: Record<string, string>, log?: Log): P
 export async function makeToken(database: Database, token: Partial<Token> = {}): Promise<string> {
   const text = newTokenText();
   const now = new Date();
-  await createToken(
+  await insertToken(
     database,
     {
       id: newId('TOK', now.getTime()),

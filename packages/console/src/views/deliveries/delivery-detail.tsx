@@ -21,7 +21,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { webhookName } from '../../parts/webhook-tag';
 import { RequestBox, ResponseBox } from '../../parts/wire';
 import { usePermission } from '../../permission';
-import { useSubject } from '../../subject';
+import { useShownItem } from '../../shown-item';
 import { say } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
@@ -29,7 +29,7 @@ import { Diagnosis } from './diagnosis';
 const soonMs = 15_000;
 
 /** Returns whether something is about to change, so the page should be refreshed soon. */
-function isMoving({ status, final, next_attempt_at: next }: Detail): boolean {
+function isAboutToChange({ status, final, next_attempt_at: next }: Detail): boolean {
   if (status === 'pending') return true;
   return !final && next != null && Date.parse(next) - Date.now() < soonMs;
 }
@@ -41,10 +41,10 @@ export function DeliveryDetail() {
   const delivery = useQuery({
     ...deliveryQuery(webhookId, deliveryId),
     enabled: may.readWebhooks,
-    refetchInterval: ({ state }) => (state.data && isMoving(state.data) ? 1_000 : refetchInterval),
+    refetchInterval: ({ state }) => (state.data && isAboutToChange(state.data) ? 1_000 : refetchInterval),
   });
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks });
-  useSubject(delivery.data?.event_type);
+  useShownItem(delivery.data?.event_type);
   if (!may.readWebhooks) return <Forbidden action="see deliveries" scopes={['webhooks:read']} />;
   return (
     <>

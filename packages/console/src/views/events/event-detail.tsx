@@ -12,7 +12,7 @@ import { Loaded } from '../../parts/loaded';
 import { PrettySwitch } from '../../parts/pretty-switch';
 import { ExactTime } from '../../parts/time';
 import { usePermission } from '../../permission';
-import { useSubject } from '../../subject';
+import { useShownItem } from '../../shown-item';
 import { EventDeliveries } from './event-deliveries';
 import { SubjectHistory } from './subject-history';
 
@@ -20,7 +20,7 @@ export function EventDetail() {
   const may = usePermission();
   const { eventId } = useParams({ from: '/events/$eventId' });
   const event = useQuery({ ...eventQuery(eventId), enabled: may.readEvents });
-  useSubject(event.data?.event.type);
+  useShownItem(event.data?.event.type);
   if (!may.readEvents) return <Forbidden action="see events" scopes={['events:read']} />;
   return (
     <>

@@ -19,7 +19,7 @@ import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
 import { NoEvents } from './no-events';
-import type { Outcome } from './outcome';
+import type { EventOutcome } from './outcome';
 import { useOutcomes } from './outcomes';
 import { useTail } from './tail';
 
@@ -132,7 +132,7 @@ function Row({
   event: Event;
   isFresh: boolean;
   /** Null if it is unknown, undefined if the token may not see it. */
-  outcome: Outcome | null | undefined;
+  outcome: EventOutcome | null | undefined;
 }) {
   return (
     <tr className={isFresh ? 'fresh' : undefined}>

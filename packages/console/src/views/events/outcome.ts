@@ -1,7 +1,7 @@
 import type { Delivery, Page } from '@posthorn/client';
 
-/** How many webhooks an event was sent to, and how many of them received it. */
-export interface Outcome {
+/** How many deliveries an event has, and how many of them succeeded. */
+export interface EventOutcome {
   delivered: number;
   all: number;
   /** Whether a delivery was given up. */
@@ -9,8 +9,8 @@ export interface Outcome {
 }
 
 /** Returns the outcome of each event whose deliveries were all found, by the event's ID. */
-export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string, Outcome> {
-  const outcomes = new Map<string, Outcome>();
+export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string, EventOutcome> {
+  const outcomes = new Map<string, EventOutcome>();
   for (const page of pages) for (const delivery of complete(page)) add(outcomes, delivery);
   return outcomes;
 }
@@ -22,7 +22,7 @@ function complete({ data, hasMore, searchedTo }: Page<Delivery>): Delivery[] {
   return data.filter(({ created_at }) => created_at > stopped);
 }
 
-function add(outcomes: Map<string, Outcome>, { event_id, status, final }: Delivery): void {
+function add(outcomes: Map<string, EventOutcome>, { event_id, status, final }: Delivery): void {
   const { delivered, all, isBad } = outcomes.get(event_id) ?? { delivered: 0, all: 0, isBad: false };
   outcomes.set(event_id, {
     delivered: delivered + (status === 'success' ? 1 : 0),

@@ -2,20 +2,20 @@ import type { Event, Page } from '@posthorn/client';
 import { useQueries } from '@tanstack/react-query';
 import { posthorn } from '../../api/client';
 import { searchedPagesMax } from '../../api/deliveries';
-import { type Outcome, outcomesOf } from './outcome';
+import { type EventOutcome, outcomesOf } from './outcome';
 
 const limit = 100;
 
 /**
- * Returns the outcomes of the events on each page. A delivery has the same time as its event, so one search
- * in the time range of a page finds the deliveries. If there are more than `limit`, or too many to search, the
- * older events of the page have no outcome.
+ * Returns the outcomes of the events on each page. Except for redeliveries and replays, a delivery has the same time
+ * as its event, so one search in the time range of a page finds the deliveries. If there are more than `limit`, or too
+ * many to search, the older events of the page have no outcome.
  */
 export function useOutcomes(
   pages: readonly Page<Event>[],
   isOn: boolean,
   refetchInterval: number | false,
-): ReadonlyMap<string, Outcome> {
+): ReadonlyMap<string, EventOutcome> {
   const found = useQueries({
     queries: pages.map(({ data }) => {
       const from = data.at(-1)?.created_at;

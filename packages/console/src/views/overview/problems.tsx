@@ -6,7 +6,7 @@ import { latestFailureQuery } from '../../api/deliveries';
 import { plural } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
-import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { VerifyButton } from '../webhooks/verify-button';
 
@@ -16,11 +16,13 @@ const order = ['failing', 'disabled', 'unverified'];
 /** One sentence for each problem, with one action. */
 export function Problems({ webhooks }: { webhooks: Webhook[] }) {
   if (webhooks.length === 0) return null;
-  const sorted = webhooks.toSorted((a, b) => order.indexOf(conditionOf(a)) - order.indexOf(conditionOf(b)));
+  const sorted = webhooks.toSorted(
+    (a, b) => order.indexOf(shownStatusOf(a)) - order.indexOf(shownStatusOf(b)),
+  );
   return (
     <ul className="problems">
       {sorted.slice(0, shownMax).map((webhook) => {
-        const condition = conditionOf(webhook);
+        const condition = shownStatusOf(webhook);
         if (condition === 'failing') return <FailingProblem key={webhook.id} webhook={webhook} />;
         if (condition === 'unverified') return <UnverifiedProblem key={webhook.id} webhook={webhook} />;
         return <DisabledProblem key={webhook.id} webhook={webhook} />;

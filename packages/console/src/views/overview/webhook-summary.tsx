@@ -1,7 +1,7 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
 import { WebhookDay } from '../../parts/webhook-day';
-import { conditionOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
+import { shownStatusOf, WebhookTag, webhookName } from '../../parts/webhook-tag';
 
 const shownMax = 8;
 const order = ['failing', 'disabled', 'unverified', 'active', 'paused'];
@@ -10,7 +10,7 @@ const order = ['failing', 'disabled', 'unverified', 'active', 'paused'];
 export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
   const sorted = webhooks.toSorted(
     (a, b) =>
-      order.indexOf(conditionOf(a)) - order.indexOf(conditionOf(b)) ||
+      order.indexOf(shownStatusOf(a)) - order.indexOf(shownStatusOf(b)) ||
       (b.last_delivery_at ?? '').localeCompare(a.last_delivery_at ?? ''),
   );
   return (
@@ -36,7 +36,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
                   >
                     {webhookName(webhook)}
                   </Link>
-                  {conditionOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
+                  {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
                 </div>
               </td>
               <WebhookDay webhookId={webhook.id} />

@@ -1,5 +1,5 @@
 import type { Webhook } from '@posthorn/client';
-import { conditionOf } from '../../parts/webhook-tag';
+import { shownStatusOf } from '../../parts/webhook-tag';
 import { freshSecretOf } from './fresh-secret';
 import { ReceiverCode } from './receiver-code';
 import { SecretBox } from './secret-box';
@@ -12,7 +12,7 @@ export function ReceiverTab({ webhook }: { webhook: Webhook }) {
       {webhook.status === 'active' && (
         <p className="soft">
           The receiver is verified
-          {conditionOf(webhook) === 'failing'
+          {shownStatusOf(webhook) === 'failing'
             ? ', but it did not accept the latest delivery.'
             : '. It gets each event as soon as the event is recorded.'}
         </p>

@@ -11,7 +11,7 @@ import { Loaded } from '../../parts/loaded';
 import { Skeleton } from '../../parts/skeleton';
 import { WebhookTag, webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
-import { useSubject } from '../../subject';
+import { useShownItem } from '../../shown-item';
 import { DeliveryTable } from '../deliveries/delivery-table';
 import { PauseButton } from './pause-button';
 import { VerifyButton } from './verify-button';
@@ -29,7 +29,7 @@ export function WebhookDetail() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
   const { refetchInterval } = useLive();
   const webhook = useQuery({ ...webhookQuery(webhookId), enabled: may.readWebhooks, refetchInterval });
-  useSubject(webhook.data && webhookName(webhook.data));
+  useShownItem(webhook.data && webhookName(webhook.data));
   if (!may.readWebhooks) return <Forbidden action="see webhooks" scopes={['webhooks:read']} />;
   return (
     <>

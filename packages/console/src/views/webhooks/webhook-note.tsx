@@ -6,7 +6,7 @@ import { useNow } from '../../clock';
 import { formatMs } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
-import { conditionOf } from '../../parts/webhook-tag';
+import { shownStatusOf } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 
 const disabledBecause = {
@@ -20,7 +20,7 @@ export function WebhookNote({ webhook }: { webhook: Webhook }) {
   return (
     <>
       {webhook.status === 'unverified' && <Unverified webhook={webhook} />}
-      {conditionOf(webhook) === 'failing' && <Failing webhook={webhook} />}
+      {shownStatusOf(webhook) === 'failing' && <Failing webhook={webhook} />}
       {webhook.status === 'disabled' && (
         <div className={webhook.disabled_reason === 'manual' ? 'note calm' : 'note'}>
           <b>{disabledBecause[webhook.disabled_reason ?? 'manual']}</b>
