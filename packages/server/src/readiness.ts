@@ -6,10 +6,10 @@ import { isMigrated, migrate } from './storage/migrate.js';
 const migrateAgainMs = 1_000;
 
 export interface Readiness {
-  /** Whether the database is reachable and has all migrations. */
+  /** Whether the database is reachable and has all migrations, and all that waited for it has started. */
   isReady: () => Promise<boolean>;
-  /** Runs `then` now, or as soon as the database has been migrated. */
-  whenReady: (then: () => Promise<void>) => Promise<void>;
+  /** Runs `start` now, or as soon as the database has been migrated. In that case, a start that fails runs again. */
+  whenReady: (start: () => Promise<void>) => Promise<void>;
   /** Stops trying to reach the database. */
   stop: () => Promise<void>;
 }
@@ -24,18 +24,22 @@ export async function migrateWhenReachable(
   logger: Logger,
   check: () => void,
 ): Promise<Readiness> {
-  let migrated = false;
-  let whenMigrated: (() => Promise<void>)[] = [];
+  let isMigratedOnce = false;
+  const waiting: (() => Promise<void>)[] = [];
   const attempt = async () => {
-    if (migrated) return;
-    await database.detectPooler();
-    const applied = await migrate(database);
-    check();
-    if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
-    migrated = true;
-    for (const then of whenMigrated) await then();
-    whenMigrated = [];
+    if (!isMigratedOnce) {
+      await database.detectPooler();
+      const applied = await migrate(database);
+      check();
+      if (applied.length > 0) logger.info({ migrations: applied.length }, 'migrations applied');
+      isMigratedOnce = true;
+    }
+    for (let start = waiting[0]; start; start = waiting[0]) {
+      await start();
+      waiting.shift();
+    }
   };
+  const hasStarted = () => isMigratedOnce && waiting.length === 0;
   let again: Repeating | undefined;
   try {
     await attempt();
@@ -44,10 +48,10 @@ export async function migrateWhenReachable(
     again = new Repeating(migrateAgainMs, attempt, logger);
   }
   return {
-    isReady: async () => migrated && (await isMigrated(database).catch(() => false)),
-    whenReady: async (then: () => Promise<void>) => {
-      if (migrated) await then();
-      else whenMigrated.push(then);
+    isReady: async () => hasStarted() && (await isMigrated(database).catch(() => false)),
+    whenReady: async (start) => {
+      if (hasStarted()) await start();
+      else waiting.push(start);
     },
     stop: async () => again?.stop(),
   };

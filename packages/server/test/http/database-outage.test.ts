@@ -1,7 +1,9 @@
 import pg from 'pg';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { scopes } from '../../src/domain/token.js';
-import { databaseLimits } from '../../src/storage/database.js';
+import { migrateWhenReachable } from '../../src/readiness.js';
+import { Database, databaseLimits } from '../../src/storage/database.js';
 import { afterFile } from '../support/cleanup.js';
 import { type Answer, ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
@@ -288,5 +290,38 @@ describe('a service that starts while the database is unreachable', () => {
       ...{ method: 'POST', token: platformToken, body: event() },
     });
     expect(recorded.status).toBe(201);
+  });
+
+  it('is not ready until all that needs the database has started, even if the database fails again meanwhile', async () => {
+    const empty = await freshDatabase(true);
+    const outage = await PostgresProxy.open(empty.url);
+    outage.cut();
+    const database = new Database({ connectionString: outage.url }, 1);
+    afterFile(() => database.close());
+    const readiness = await migrateWhenReachable(database, pino({ level: 'silent' }), () => undefined);
+    afterFile(() => readiness.stop());
+    const started: string[] = [];
+    const failed = new Promise<void>((resolve) => {
+      void readiness.whenReady(async () => {
+        if (started.push('first') === 1) {
+          outage.cut();
+          resolve();
+        }
+        await database.query({ text: 'select 1' });
+      });
+    });
+    const done = new Promise<void>((resolve) => {
+      void readiness.whenReady(async () => {
+        started.push('second');
+        resolve();
+      });
+    });
+    outage.heal();
+    await failed;
+    outage.heal();
+    expect(await readiness.isReady()).toBe(false);
+    await done;
+    expect(started).toEqual(['first', 'first', 'second']);
+    await expect.poll(() => readiness.isReady()).toBe(true);
   });
 });
