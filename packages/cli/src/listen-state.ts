@@ -10,6 +10,8 @@ type Env = Record<string, string | undefined>;
 export interface Listener {
   url: string;
   organization: string;
+  /** Null for all workspaces. */
+  workspace: string | null;
   events: readonly string[];
   target: string | null;
 }
@@ -22,9 +24,9 @@ export class ListenPosition {
 
   constructor(env: Env, listener: Listener) {
     const directory = configDirectory(env);
-    const { url, organization, events, target } = listener;
+    const { url, organization, workspace, events, target } = listener;
     const name = createHash('sha256')
-      .update(JSON.stringify([url, organization, events, target]))
+      .update(JSON.stringify([url, organization, workspace, events, target]))
       .digest('hex');
     this.#file = directory === undefined ? undefined : join(directory, 'listen', `${name.slice(0, 24)}.json`);
     this.#listener = listener;

@@ -102,6 +102,17 @@ describe('listen', async () => {
     await fresh.until(new RegExp(seen.id));
     expect((await fresh.stop()).stdout).not.toContain(skipped.id);
   });
+
+  test('--workspace has a position of its own, so events of other workspaces are not skipped afterwards', async () => {
+    const { tenant, listen } = await listener();
+    await (await listen()).stop();
+    const missed = await tenant.record({ workspace_id: 'WS-a' });
+    const ofWorkspace = await listen('--workspace', 'WS-b');
+    const seen = await tenant.record({ workspace_id: 'WS-b' });
+    await ofWorkspace.until(new RegExp(seen.id));
+    expect((await ofWorkspace.stop()).stdout).not.toContain(missed.id);
+    await (await listen()).until(new RegExp(missed.id));
+  });
 });
 
 test('loses and repeats nothing over restarts of the service and of itself', async () => {

@@ -50,10 +50,11 @@ export const listen: Command = {
     const connection = await connect(context);
     const events = new EventPatterns(options.events);
     await events.check(connection.posthorn);
-    const organization = await connection.organization();
+    const { organization_id: organization, workspace_id: ownWorkspace } = await connection.posthorn.token();
     const follows = {
       url: connection.url,
       organization,
+      workspace: options.workspace ?? ownWorkspace,
       events: events.patterns,
       target: target?.href ?? null,
     };
