@@ -1,18 +1,38 @@
 import type { Delivery, Page } from '@posthorn/client';
 
-/** How many deliveries an event has, and how many of them succeeded. */
+/** How many webhooks an event was sent to, and how many of them received it. */
 export interface EventOutcome {
   delivered: number;
   all: number;
-  /** Whether a delivery was given up. */
+  /** Whether a webhook did not receive it and no attempt follows. */
   isBad: boolean;
 }
 
-/** Returns the outcome of each event whose deliveries were all found, by the event's ID. */
+/**
+ * Returns the outcome of each event whose deliveries were all found, by the event's ID. If an event was sent to a
+ * webhook again, by a redelivery or a replay, the latest delivery counts.
+ */
 export function outcomesOf(pages: readonly Page<Delivery>[]): ReadonlyMap<string, EventOutcome> {
-  const outcomes = new Map<string, EventOutcome>();
-  for (const page of pages) for (const delivery of complete(page)) add(outcomes, delivery);
-  return outcomes;
+  const latest = new Map<string, Map<string, Delivery>>();
+  for (const delivery of pages.flatMap(complete)) {
+    const byWebhook = latest.get(delivery.event_id) ?? new Map<string, Delivery>();
+    const other = byWebhook.get(delivery.webhook_id);
+    if (!other || isLater(delivery, other)) byWebhook.set(delivery.webhook_id, delivery);
+    latest.set(delivery.event_id, byWebhook);
+  }
+  return new Map([...latest].map(([id, byWebhook]) => [id, outcomeOf([...byWebhook.values()])]));
+}
+
+function outcomeOf(deliveries: readonly Delivery[]): EventOutcome {
+  return {
+    delivered: deliveries.filter(({ status }) => status === 'success').length,
+    all: deliveries.length,
+    isBad: deliveries.some(({ status, final }) => status === 'failed' && final),
+  };
+}
+
+function isLater(one: Delivery, other: Delivery): boolean {
+  return one.created_at === other.created_at ? one.id > other.id : one.created_at > other.created_at;
 }
 
 /** Returns the deliveries of events whose deliveries were all found: those newer than where the search stopped. */
@@ -20,13 +40,4 @@ function complete({ data, hasMore, searchedTo }: Page<Delivery>): Delivery[] {
   const stopped = searchedTo ?? data.at(-1)?.created_at;
   if (!hasMore || stopped === undefined) return data;
   return data.filter(({ created_at }) => created_at > stopped);
-}
-
-function add(outcomes: Map<string, EventOutcome>, { event_id, status, final }: Delivery): void {
-  const { delivered, all, isBad } = outcomes.get(event_id) ?? { delivered: 0, all: 0, isBad: false };
-  outcomes.set(event_id, {
-    delivered: delivered + (status === 'success' ? 1 : 0),
-    all: all + 1,
-    isBad: isBad || (status === 'failed' && final),
-  });
 }
