@@ -2,7 +2,7 @@ export type * from './api.js';
 export { type CallOptions, Posthorn, type WriteOptions } from './client.js';
 export { type InputError, PosthornError } from './error.js';
 export { List, type Page } from './list.js';
-export { type Change, type Move, type NewResource, Platform, type Resource } from './platform.js';
+export { type ChangedResource, type Move, type NewResource, Platform, type Resource } from './platform.js';
 export type {
   CreatePortalSessionRequest,
   CreateTokenRequest,

@@ -44,7 +44,7 @@ export interface Move {
 }
 
 /** A resource after it was created or moved. */
-export interface Change {
+export interface ChangedResource {
   resource: Resource;
   /** The recorded event. Undefined if creating this type of resource records no event. */
   event: Event | undefined;
@@ -108,7 +108,7 @@ export class Platform {
     return data;
   }
 
-  async #change(path: string, body: unknown, options?: CallOptions): Promise<Change> {
+  async #change(path: string, body: unknown, options?: CallOptions): Promise<ChangedResource> {
     const request = { body, signal: options?.signal };
     const { data, event } = await this.#transport.json<{ data: Resource; event?: Event }>(
       'POST',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Change, Platform, Posthorn } from '@posthorn/client';
+import { type ChangedResource, Platform, Posthorn } from '@posthorn/client';
 import { Company, type Step } from './company.js';
 import type { ConsoleAddress, Situation } from './dashboard.js';
 import { EventTail } from './event-tail.js';
@@ -231,7 +231,7 @@ class Demo {
   readonly #troubled = (message: string) => this.#figures.troubled(message);
 }
 
-function take(platform: Platform, step: Step): Promise<Change> {
+function take(platform: Platform, step: Step): Promise<ChangedResource> {
   return step.move
     ? platform.resources.move(step.resources, step.move.id, step.move.name, step.body)
     : platform.resources.create(step.resources, step.body);
