@@ -23,7 +23,7 @@ describe('a new project', () => {
     expect(await project.packages()).toEqual([name]);
   });
 
-  it('gets the command line without the server, and learns how to install that', async () => {
+  it('gets the command line without the server, and learns how to run that', async () => {
     const project = await Project.open();
     expect(warnings(await install(project, 'posthorn'))).toEqual([]);
     const packages = await project.packages();
@@ -31,7 +31,7 @@ describe('a new project', () => {
     expect((await project.shell('npx posthorn --version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     const { code, stderr } = await project.shell('npx posthorn serve');
     expect(code).toBe(1);
-    expect(stderr).toContain('Run npm install @posthorn/server.');
+    expect(stderr).toContain('In a checkout of Posthorn, run npm ci, then npx posthorn serve.');
   });
 
   it('receives events with the first example of @posthorn/receiver', async () => {
