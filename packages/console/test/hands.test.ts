@@ -109,13 +109,63 @@ describeInBrowser('the console at work', async (open) => {
     expect(unexpected(faults, /status of 429/)).toEqual([]);
   });
 
-  it('opens the deliveries of a bar by keyboard', async () => {
+  it('asks before typed values are lost, and only then', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    const dialog = page.getByRole('alertdialog', { name: 'Leave without saving?' });
+    const tab = (name: string) => page.locator('.tabs').getByRole('link', { name });
+    const name = page.getByLabel('Name', { exact: true });
+    await tab('Settings').click();
+    await name.fill('orders-us');
+    await tab('Activity').click();
+    await dialog.getByRole('button', { name: 'Keep editing' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('orders-us');
+    // What keeps the form open loses nothing.
+    await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.has('live'));
+    await page.evaluate('history.back()');
+    await dialog.waitFor();
+    await expectAccessible(page, 'unsaved values', '[role="alertdialog"]');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('orders-us');
+    const asked = page.waitForEvent('dialog');
+    const reloaded = page.reload();
+    expect((await asked).type()).toBe('beforeunload');
+    await (await asked).accept();
+    await reloaded;
+
+    await name.fill('orders-us');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+    await tab('Activity').click();
+    await page.locator('.tabs [aria-current="page"]', { hasText: 'Activity' }).waitFor();
+
+    await visit(page, '/webhooks/new', 'New webhook');
+    await page.getByLabel('URL').fill('https://example.com/hook');
+    await page
+      .getByRole('navigation', { name: 'Views', exact: true })
+      .getByRole('link', { name: 'Events' })
+      .click();
+    await dialog.getByRole('button', { name: 'Leave' }).click();
+    await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('shows the figures of the webhooks before they are scrolled to, and opens the deliveries of a bar by keyboard', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200);
     await tenant.record();
     await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
+    await page.setViewportSize({ width: 1280, height: 360 });
     await page.goto(link(tenant.token));
+    const rate = page.locator('td.rate');
+    await rate.locator('.bone').or(rate.getByText(/./)).first().waitFor();
+    await expect.poll(() => rate.textContent()).not.toBe('');
     const bars = page.getByRole('slider', { name: /^\d delivered, / });
     await bars.focus();
     await page.keyboard.press('Home');

@@ -13,10 +13,11 @@ import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
+import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
-import { emptyDraft, fieldsOf, type WebhookDraft } from './webhook-fields';
+import { emptyDraft, fieldsOf, isSameDraft, type WebhookDraft } from './webhook-fields';
 import { WebhookForm } from './webhook-form';
 
 const ReceiverCode = lazy(() =>
@@ -48,7 +49,8 @@ function Form() {
   const client = useQueryClient();
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [draft, setDraft] = useState(opened);
   const [secret] = useState(newSecret);
   const [sampled, setSampled] = useState(wanted);
   // The same request, sent twice, must not create two webhooks. A changed form is a new request.
@@ -74,6 +76,7 @@ function Form() {
         to: '/webhooks/$webhookId',
         params: { webhookId: created.id },
         search: { tab: 'receiver' },
+        ignoreBlocker: true,
       });
     },
   });
@@ -85,6 +88,9 @@ function Form() {
     problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
   return (
     <div className="form-and-side">
+      <Unsaved isChanged={!isSameDraft(draft, opened)}>
+        The webhook has not been created, and what you entered will be lost.
+      </Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
@@ -109,7 +115,7 @@ function Form() {
           <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
           </button>
-          <Link to="/webhooks" className="btn">
+          <Link to="/webhooks" className="btn" ignoreBlocker>
             Cancel
           </Link>
           {missing && <span className="soft small">{missing}</span>}

@@ -8,11 +8,12 @@ import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { ProblemNote } from '../../parts/problem-note';
 import { ExactTime } from '../../parts/time';
+import { Unsaved } from '../../parts/unsaved';
 import { usePermission } from '../../permission';
 import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf, fieldsOf } from './webhook-fields';
+import { changesOf, draftOf, fieldsOf, isSameDraft } from './webhook-fields';
 import { WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
@@ -51,8 +52,10 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
-  const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  const [opened] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  const [draft, setDraft] = useState(opened);
   const changes = changesOf(draft, webhook);
+  const hasChanges = Object.keys(changes).length > 0;
   const save = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
     onSuccess: (changed) => {
@@ -66,38 +69,44 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   });
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
-    <form
-      className="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
-    >
-      <WebhookForm
-        draft={draft}
-        onChange={setDraft}
-        problem={problemIn(save.error)}
-        canChooseWorkspace={false}
-      />
-      {verifies && (
-        <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
-      )}
-      {save.error && <ProblemNote error={save.error} />}
-      <div className="actions">
-        <button
-          type="submit"
-          className="btn primary"
-          disabled={save.isPending || Object.keys(changes).length === 0 || draft.event_types.length === 0}
-        >
-          {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
-        </button>
-        {Object.keys(changes).length > 0 && (
-          <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
-            Discard
-          </button>
+    <>
+      {/* A URL that a link proposed was not typed: nothing is lost with it. */}
+      <Unsaved isChanged={hasChanges && !isSameDraft(draft, opened)}>
+        Your changes to this webhook have not been saved.
+      </Unsaved>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        <WebhookForm
+          draft={draft}
+          onChange={setDraft}
+          problem={problemIn(save.error)}
+          canChooseWorkspace={false}
+        />
+        {verifies && (
+          <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
         )}
-      </div>
-    </form>
+        {save.error && <ProblemNote error={save.error} />}
+        <div className="actions">
+          <button
+            type="submit"
+            className="btn primary"
+            disabled={save.isPending || !hasChanges || draft.event_types.length === 0}
+          >
+            {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
+          </button>
+          {hasChanges && (
+            <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
+              Discard
+            </button>
+          )}
+        </div>
+      </form>
+    </>
   );
 }
 
