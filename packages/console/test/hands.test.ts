@@ -161,11 +161,10 @@ describeInBrowser('the console at work', async (open) => {
     await tenant.record();
     await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
-    await page.setViewportSize({ width: 1280, height: 360 });
+    await page.setViewportSize({ width: 1280, height: 120 });
     await page.goto(link(tenant.token));
     const rate = page.locator('td.rate');
-    await rate.locator('.bone').or(rate.getByText(/./)).first().waitFor();
-    await expect.poll(() => rate.textContent()).not.toBe('');
+    await expect.poll(() => rate.textContent(), { timeout: 10_000 }).not.toBe('');
     const bars = page.getByRole('slider', { name: /^\d delivered, / });
     await bars.focus();
     await page.keyboard.press('Home');
