@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { startReceiver } from '../../server/test/support/receiver.js';
+import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
@@ -75,15 +75,23 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('redelivers a selection, and waits as long as a rate limit says', async () => {
+  it('shows how deliveries ended on a phone, redelivers a selection, and waits as long as a rate limit says', async () => {
     const tenant = await newTenant(service, { scopes });
-    const { receiver, webhook } = await tenant.connect(500);
+    const { receiver, webhook } = await tenant.connect(resets, {
+      description: 'Order intake for the European warehouses (Rotterdam, Duisburg)',
+    });
     for (let count = 0; count < 3; count += 1) await tenant.record();
     await tenant.settled(webhook, 3);
     receiver.onDelivery = 200;
     const { page, faults } = await watched();
     const refusedAt = await refuseOnce(page, '**/redeliver');
+    await page.setViewportSize({ width: 360, height: 740 });
     await page.goto(link(tenant.token, '/deliveries'));
+    // The name is shortened, not what follows it.
+    const outcome = page.locator('tbody tr').first().getByText('Connection closed').first();
+    const [shown, cell] = [await outcome.boundingBox(), await page.locator('tbody td').nth(1).boundingBox()];
+    expect(shown!.x + shown!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
+    await page.setViewportSize({ width: 1280, height: 860 });
     await page.getByLabel('Select all shown deliveries').check();
     await page.keyboard.press('r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
