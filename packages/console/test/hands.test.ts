@@ -146,6 +146,13 @@ describeInBrowser('the console at work', async (open) => {
     await (await asked).accept();
     await reloaded;
 
+    // A fault is shown once, at its field, which gets the focus.
+    const url = page.getByLabel('URL');
+    await url.fill('ftp://example.com');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('The scheme "ftp" is not supported; use https.').waitFor();
+    await expect.poll(() => url.evaluate((field) => field.matches(':focus'))).toBe(true);
+    await url.fill(webhook.url);
     await name.fill('orders-us');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'orders-us' }).waitFor();
@@ -160,7 +167,7 @@ describeInBrowser('the console at work', async (open) => {
       .click();
     await dialog.getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
-    expect(faults).toEqual([]);
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
   });
 
   it('shows the figures of the webhooks before they are scrolled to, and opens the deliveries of a bar by keyboard', async () => {

@@ -18,7 +18,7 @@ import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
 import { emptyDraft, fieldsOf, isSameDraft, type WebhookDraft } from './webhook-fields';
-import { WebhookForm } from './webhook-form';
+import { isShownInForm, WebhookForm } from './webhook-form';
 
 const ReceiverCode = lazy(() =>
   import('./receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
@@ -82,10 +82,6 @@ function Form() {
   });
   const problem = problemIn(create.error);
   const missing = missingFrom(draft);
-  const isShownInForm =
-    problem !== undefined &&
-    problem.errors.length > 0 &&
-    problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
   return (
     <div className="form-and-side">
       <Unsaved isChanged={!isSameDraft(draft, opened)}>
@@ -110,7 +106,7 @@ function Form() {
           <SecretBox secret={secret} />
           <span className="hint">Give it to your receiver now. It is never shown again.</span>
         </div>
-        {create.error && !isShownInForm && <ProblemNote error={create.error} />}
+        {create.error && !isShownInForm(problem) && <ProblemNote error={create.error} />}
         <div className="actions">
           <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
@@ -144,8 +140,6 @@ function missingFrom({ url, event_types: types }: WebhookDraft): string | undefi
   if (url.trim() === '') return types.length === 0 ? 'Enter a URL and choose event types.' : 'Enter a URL.';
   return types.length === 0 ? 'Choose at least one event type.' : undefined;
 }
-
-const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
 
 function Sample({ type }: { type: string }) {
   const { data } = useQuery(eventTypesQuery);

@@ -14,7 +14,7 @@ import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
 import { changesOf, draftOf, fieldsOf, isSameDraft } from './webhook-fields';
-import { WebhookForm } from './webhook-form';
+import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
@@ -67,6 +67,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       );
     },
   });
+  const problem = problemIn(save.error);
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
@@ -81,16 +82,11 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
           save.mutate();
         }}
       >
-        <WebhookForm
-          draft={draft}
-          onChange={setDraft}
-          problem={problemIn(save.error)}
-          canChooseWorkspace={false}
-        />
+        <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
         {verifies && (
           <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
         )}
-        {save.error && <ProblemNote error={save.error} />}
+        {save.error && !isShownInForm(problem) && <ProblemNote error={save.error} />}
         <div className="actions">
           <button
             type="submit"
