@@ -134,6 +134,9 @@ describeInBrowser('the console at work', async (open) => {
     // What keeps the form open loses nothing.
     await page.getByRole('button', { name: 'Live', exact: true }).click();
     await page.waitForURL((url) => url.searchParams.has('live'));
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
+    await expect.poll(() => page.getByLabel('Rate limit').inputValue(), { timeout: 10_000 }).toBe('7');
+    expect(await name.inputValue()).toBe('orders-us');
     await page.evaluate('history.back()');
     await dialog.waitFor();
     await expectAccessible(page, 'unsaved values', '[role="alertdialog"]');
@@ -156,6 +159,11 @@ describeInBrowser('the console at work', async (open) => {
     await name.fill('orders-us');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+    // What was there before is a change now.
+    await name.fill('orders-eu');
+    await tab('Activity').click();
+    await dialog.getByRole('button', { name: 'Keep editing' }).click();
+    await page.getByRole('button', { name: 'Discard' }).click();
     await tab('Activity').click();
     await page.locator('.tabs [aria-current="page"]', { hasText: 'Activity' }).waitFor();
 

@@ -13,18 +13,14 @@ import { usePermission } from '../../permission';
 import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf, fieldsOf, isSameDraft } from './webhook-fields';
+import { changesOf, draftOf, isSameDraft, rebasedDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   return (
     <>
-      {may.send ? (
-        <ChangeForm key={JSON.stringify(fieldsOf(draftOf(webhook)))} webhook={webhook} />
-      ) : (
-        <Facts webhook={webhook} />
-      )}
+      {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
       {may.write && (
         <section className="danger-zone" aria-label="Secret and deletion">
           <div>
@@ -52,10 +48,16 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
-  const [opened] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
-  const [draft, setDraft] = useState(opened);
+  const [base, setBase] = useState(webhook);
+  const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  if (!isSameDraft(draftOf(webhook), draftOf(base))) {
+    setBase(webhook);
+    setDraft(rebasedDraft(draft, base, webhook));
+  }
   const changes = changesOf(draft, webhook);
   const hasChanges = Object.keys(changes).length > 0;
+  // A URL that a link proposed was not typed: nothing is lost with it.
+  const isTyped = Object.keys(changes).some((name) => name !== 'url' || draft.url !== url);
   const save = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
     onSuccess: (changed) => {
@@ -71,10 +73,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
-      {/* A URL that a link proposed was not typed: nothing is lost with it. */}
-      <Unsaved isChanged={hasChanges && !isSameDraft(draft, opened)}>
-        Your changes to this webhook have not been saved.
-      </Unsaved>
+      <Unsaved isChanged={isTyped}>Your changes to this webhook have not been saved.</Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
