@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { startReceiver } from '../../server/test/support/receiver.js';
+import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
@@ -75,15 +75,23 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 
-  it('redelivers a selection, and waits as long as a rate limit says', async () => {
+  it('shows how deliveries ended on a phone, redelivers a selection, and waits as long as a rate limit says', async () => {
     const tenant = await newTenant(service, { scopes });
-    const { receiver, webhook } = await tenant.connect(500);
+    const { receiver, webhook } = await tenant.connect(resets, {
+      description: 'Order intake for the European warehouses (Rotterdam, Duisburg)',
+    });
     for (let count = 0; count < 3; count += 1) await tenant.record();
     await tenant.settled(webhook, 3);
     receiver.onDelivery = 200;
     const { page, faults } = await watched();
     const refusedAt = await refuseOnce(page, '**/redeliver');
+    await page.setViewportSize({ width: 360, height: 740 });
     await page.goto(link(tenant.token, '/deliveries'));
+    // The name is shortened, not what follows it.
+    const outcome = page.locator('tbody tr').first().getByText('Connection closed').first();
+    const [shown, cell] = [await outcome.boundingBox(), await page.locator('tbody td').nth(1).boundingBox()];
+    expect(shown!.x + shown!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
+    await page.setViewportSize({ width: 1280, height: 860 });
     await page.getByLabel('Select all shown deliveries').check();
     await page.keyboard.press('r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
@@ -109,13 +117,77 @@ describeInBrowser('the console at work', async (open) => {
     expect(unexpected(faults, /status of 429/)).toEqual([]);
   });
 
-  it('opens the deliveries of a bar by keyboard', async () => {
+  it('asks before typed values are lost, and only then', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}`));
+    const dialog = page.getByRole('alertdialog', { name: 'Leave without saving?' });
+    const tab = (name: string) => page.locator('.tabs').getByRole('link', { name });
+    const name = page.getByLabel('Name', { exact: true });
+    await tab('Settings').click();
+    await name.fill('orders-us');
+    await tab('Activity').click();
+    await dialog.getByRole('button', { name: 'Keep editing' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('orders-us');
+    // What keeps the form open loses nothing.
+    await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.has('live'));
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
+    await expect.poll(() => page.getByLabel('Rate limit').inputValue(), { timeout: 10_000 }).toBe('7');
+    expect(await name.inputValue()).toBe('orders-us');
+    await page.evaluate('history.back()');
+    await dialog.waitFor();
+    await expectAccessible(page, 'unsaved values', '[role="alertdialog"]');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('orders-us');
+    const asked = page.waitForEvent('dialog');
+    const reloaded = page.reload();
+    expect((await asked).type()).toBe('beforeunload');
+    await (await asked).accept();
+    await reloaded;
+
+    // A fault is shown once, at its field, which gets the focus.
+    const url = page.getByLabel('URL');
+    await url.fill('ftp://example.com');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('The scheme "ftp" is not supported; use https.').waitFor();
+    await expect.poll(() => url.evaluate((field) => field.matches(':focus'))).toBe(true);
+    await url.fill(webhook.url);
+    await name.fill('orders-us');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+    // What was there before is a change now.
+    await name.fill('orders-eu');
+    await tab('Activity').click();
+    await dialog.getByRole('button', { name: 'Keep editing' }).click();
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await tab('Activity').click();
+    await page.locator('.tabs [aria-current="page"]', { hasText: 'Activity' }).waitFor();
+
+    await visit(page, '/webhooks/new', 'New webhook');
+    await page.getByLabel('URL').fill('https://example.com/hook');
+    await page
+      .getByRole('navigation', { name: 'Views', exact: true })
+      .getByRole('link', { name: 'Events' })
+      .click();
+    await dialog.getByRole('button', { name: 'Leave' }).click();
+    await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
+  });
+
+  it('shows the figures of the webhooks before they are scrolled to, and opens the deliveries of a bar by keyboard', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200);
     await tenant.record();
     await tenant.settled(webhook, 1);
     const { page, faults } = await watched();
+    await page.setViewportSize({ width: 1280, height: 120 });
     await page.goto(link(tenant.token));
+    const rate = page.locator('td.rate');
+    await expect.poll(() => rate.textContent(), { timeout: 10_000 }).not.toBe('');
     const bars = page.getByRole('slider', { name: /^\d delivered, / });
     await bars.focus();
     await page.keyboard.press('Home');

@@ -7,6 +7,8 @@ interface ConfirmProps {
   onClose: () => void;
   title: string;
   action: string;
+  /** The label of the button that closes the dialog without the action. */
+  cancel?: string;
   isDanger?: boolean;
   /** The user must type this text first. */
   name?: string;
@@ -18,7 +20,7 @@ interface ConfirmProps {
   children: ReactNode;
 }
 
-/** Asks before something that has an effect outside the console. */
+/** Asks before something that has an effect outside the console, or that loses what was typed. */
 export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
   return (
     <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && !content.isDone && onClose()}>
@@ -35,6 +37,7 @@ export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
 function Content({
   title,
   action,
+  cancel = 'Cancel',
   isDanger = false,
   name,
   isDone = false,
@@ -70,7 +73,7 @@ function Content({
       </AlertDialog.Description>
       {error != null && <ProblemNote error={error} />}
       <div className="actions">
-        {!isDone && <AlertDialog.Close className="btn">Cancel</AlertDialog.Close>}
+        {!isDone && <AlertDialog.Close className="btn">{cancel}</AlertDialog.Close>}
         <button
           type="submit"
           className={`btn primary ${isDanger ? 'danger' : ''}`}

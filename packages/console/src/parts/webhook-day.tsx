@@ -6,26 +6,40 @@ import { Sparkline, successRate } from './sparkline';
 
 /**
  * The cells of a webhook's last day: sparkline, success rate and, with `withP95`, the response time. Requests them only
- * once the row is on screen, because an organization can have a hundred webhooks.
+ * once the row is on screen or close to it, because an organization can have a hundred webhooks, unless the rows are so
+ * few that `isOneOfFew`.
  */
-export function WebhookDay({ webhookId, withP95 = false }: { webhookId: string; withP95?: boolean }) {
+export function WebhookDay({
+  webhookId,
+  withP95 = false,
+  isOneOfFew = false,
+}: {
+  webhookId: string;
+  withP95?: boolean;
+  isOneOfFew?: boolean;
+}) {
   const cell = useRef<HTMLTableCellElement>(null);
-  const [isSeen, setSeen] = useState(false);
+  const [isSeen, setSeen] = useState(isOneOfFew);
   useEffect(() => {
     if (!cell.current || isSeen) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && setSeen(true));
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && setSeen(true), {
+      rootMargin: '300px',
+    });
     observer.observe(cell.current);
     return () => observer.disconnect();
   }, [isSeen]);
-  const { data } = useQuery({ ...webhookDayQuery(webhookId), enabled: isSeen });
+  const { data, isPending } = useQuery({ ...webhookDayQuery(webhookId), enabled: isSeen });
+  const wait = isPending && <i className="bone" aria-hidden="true" />;
   return (
     <>
-      <td className="wide">{data && <Sparkline stats={data} />}</td>
+      <td className="wide">{data ? <Sparkline stats={data} /> : wait}</td>
       <td ref={cell} className="r rate">
-        {data ? successRate(data) : ''}
+        {data ? successRate(data) : wait}
       </td>
       {withP95 && (
-        <td className="r wide">{data?.totals.p95_ms != null ? formatMs(data.totals.p95_ms) : ''}</td>
+        <td className="r wide">
+          {data ? data.totals.p95_ms !== null && formatMs(data.totals.p95_ms) : wait}
+        </td>
       )}
     </>
   );

@@ -168,9 +168,13 @@ export class DeliveryEngine {
     const mayStart = () => directory.peek(delivery.webhook_id)?.target === target;
     const span = sender.tracer?.attempt(delivery);
     const sent = span ? { ...message, traceparent: span.traceparent } : message;
-    const outcome = await attempt(sender, target, sent, timeoutMs, mayStart);
-    span?.end(outcome);
+    const ended = await attempt(sender, target, sent, timeoutMs, mayStart);
     const tookMs = performance.now() - startedMs;
+    // Too late: most likely, our own shutdown has closed the connection. The outcome cannot be written any more.
+    const outcome: Outcome | Withheld = this.#settler.isStopped
+      ? { kind: 'withheld', reason: 'shutdown' }
+      : ended;
+    span?.end(outcome);
     if (outcome.kind === 'withheld') return this.#wait(delivery, node, outcome.reason);
     this.#judge(delivery, node, outcome, attemptedAt, target);
     return { kind: isDelivered(outcome) ? 'delivered' : 'failed', tookMs };
@@ -204,15 +208,20 @@ export class DeliveryEngine {
     return webhook;
   }
 
-  /** Settles a delivery that cannot be attempted now, so that it waits in the database. */
+  /**
+   * Settles a delivery that cannot be attempted now, so that it waits in the database. If this node has stopped, the
+   * delivery already waits there: its lease has been released, and the same attempt is made again.
+   */
   #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
     if (reason === 'out_of_resources') this.#warnOutOfResources();
+    if (reason === 'shutdown') this.#logCutOff(delivery);
     const waitMs: Record<Reason, number> = {
       unread: 0,
       active: 0,
       recalled: 0,
       sealed: limits.sealedWaitMs,
       out_of_resources: limits.outOfResourcesWaitMs,
+      shutdown: 0,
       // Settling holds or ends the delivery, unless the webhook is active again by then.
       inactive: limits.trustMs,
     };
@@ -225,6 +234,13 @@ export class DeliveryEngine {
     this.#outOfResourcesAtMs = performance.now();
     this.#options.logger.error(
       'cannot open another connection, so deliveries are waiting: raise the limit on open files (ulimit -n)',
+    );
+  }
+
+  #logCutOff({ delivery_id, webhook_id, organization_id, event_id, type, attempts }: LeasedDelivery): void {
+    this.#options.logger.info(
+      { delivery_id, webhook_id, organization_id, event_id, type, attempt: attempts + 1 },
+      'the shutdown cut off an attempt, which does not count and will be made again',
     );
   }
 

@@ -60,6 +60,11 @@ export class Settler {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
 
+  /** Returns whether outcomes are no longer written, because this node is about to end. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   add(entry: Entry): void {
     if (this.#isStopped) return;
     this.#node = entry.node;

@@ -46,12 +46,13 @@ export interface FailureDetail {
 }
 
 /**
- * An attempt that was not made and does not count. Either the webhook changed before the first byte was sent
- * (`recalled`), or this machine has no file descriptor or memory left for a connection (`out_of_resources`).
+ * An attempt that does not count. The webhook changed before the first byte was sent (`recalled`), this machine has no
+ * file descriptor or memory left for a connection (`out_of_resources`), or this node stopped before the attempt ended
+ * (`shutdown`).
  */
 export interface Withheld {
   kind: 'withheld';
-  reason: 'recalled' | 'out_of_resources';
+  reason: 'recalled' | 'out_of_resources' | 'shutdown';
 }
 
 /** What happens after an attempt. */

@@ -298,8 +298,12 @@ function placeOf({ evidence, url }: FailedAttempt): Place {
 }
 
 /** Quotes the text of the response. Adds no quotation marks if the text already contains some. */
-function responseClause({ response }: FailedAttempt, verb: 'says' | 'begins'): string {
-  const { text, isPart } = wordsOf(response);
+function responseClause({ response, evidence }: FailedAttempt, verb: 'says' | 'begins'): string {
+  const { text, isBinary, isPart } = wordsOf(response);
+  if (isBinary) {
+    const type = evidence?.headers?.['content-type'];
+    return `; its response is binary data${type === undefined ? '' : ` (${cut(type, quoteLengthMax)})`}`;
+  }
   if (text === '') return '';
   const words = cut(text, quoteLengthMax);
   return `; its response ${isPart ? 'says' : verb} ${words.includes('"') ? words : `"${words}"`}`;

@@ -2,7 +2,10 @@ import { printable } from './evidence.js';
 
 /** The human-readable text in a response. */
 export interface ResponseWords {
+  /** Empty if there is none. */
   text: string;
+  /** Whether the response is not text at all, such as an image or a compressed body. */
+  isBinary: boolean;
   /** Whether the text is only a part of the response, such as the title of a page. */
   isPart: boolean;
 }
@@ -17,12 +20,26 @@ const depthMax = 4;
  */
 export function wordsOf(response: string | null): ResponseWords {
   const body = (response ?? '').trim();
+  if (isBinary(body)) return { text: '', isBinary: true, isPart: false };
   const part = body.startsWith('<') ? textOfPage(body) : /^[{[]/.test(body) ? messageOf(body) : undefined;
   const text = tidy(part ?? (body.startsWith('<') ? '' : body));
-  return { text, isPart: part !== undefined };
+  return { text, isBinary: false, isPart: part !== undefined };
 }
 
-const tidy = (text: string) => printable(text).replace(/[.\s]+$/, '');
+const tidy = (text: string) => withoutRuns(printable(text)).replace(/[.\s]+$/, '');
+
+/** Shortens runs of one character, which would otherwise push the words out of a sentence. */
+const withoutRuns = (text: string) => text.replaceAll(/(\S)\1{11,}/gu, (_run, one) => `${one.repeat(4)}…`);
+
+/**
+ * Returns whether a body that was decoded as UTF-8 is not text. Text in another encoding has some characters that could
+ * not be decoded, but hardly any control characters other than white space and the start of a terminal's color (`ESC [`).
+ */
+function isBinary(body: string): boolean {
+  const controls = body.match(/(?!\s)\p{Cc}(?!\[)/gu)?.length ?? 0;
+  const undecoded = body.match(/\ufffd/g)?.length ?? 0;
+  return controls > body.length / 20 || controls + undecoded > body.length / 4;
+}
 
 function messageOf(body: string): string | undefined {
   try {

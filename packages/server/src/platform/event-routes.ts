@@ -83,7 +83,7 @@ export function platformEventRoutes(
         description:
           'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +
           'all events are stored durably, returns their IDs in the same order. If one event is not valid, none are ' +
-          'recorded.',
+          'recorded, and each `pointer` in `errors` starts with the index of the event, which is 0 for a single event.',
         // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
         body: Type.Unsafe({

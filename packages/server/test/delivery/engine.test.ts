@@ -1,11 +1,12 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import { event, record } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
-import { type Received, startReceiver } from '../support/receiver.js';
+import { Log } from '../support/log.js';
+import { hangs, type Received, startReceiver } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -383,5 +384,29 @@ describe('a webhook whose verification failed', () => {
       subject: { type: 'webhook', id: body.data.id },
       payload: { webhook_id: body.data.id, http_status: 500, duration_ms: expect.any(Number) },
     });
+  });
+});
+
+describe('a shutdown', () => {
+  test('does not wait for a receiver that hangs: the attempt does not count, the log says why, and the next start makes it again', async () => {
+    setLimits({ drainMs: 200 });
+    const log = new Log();
+    const env = { ...quick, POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
+    const first = await startTestService(env, log);
+    const owner = await newTenant(first);
+    const { receiver, webhook } = await owner.connect(hangs);
+    const recorded = await owner.record();
+    await receiver.deliveries.nth(1);
+    await first.stop();
+    expect(log.lines.filter(({ event_id }) => event_id === recorded.id)).toMatchObject([
+      { level: 30, msg: expect.stringContaining('shutdown'), webhook_id: webhook.id, attempt: 1 },
+    ]);
+
+    receiver.onDelivery = 200;
+    const second = await startTestService({ ...env, DATABASE_URL: first.databaseUrl });
+    expect(attemptOf(await receiver.deliveries.nth(2))).toBe(1);
+    const again = await newTenant(second, { organization_id: owner.organization });
+    const { attempt_log: attempts } = await ended(again, webhook);
+    expect(attempts).toMatchObject([{ attempt: 1, http_status: 200 }]);
   });
 });

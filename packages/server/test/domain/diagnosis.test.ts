@@ -201,6 +201,20 @@ describe('with a status', () => {
       'Look at its logs around 16 Nov 2026 20:41:07 UTC; the request had X-Service-Delivery WDLV-1.',
     ],
     [599, {}, {}, 'The receiver failed with 599.', 'Look at its logs'],
+    [
+      500,
+      { response: '\ufffdPNG\r\n\x1a\n\ufffd\ufffd' },
+      { headers: { 'content-type': 'image/png' } },
+      'The receiver failed with 500; its response is binary data (image/png).',
+      'Look at its logs',
+    ],
+    [
+      400,
+      { response: '\ufffd\ufffd\ufffd' },
+      {},
+      'The receiver rejected the request with 400; its response is binary data.',
+      'expects',
+    ],
     [777, {}, {}, 'responded with 777, which is not an HTTP status', 'Respond with 2xx'],
     [
       204,

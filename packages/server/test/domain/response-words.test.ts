@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { wordsOf } from '../../src/domain/response-words.js';
@@ -31,9 +32,26 @@ describe('the words of a response are', () => {
       "Not now, it's late!",
     ],
     ['none if a page has no text', '<html><body><img src="x', ''],
+    ['text with its long runs shortened', `fatal ${'='.repeat(60)} no disk`, 'fatal ====… no disk'],
+    ['the start of a run that is all there is', 'x'.repeat(1_024), 'xxxx…'],
+    [
+      'text in another encoding, as far as it can be read',
+      'Acc\ufffds refus\ufffd',
+      'Acc\ufffds refus\ufffd',
+    ],
   ])('%s', (_what, response, words) => {
     expect(wordsOf(response).text).toBe(words);
   });
+});
+
+test.each([
+  ['an image', Buffer.from('89504e470d0a1a0a0000000d49484452000001000000010008060000005c72a866', 'hex')],
+  ['a compressed body', gzipSync('the disk is full')],
+  ['zeros', Buffer.alloc(64)],
+])('%s has no words: it is binary', (_what, bytes) => {
+  // PostgreSQL cannot store a zero, so it is replaced before.
+  const stored = bytes.toString('utf8').replaceAll('\0', '\ufffd');
+  expect(wordsOf(stored)).toEqual({ text: '', isBinary: true, isPart: false });
 });
 
 test('any body, cut off anywhere, has words on one line', () => {

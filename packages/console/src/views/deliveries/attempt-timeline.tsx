@@ -1,4 +1,5 @@
 import type { Attempt, DeliveryDetail } from '@posthorn/client';
+import { excerptOf } from '../../excerpt';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { ClockTime, Countdown } from '../../parts/time';
@@ -48,7 +49,7 @@ export function AttemptTimeline({
           {attempt.error_detail && attempt.error_detail !== latest?.error_detail && (
             <p className="small">{attempt.error_detail}</p>
           )}
-          {attempt.response && <p className="mono cut">{attempt.response.slice(0, 200)}</p>}
+          {attempt.response && <p className="mono cut">{excerptOf(attempt.response)}</p>}
         </li>
       ))}
       {delivery.error === 'disabled' && (

@@ -94,11 +94,11 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                   </th>
                 )}
                 <th>Event</th>
-                <th className="state-col">State</th>
+                <th className="state-col r-narrow">State</th>
                 <th className="wide outcome-col">Response</th>
                 <th className="r wide rate-col">Duration</th>
                 <th className="r wide rate-col">Attempts</th>
-                <th className="r time-col">Created</th>
+                <th className="r wide time-col">Created</th>
               </tr>
             </thead>
             <tbody>
@@ -154,17 +154,20 @@ function Row({
         >
           <TypeName type={delivery.event_type} />
         </Link>
-        <span className="second">
-          {name}
-          {name !== undefined && ' · '}
+        {/* A long name is shortened, not what follows it. */}
+        <span className="second parts">
+          {name !== undefined && <span className="cut">{name}</span>}
           <span className="wide" title={delivery.event_id}>
             {shortId(delivery.event_id)}
           </span>
           <span className="narrow">{outcomeOf(delivery)}</span>
         </span>
       </td>
-      <td>
+      <td className="r-narrow">
         <DeliveryTag delivery={delivery} />
+        <span className="second narrow">
+          <TimeAgo at={delivery.created_at} />
+        </span>
       </td>
       <td className="wide">
         {outcomeOf(delivery)}
@@ -176,7 +179,7 @@ function Row({
       </td>
       <td className="r wide soft">{delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}</td>
       <td className="r wide soft">{delivery.attempts}</td>
-      <td className="r soft">
+      <td className="r wide soft">
         <TimeAgo at={delivery.created_at} />
       </td>
     </tr>

@@ -16,7 +16,7 @@ export function EventsByType({
     <section>
       <h2>Events by type</h2>
       {types.length === 0 ? (
-        <p className="soft">No events in this range.</p>
+        <p className="soft">No events in this range. New ones are counted within a minute.</p>
       ) : (
         <table>
           <thead>

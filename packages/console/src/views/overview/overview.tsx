@@ -2,6 +2,7 @@ import type { Delivery, Page, Stats, Webhook } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { isUnreachable } from '../../api/problem';
 import { webhooksQuery } from '../../api/webhooks';
 import { formatCount, formatMs, plural } from '../../format';
 import { useLive } from '../../live';
@@ -68,18 +69,21 @@ function Figures() {
             )}
           </Loaded>
           <div className="two section">
-            {shown ? <WebhookSummary webhooks={shown} /> : <Skeleton />}
-            {stats.data ? (
-              stats.data.events_by_type && <EventsByType types={stats.data.events_by_type} search={search} />
-            ) : (
-              <Skeleton />
-            )}
+            {shown ? <WebhookSummary webhooks={shown} /> : isLoading(webhooks) && <Skeleton />}
+            {stats.data
+              ? stats.data.events_by_type && (
+                  <EventsByType types={stats.data.events_by_type} search={search} />
+                )
+              : isLoading(stats) && <Skeleton />}
           </div>
         </>
       )}
     </>
   );
 }
+
+/** Returns whether there is something to wait for. If not, a note above says what went wrong. */
+const isLoading = ({ error }: { error: unknown }) => error === null || isUnreachable(error);
 
 function headingOf(webhooks: readonly Webhook[], workspaceId: string | undefined): string {
   const count = webhooks.filter(needsAttention).length;

@@ -39,7 +39,7 @@ export function WebhookSummary({ webhooks }: { webhooks: Webhook[] }) {
                   {shownStatusOf(webhook) !== 'active' && <WebhookTag webhook={webhook} />}
                 </div>
               </td>
-              <WebhookDay webhookId={webhook.id} />
+              <WebhookDay webhookId={webhook.id} isOneOfFew />
             </tr>
           ))}
         </tbody>

@@ -18,7 +18,7 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
     mutationFn: () => posthorn.webhooks.delete(webhook.id),
     onSuccess: async () => {
       say(`Deleted ${name}.`);
-      await navigate({ to: '/webhooks' });
+      await navigate({ to: '/webhooks', ignoreBlocker: true });
       client.removeQueries({ queryKey: ['webhooks', 'one', webhook.id] });
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
     },

@@ -13,11 +13,12 @@ import { Forbidden } from '../../parts/forbidden';
 import { JsonText } from '../../parts/json-text';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
+import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
-import { emptyDraft, fieldsOf, type WebhookDraft } from './webhook-fields';
-import { WebhookForm } from './webhook-form';
+import { emptyDraft, fieldsOf, isSameDraft, type WebhookDraft } from './webhook-fields';
+import { isShownInForm, WebhookForm } from './webhook-form';
 
 const ReceiverCode = lazy(() =>
   import('./receiver-code').then(({ ReceiverCode }) => ({ default: ReceiverCode })),
@@ -48,7 +49,8 @@ function Form() {
   const client = useQueryClient();
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
+  const [draft, setDraft] = useState(opened);
   const [secret] = useState(newSecret);
   const [sampled, setSampled] = useState(wanted);
   // The same request, sent twice, must not create two webhooks. A changed form is a new request.
@@ -74,17 +76,17 @@ function Form() {
         to: '/webhooks/$webhookId',
         params: { webhookId: created.id },
         search: { tab: 'receiver' },
+        ignoreBlocker: true,
       });
     },
   });
   const problem = problemIn(create.error);
   const missing = missingFrom(draft);
-  const isShownInForm =
-    problem !== undefined &&
-    problem.errors.length > 0 &&
-    problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
   return (
     <div className="form-and-side">
+      <Unsaved isChanged={!isSameDraft(draft, opened)}>
+        The webhook has not been created, and what you entered will be lost.
+      </Unsaved>
       <form
         className="form"
         onSubmit={(event) => {
@@ -104,12 +106,12 @@ function Form() {
           <SecretBox secret={secret} />
           <span className="hint">Give it to your receiver now. It is never shown again.</span>
         </div>
-        {create.error && !isShownInForm && <ProblemNote error={create.error} />}
+        {create.error && !isShownInForm(problem) && <ProblemNote error={create.error} />}
         <div className="actions">
           <button type="submit" className="btn primary" disabled={create.isPending || missing !== undefined}>
             {create.isPending ? 'Verifying the receiver…' : 'Create and verify'}
           </button>
-          <Link to="/webhooks" className="btn">
+          <Link to="/webhooks" className="btn" ignoreBlocker>
             Cancel
           </Link>
           {missing && <span className="soft small">{missing}</span>}
@@ -138,8 +140,6 @@ function missingFrom({ url, event_types: types }: WebhookDraft): string | undefi
   if (url.trim() === '') return types.length === 0 ? 'Enter a URL and choose event types.' : 'Enter a URL.';
   return types.length === 0 ? 'Choose at least one event type.' : undefined;
 }
-
-const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
 
 function Sample({ type }: { type: string }) {
   const { data } = useQuery(eventTypesQuery);

@@ -65,6 +65,20 @@ export function fieldsOf(draft: WebhookDraft): WebhookFields {
   };
 }
 
+/** Returns whether two drafts say the same, such as one that was just opened and one with an empty row for a header. */
+export function isSameDraft(one: WebhookDraft, other: WebhookDraft): boolean {
+  return (
+    JSON.stringify(fieldsOf(one)) === JSON.stringify(fieldsOf(other)) &&
+    one.workspace_id.trim() === other.workspace_id.trim()
+  );
+}
+
+/** Returns a draft of a webhook that was changed elsewhere meanwhile: fields that the draft did not change follow. */
+export function rebasedDraft(draft: WebhookDraft, before: Webhook, after: Webhook): WebhookDraft {
+  const kept = Object.keys(changesOf(draft, before)) as (keyof WebhookFields)[];
+  return { ...draftOf(after), ...Object.fromEntries(kept.map((name) => [name, draft[name]])) };
+}
+
 /** Returns only the fields that differ, so that changing the description does not verify the URL again. */
 export function changesOf(draft: WebhookDraft, webhook: Webhook): Partial<WebhookFields> {
   const before = fieldsOf(draftOf(webhook));

@@ -1,5 +1,5 @@
 import type { PosthornError } from '@posthorn/client';
-import { type ReactNode, useId } from 'react';
+import { type ReactNode, useEffect, useId } from 'react';
 import { faultOf } from '../../api/problem';
 import { Icon } from '../../parts/icon';
 import { TypePicker } from './type-picker';
@@ -14,9 +14,23 @@ interface FormProps {
   onShowSample?: (type: string) => void;
 }
 
+const fieldFault = /^\/(url|description|event_types|workspace_id|headers|rate_limit)(\/|$)/;
+
+/** Returns whether the form shows all faults of a problem next to its fields. */
+export function isShownInForm(problem: PosthornError | undefined): boolean {
+  if (problem === undefined || problem.errors.length === 0) return false;
+  return problem.errors.every(({ pointer }) => fieldFault.test(pointer ?? ''));
+}
+
 /** The fields of a webhook, for a new one and for a change. */
 export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
   const change = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part });
+  // The button is below the form, so the field with the fault can be out of sight.
+  useEffect(() => {
+    if (!problem) return;
+    document.querySelector('.form .fault')?.scrollIntoView({ block: 'center' });
+    document.querySelector<HTMLElement>('.form [aria-invalid="true"]')?.focus({ preventScroll: true });
+  }, [problem]);
   return (
     <>
       <Field

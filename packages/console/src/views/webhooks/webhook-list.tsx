@@ -107,7 +107,7 @@ function Row({ webhook }: { webhook: Webhook }) {
           {webhookName(webhook)}
         </Link>
         {webhook.description && <span className="second mono">{webhook.url}</span>}
-        {webhook.workspace_id && <span className="second">{webhook.workspace_id} only</span>}
+        {webhook.workspace_id && <span className="second whole">{webhook.workspace_id} only</span>}
       </td>
       <td>
         <WebhookTag webhook={webhook} />

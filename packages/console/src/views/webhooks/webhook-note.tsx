@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { latestFailureQuery } from '../../api/deliveries';
 import { useNow } from '../../clock';
+import { excerptOf } from '../../excerpt';
 import { formatMs } from '../../format';
 import { useLive } from '../../live';
 import { Countdown, TimeAgo } from '../../parts/time';
@@ -48,7 +49,7 @@ function Unverified({ webhook }: { webhook: Webhook }) {
           {failure.response && (
             <>
               {' '}
-              The response begins <code>{failure.response.slice(0, 200)}</code>
+              The response begins <code>{excerptOf(failure.response)}</code>
             </>
           )}
         </p>

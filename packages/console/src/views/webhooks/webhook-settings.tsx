@@ -8,22 +8,19 @@ import { problemIn } from '../../api/problem';
 import { webhookQuery } from '../../api/webhooks';
 import { ProblemNote } from '../../parts/problem-note';
 import { ExactTime } from '../../parts/time';
+import { Unsaved } from '../../parts/unsaved';
 import { usePermission } from '../../permission';
 import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf, fieldsOf } from './webhook-fields';
-import { WebhookForm } from './webhook-form';
+import { changesOf, draftOf, isSameDraft, rebasedDraft } from './webhook-fields';
+import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const may = usePermission();
   return (
     <>
-      {may.send ? (
-        <ChangeForm key={JSON.stringify(fieldsOf(draftOf(webhook)))} webhook={webhook} />
-      ) : (
-        <Facts webhook={webhook} />
-      )}
+      {may.send ? <ChangeForm key={webhook.id} webhook={webhook} /> : <Facts webhook={webhook} />}
       {may.write && (
         <section className="danger-zone" aria-label="Secret and deletion">
           <div>
@@ -51,8 +48,16 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
+  const [base, setBase] = useState(webhook);
   const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  if (!isSameDraft(draftOf(webhook), draftOf(base))) {
+    setBase(webhook);
+    setDraft(rebasedDraft(draft, base, webhook));
+  }
   const changes = changesOf(draft, webhook);
+  const hasChanges = Object.keys(changes).length > 0;
+  // A URL that a link proposed was not typed: nothing is lost with it.
+  const isTyped = Object.keys(changes).some((name) => name !== 'url' || draft.url !== url);
   const save = useAction({
     mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
     onSuccess: (changed) => {
@@ -64,40 +69,39 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       );
     },
   });
+  const problem = problemIn(save.error);
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
-    <form
-      className="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
-    >
-      <WebhookForm
-        draft={draft}
-        onChange={setDraft}
-        problem={problemIn(save.error)}
-        canChooseWorkspace={false}
-      />
-      {verifies && (
-        <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
-      )}
-      {save.error && <ProblemNote error={save.error} />}
-      <div className="actions">
-        <button
-          type="submit"
-          className="btn primary"
-          disabled={save.isPending || Object.keys(changes).length === 0 || draft.event_types.length === 0}
-        >
-          {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
-        </button>
-        {Object.keys(changes).length > 0 && (
-          <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
-            Discard
-          </button>
+    <>
+      <Unsaved isChanged={isTyped}>Your changes to this webhook have not been saved.</Unsaved>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
+        {verifies && (
+          <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
         )}
-      </div>
-    </form>
+        {save.error && !isShownInForm(problem) && <ProblemNote error={save.error} />}
+        <div className="actions">
+          <button
+            type="submit"
+            className="btn primary"
+            disabled={save.isPending || !hasChanges || draft.event_types.length === 0}
+          >
+            {save.isPending ? (verifies ? 'Verifying…' : 'Saving…') : 'Save'}
+          </button>
+          {hasChanges && (
+            <button type="button" className="btn" onClick={() => setDraft(draftOf(webhook))}>
+              Discard
+            </button>
+          )}
+        </div>
+      </form>
+    </>
   );
 }
 
