@@ -187,7 +187,7 @@ function guard({ egressAllow, host }: Config): Finding {
   if (policy.allowsNothing)
     return fine(
       'address guard',
-      'with these settings, deliveries can reach only public addresses; with --allow-loopback (npm start), they can also reach this machine',
+      'with these settings, deliveries can reach only public addresses; a service started with --allow-loopback (npm start) can also reach this machine',
     );
   const open = ['127.0.0.1', '::1', '169.254.169.254', '10.0.0.1'].filter(
     (address) => policy.judge(address) === 'allowed',

@@ -138,7 +138,7 @@ describe('a data directory', () => {
     const { code, stderr } = await command(['token', 'list'], { POSTHORN_DATA_DIR: older });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^The database in \S+ was written by PostgreSQL 17; the embedded one is 18\..*\n$/,
+      /^The database in \S+ was written by PostgreSQL 17; the embedded version is 18\..*\n$/,
     );
     expect(await readFile(versionFile, 'utf8')).toBe('17\n');
   });
