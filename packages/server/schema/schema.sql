@@ -202,6 +202,7 @@ create table posthorn.request_keys (
   status smallint,
   body text,
   location text,
+  running boolean not null default false,
   constraint request_keys_pkey PRIMARY KEY (organization_id, token_id, route, key)
 );
 

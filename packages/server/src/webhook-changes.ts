@@ -32,12 +32,18 @@ export class WebhookChanges {
 
   /** Resolves when no node will send anything more to the webhook with its old configuration. */
   async forgetEverywhere(webhook: WebhookKey): Promise<void> {
-    const { database, directory, alone, node } = this.#options;
+    const { directory, alone } = this.#options;
     directory.forget(webhook.id);
-    const isAlone = alone || (await countOtherNodes(database, node() ?? 0)) === 0;
+    const isAlone = alone || (await this.#countOthers()) === 0;
     if (!isAlone) await new Promise((waited) => setTimeout(waited, limits.trustMs));
     // Waiting deliveries are no longer sent, so a large number of them may end a little later.
     await within(limits.alignWithinMs, this.alignWaiting(webhook));
+  }
+
+  /** Returns how many other nodes there are. The change is committed, so if the database fails, there may be some. */
+  async #countOthers(): Promise<number> {
+    const { database, node } = this.#options;
+    return countOtherNodes(database, node() ?? 0).catch(() => Number.POSITIVE_INFINITY);
   }
 
   /**

@@ -21,6 +21,7 @@ import {
   deliveryParams,
   WaitingDeliverySchema,
 } from './delivery-schemas.js';
+import { storeWithWrite } from './idempotency.js';
 import { sentRequest } from './sent-request.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
@@ -94,7 +95,7 @@ export function deliveryRoutes(
     async (request, reply) => {
       const { webhook, delivery, key } = await findDelivery(request);
       refuseInactive(webhook.status);
-      const queued = await auditedWrite(database, request.token.organization_id, async (client) => {
+      const response = await auditedWrite(database, request.token.organization_id, async (client) => {
         const waiting = delivery.status === 'pending' && (await attemptNow(client, delivery, key));
         const queued = waiting || (await deliverAgain(client, webhook, delivery));
         const changes = waiting
@@ -105,12 +106,12 @@ export function deliveryRoutes(
               event_id: queued.event_id,
             });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
-        return queued;
+        const location = `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`;
+        const response = { status: 202, location, body: { data: deliveryBody(queued) } };
+        await storeWithWrite(client, request, response);
+        return response;
       });
-      return reply
-        .status(202)
-        .header('Location', `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`)
-        .send({ data: deliveryBody(queued) });
+      return reply.status(202).header('Location', response.location).send(response.body);
     },
   );
 

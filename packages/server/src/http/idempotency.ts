@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { inputProblem, Problem } from '../domain/problem.js';
-import type { Database } from '../storage/database.js';
+import { levelFor } from '../signals/reported.js';
+import type { Database, Queryable } from '../storage/database.js';
 import {
   type RequestKey,
   releaseRequestKey,
@@ -21,12 +22,12 @@ declare module 'fastify' {
 }
 
 const keyPattern = /^[!-~]{1,255}$/;
-/** If a request has no response after this time, its process is assumed to have died. */
+/** If a request is still running after this time, its process is assumed to have died. */
 const abandonedMs = 60_000;
 
 /**
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
- * only successful responses, without secrets.
+ * only successful responses, without secrets. A handler that writes also calls `storeWithWrite`.
  */
 export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
   app.decorateRequest('heldKey', undefined);
@@ -50,14 +51,9 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
       key: given,
     };
     const nowMs = now();
+    const abandonedBefore = new Date(nowMs - abandonedMs);
     const fingerprint = fingerprintOf(request);
-    const earlier = await takeRequestKey(
-      database,
-      key,
-      fingerprint,
-      new Date(nowMs),
-      new Date(nowMs - abandonedMs),
-    );
+    const earlier = await takeRequestKey(database, key, fingerprint, new Date(nowMs), abandonedBefore);
     if (!earlier) {
       request.heldKey = key;
       return;
@@ -68,7 +64,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         'This Idempotency-Key was used with a different body. Use a new key for a new request.',
       );
     }
-    if (earlier.status === null) {
+    if (earlier.status === null || (earlier.running && earlier.created_at >= abandonedBefore)) {
       throw new Problem(
         'idempotency_in_progress',
         'The first request with this Idempotency-Key is still running.',
@@ -91,11 +87,18 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
     request.heldKey = undefined;
     if (reply.statusCode >= 200 && reply.statusCode <= 299 && typeof payload === 'string') {
       const location = reply.getHeader('Location');
-      await storeResponse(database, key, {
+      const response = {
         status: reply.statusCode,
-        body: withoutSecret(payload),
+        body: withoutSecret(JSON.parse(payload)),
         location: location === undefined ? null : String(location),
-      });
+      };
+      // The request has succeeded in any case, and its write has stored what a repeated request needs.
+      await storeResponse(database, key, response).catch((error) =>
+        request.log[levelFor(error)](
+          { reason: (error as Error).message },
+          'the response to a request with an Idempotency-Key could not be stored',
+        ),
+      );
     } else await releaseRequestKey(database, key).catch(() => undefined);
     return payload;
   });
@@ -107,8 +110,30 @@ function fingerprintOf(request: FastifyRequest): Buffer {
     .digest();
 }
 
-function withoutSecret(payload: string): string {
-  const body = JSON.parse(payload);
-  if (body.data && 'secret' in body.data) delete body.data.secret;
-  return JSON.stringify(body);
+function withoutSecret(body: ResponseBody): string {
+  const { secret, ...data } = body.data;
+  return JSON.stringify({ ...body, data });
+}
+
+interface ResponseBody {
+  data: Record<string, unknown>;
+}
+
+/**
+ * Stores the response to a request in the transaction of its write, if the request has an `Idempotency-Key`. If anything
+ * fails after the commit, or the process dies, a repeated request gets this response and does not write again.
+ */
+export async function storeWithWrite(
+  client: Queryable,
+  request: FastifyRequest,
+  response: { status: number; body: { data: object }; location?: string },
+): Promise<void> {
+  const { status, body, location = null } = response;
+  if (!request.heldKey) return;
+  await storeResponse(
+    client,
+    request.heldKey,
+    { status, body: withoutSecret(body as ResponseBody), location },
+    true,
+  );
 }

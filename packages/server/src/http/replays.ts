@@ -11,6 +11,7 @@ import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { createReplay, type NewReplay, type Replay, readReplay, runningMax } from '../storage/replays.js';
 import { refuseInactive } from './deliveries.js';
+import { storeWithWrite } from './idempotency.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook } from './webhook-lookup.js';
 import { EventTypesField, eventTypesFaults, webhookParams } from './webhook-schemas.js';
@@ -111,18 +112,18 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         only_failed: body.only_failed ?? false,
         created_at: new Date(nowMs),
       };
-      const replay = await auditedWrite(database, request.token.organization_id, async (client) => {
+      const response = await auditedWrite(database, request.token.organization_id, async (client) => {
         // The lock makes concurrent requests count each other's replays.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.replayed', changesOf(asked))]);
-        return created;
+        const location = `/v1/webhooks/${webhook.id}/replays/${created.id}`;
+        const response = { status: 202, location, body: { data: replayBody(created) } };
+        await storeWithWrite(client, request, response);
+        return response;
       });
-      return reply
-        .status(202)
-        .header('Location', `/v1/webhooks/${webhook.id}/replays/${replay.id}`)
-        .send({ data: replayBody(replay) });
+      return reply.status(202).header('Location', response.location).send(response.body);
     },
   );
 

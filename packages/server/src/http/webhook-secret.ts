@@ -10,6 +10,7 @@ import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
 import { changeWebhook } from '../storage/webhooks.js';
 import type { DeliveryControl } from './delivery-control.js';
+import { storeWithWrite } from './idempotency.js';
 import { webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody } from './webhook-lookup.js';
 import { RotatedWebhookSchema, SecretField, webhookParams } from './webhook-schemas.js';
@@ -80,6 +81,7 @@ export function webhookSecretRoute(
         const { previous_secret_until: before } = webhook;
         const changes = changesBetween({ previous_secret_until: before }, { previous_secret_until });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.secret_rotated', changes)]);
+        await storeWithWrite(client, request, { status: 200, body: { data: webhookBody(rotated) } });
         return rotated;
       });
       await control.forgetEverywhere(changed);

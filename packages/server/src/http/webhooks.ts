@@ -17,6 +17,7 @@ import {
   sealHeaders,
 } from '../domain/webhook-headers.js';
 import { checkWebhookUrl } from '../domain/webhook-url.js';
+import { levelFor } from '../signals/reported.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
 import type { Database } from '../storage/database.js';
@@ -29,6 +30,7 @@ import {
   type WebhookChange,
 } from '../storage/webhooks.js';
 import type { DeliveryControl } from './delivery-control.js';
+import { storeWithWrite } from './idempotency.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
 import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
@@ -142,17 +144,26 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
       // The entry does not contain the status, which is known only after the verification.
       const { status, ...given } = auditedFields(unverified);
       const changes = changesBetween(undefined, given);
+      const location = `/v1/webhooks/${id}`;
       await auditedWrite(database, request.token.organization_id, async (client) => {
         if (!(await createWebhook(client, webhook, webhooksMax))) throw tooManyWebhooks(webhooksMax);
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.created', changes)]);
+        const response = { status: 201, location, body: { data: createdBody(unverified) } };
+        await storeWithWrite(client, request, response);
       });
-      const verified = (await verifyAndSettle(options, unverified)) ?? unverified;
-      const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
-        webhookBody(verified);
+      // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies it again later.
+      const verified = await verifyAndSettle(options, unverified).catch((error) => {
+        request.log[levelFor(error)](
+          { webhook_id: id, reason: (error as Error).message },
+          'the result of a verification could not be stored; the webhook will be verified again',
+        );
+      });
       return reply
         .status(201)
-        .header('Location', `/v1/webhooks/${id}`)
-        .send({ data: { ...data, ...(body.secret === undefined && { secret }) } });
+        .header('Location', location)
+        .send({
+          data: { ...createdBody(verified ?? unverified), ...(body.secret === undefined && { secret }) },
+        });
     },
   );
 
@@ -314,6 +325,13 @@ const neverUsed = {
   previous_secret_until: null,
   revision: 1,
 } as const;
+
+/** Returns the body of a new webhook, without the fields that have no value yet. */
+function createdBody(webhook: Webhook) {
+  const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
+    webhookBody(webhook);
+  return data;
+}
 
 function tooManyWebhooks(webhooksMax: number): Problem {
   const detail = `An organization can have at most ${webhooksMax} webhooks.`;

@@ -14,6 +14,14 @@ export interface EarlierRequest {
   status: number | null;
   body: string | null;
   location: string | null;
+  /** Whether its write is committed, but its response has not been sent yet. */
+  running: boolean;
+}
+
+export interface StoredResponse {
+  status: number;
+  body: string;
+  location: string | null;
 }
 
 /**
@@ -34,7 +42,7 @@ export async function takeRequestKey(
   values ($1, $2, $3, $4, $5, $6)
   on conflict (organization_id, token_id, route, key) do update
      set fingerprint = excluded.fingerprint, created_at = excluded.created_at,
-         status = null, body = null, location = null
+         status = null, body = null, location = null, running = false
    where k.created_at <= $6::timestamptz - interval '24 hours'
       or (k.status is null and k.created_at < $7)`,
     values: [organization_id, token_id, route, text, fingerprint, now, abandonedBefore],
@@ -42,24 +50,28 @@ export async function takeRequestKey(
   if (rowCount === 1) return undefined;
   const { rows } = await database.query<EarlierRequest>({
     text: `
-  select fingerprint, created_at, status, body, location
+  select fingerprint, created_at, status, body, location, running
     from posthorn.request_keys
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
     values: [organization_id, token_id, route, text],
   });
   // The key was released between the two statements: the earlier request just failed, and a retry gets the key.
-  return rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null };
+  return (
+    rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null, running: false }
+  );
 }
 
+/** Stores the response to a request, which may still be running. */
 export async function storeResponse(
   database: Queryable,
   key: RequestKey,
-  response: { status: number; body: string; location: string | null },
+  response: StoredResponse,
+  running = false,
 ): Promise<void> {
   await database.query({
     text: `
   update posthorn.request_keys
-     set status = $5, body = $6, location = $7
+     set status = $5, body = $6, location = $7, running = $8
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
     values: [
       key.organization_id,
@@ -69,16 +81,25 @@ export async function storeResponse(
       response.status,
       response.body,
       response.location,
+      running,
     ],
   });
 }
 
-/** Releases a key whose request did not succeed, so that the request can be retried. */
+/**
+ * Releases the key of a request that failed, so that the request can be retried. If its write is committed, a retry gets
+ * the response that was stored with it.
+ */
 export async function releaseRequestKey(database: Queryable, key: RequestKey): Promise<void> {
   await database.query({
     text: `
-  delete from posthorn.request_keys
-   where organization_id = $1 and token_id = $2 and route = $3 and key = $4 and status is null`,
+  with unwritten as (
+    delete from posthorn.request_keys
+     where organization_id = $1 and token_id = $2 and route = $3 and key = $4 and status is null
+  )
+  update posthorn.request_keys
+     set running = false
+   where organization_id = $1 and token_id = $2 and route = $3 and key = $4 and running`,
     values: [key.organization_id, key.token_id, key.route, key.key],
   });
 }

@@ -313,6 +313,20 @@ describe('if the database cannot end the deliveries of a disabled webhook', () =
   });
 });
 
+test('a committed change to a webhook takes effect even if the database cannot count the other nodes', async () => {
+  const { database, node } = await withNodeAlone();
+  await recordFor(database, null, 1);
+  await changeWebhook(database, webhook, disabled);
+  await database.query({ text: 'alter table posthorn.nodes rename to hidden' });
+  const changes = new WebhookChanges({
+    ...{ database, logger: pino({ level: 'silent' }), alone: false, node: () => node },
+    directory: new WebhookDirectory(database, new SecretBox([Buffer.alloc(32)]), limits),
+  });
+  onTestFinished(() => changes.stop());
+  await changes.forgetEverywhere(webhook);
+  expect(await deliveryRows(database)).toMatchObject([{ status: 'failed', error: 'disabled' }]);
+});
+
 describe('how long the oldest delivery has waited', () => {
   test('counts the backlog and due retries, but not held deliveries or later retries', async () => {
     const { database, node } = await withNode();

@@ -1,6 +1,6 @@
 import { verify } from '@posthorn/receiver';
-import { describe, expect, it } from 'vitest';
-import { takeRequestKey } from '../../src/storage/request-keys.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/storage/request-keys.js';
 import type { Answer } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
 import { startTestService } from '../support/service.js';
@@ -127,6 +127,58 @@ describe('a POST with an Idempotency-Key', () => {
     const database = { query: async () => ({ rows: [], rowCount: 0 }) };
     const earlier = await takeRequestKey(database, key, Buffer.from('body'), now, now);
     expect(earlier).toMatchObject({ fingerprint: Buffer.from('body'), status: null });
+  });
+
+  it('is 201 even if the result of the verification cannot be stored, and creates one webhook', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    await service.database.query({
+      text: `
+  create function refuse() returns trigger language plpgsql as
+  $$ begin raise exception using errcode = '55P03', message = 'refused'; end $$;
+  create trigger refuse before update on posthorn.webhooks
+     for each row when (new.url = '${receiver.url}') execute function refuse()`,
+    });
+    onTestFinished(async () => {
+      await service.database.query({ text: 'drop function refuse cascade' });
+    });
+    const fields = { url: receiver.url, secret: 's'.repeat(16) };
+    const first = await tenant.create(fields, headers('key-1'));
+    expect([first.status, first.body.data.status]).toEqual([201, 'unverified']);
+    expect(told(await tenant.create(fields, headers('key-1')))).toEqual(told(first));
+    expect(await count(tenant)).toBe(1);
+  });
+
+  it('gets the response that was stored with the write if the first never ended, after a minute', async () => {
+    const tenant = await newTenant(service);
+    const receiver = await startReceiver();
+    const fields = { url: receiver.url, secret: 's'.repeat(16) };
+    const first = await tenant.create(fields, headers('key-1'));
+    await service.database.query({
+      text: 'update posthorn.request_keys set running = true where organization_id = $1',
+      values: [tenant.organization],
+    });
+    expect((await tenant.create(fields, headers('key-1'))).body.code).toBe('idempotency_in_progress');
+    service.clock.stoppedAtMs = Date.now() + 61_000;
+    onTestFinished(() => {
+      service.clock.stoppedAtMs = undefined;
+    });
+    expect(told(await tenant.create(fields, headers('key-1')))).toEqual(told(first));
+    expect(await count(tenant)).toBe(1);
+  });
+
+  it('that fails after its write is committed gets the response that was stored with the write', async () => {
+    const { database } = service;
+    const key = { organization_id: 'ORG-1', token_id: 'TOK-1', route: 'POST /', key: 'key-1' };
+    const now = new Date();
+    const take = () => takeRequestKey(database, key, Buffer.from('body'), now, now);
+    expect(await take()).toBeUndefined();
+    await releaseRequestKey(database, key);
+    expect(await take()).toBeUndefined();
+    await storeResponse(database, key, { status: 200, body: '{}', location: null }, true);
+    expect(await take()).toMatchObject({ status: 200, running: true });
+    await releaseRequestKey(database, key);
+    expect(await take()).toMatchObject({ status: 200, running: false });
   });
 
   it('can be retried with its key if it did not succeed: only 2xx are stored', async () => {
