@@ -6,8 +6,10 @@ import { Maintenance } from '../src/jobs/maintenance.js';
 import { writeAudit } from '../src/storage/audit.js';
 import { verifyChain } from '../src/storage/audit-chain.js';
 import type { Database } from '../src/storage/database.js';
+import { deleteEventKeys } from '../src/storage/events.js';
 import { auditEntry } from './support/audit.js';
 import { freshDatabase } from './support/database.js';
+import { withNode } from './support/deliveries.js';
 import { startTestService } from './support/service.js';
 import { newTenant, type Tenant } from './support/tenant.js';
 import { weekName, weekOf } from './support/weeks.js';
@@ -91,6 +93,40 @@ test('after a missed week the first run creates what is missing and drops what i
   nowMs += 1;
   await maintenance.run();
   expect((await partitionsOf(database)).events).toEqual([...before.slice(2), ...after, ...weeks(nowMs)]);
+});
+
+describe('one run, a limited number at a time,', () => {
+  const countOf = async (database: Database, text: string) =>
+    (await database.query<{ count: number }>({ text: `select count(*) from posthorn.${text}` })).rows[0]!
+      .count;
+
+  test('deletes all old keys', async () => {
+    const { database } = await freshDatabase();
+    await database.query({
+      text: `
+  insert into posthorn.event_keys (organization_id, key, event_id, created_at)
+  select 'ORG-acme', n, 'EVT-' || n, now() - n * interval '1 minute' - interval '30 s' from generate_series(1, 2000) n`,
+    });
+    const dayAgo = new Date(Date.now() - dayMs);
+    expect(await deleteEventKeys(database, dayAgo, 10)).toBe(10);
+    await new Maintenance(database, silent, Date.now, retentionMs).run();
+    expect(await countOf(database, 'event_keys')).toBe(1_439);
+  });
+
+  test('releases all deliveries that are still held although their webhook is active', async () => {
+    const { database } = await withNode();
+    const maintenance = new Maintenance(database, silent, Date.now, retentionMs);
+    await maintenance.run();
+    await database.query({
+      text: `
+  insert into posthorn.deliveries (organization_id, webhook_id, created_at, id, event_id, event_type,
+                                   event_created_at, due_at, leased_by, attempts)
+  select 'ORG-acme', 'WHK-1', now(), 'WDLV-' || n, 'EVT-' || n, 'invoice.paid', now(), now(), 0, 1
+    from generate_series(1, 2500) n`,
+    });
+    await maintenance.run();
+    expect(await countOf(database, 'deliveries where leased_by = 0')).toBe(0);
+  });
 });
 
 describe('as the clock moves on', () => {

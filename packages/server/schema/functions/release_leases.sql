@@ -1,6 +1,7 @@
 -- Releases the leases of nodes that are dead or do not exist: a delivery can be leased to a node at the moment it is
 -- declared dead. Deliveries with a row wait again. Unsettled ones without a row return to the backlog. Each call takes
--- about `at_most` from hand-offs and as many from backlog rows, and returns how many deliveries it released.
+-- at most `at_most` rows, then about as many more as are left of that from hand-offs and from backlog rows each, so that
+-- it ends within its time limit however many nodes died. Returns how many deliveries it released.
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -27,7 +28,18 @@ begin
     return 0;
   end if;
 
-  update posthorn.deliveries d set leased_by = null where d.status = 'pending' and d.leased_by = any (dead);
+  with picked as materialized (
+    select d.organization_id, d.webhook_id, d.created_at, d.id
+      from posthorn.deliveries d
+     where d.status = 'pending' and d.leased_by = any (dead)
+     limit at_most
+       for update skip locked
+  )
+  update posthorn.deliveries d
+     set leased_by = null
+    from picked p
+   where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+     and d.created_at = p.created_at and d.id = p.id;
   get diagnostics released = row_count;
 
   with counted as materialized (
@@ -37,7 +49,7 @@ begin
   ), taken as (
     delete from posthorn.handoffs h
      using counted c
-     where h.head = c.head and c.total - c.size < at_most
+     where h.head = c.head and c.total - c.size < at_most - released
     returning h
   )
   select array_agg((s.organization_id, s.webhook_id, (t.h).created_at, (t.h).head, s.ordinals[1], null,
@@ -54,7 +66,7 @@ begin
      where b.leased_by = any (dead)
   ), taken as (
     delete from posthorn.backlog b
-     where b.ctid = any (array(select c.place from counted c where c.total - c.size < at_most))
+     where b.ctid = any (array(select c.place from counted c where c.total - c.size < at_most - released))
     returning b
   )
   select parts || array_agg(t.b) into parts from taken t;

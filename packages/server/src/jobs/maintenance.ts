@@ -13,6 +13,8 @@ import { deleteRequestKeys } from '../storage/request-keys.js';
 import { deletePortalSessions } from '../storage/tokens.js';
 
 const everyMs = 600_000;
+/** How many rows one statement deletes or releases, so that it ends within its time limit. */
+const deletedAtOnce = 10_000;
 const heldAtOnce = 1_000;
 
 /** Runs periodic maintenance of the database, on one node at a time. */
@@ -23,6 +25,7 @@ export class Maintenance {
   /** How long events and deliveries can be read. */
   readonly #retentionMs: number;
   #repeating: Repeating | undefined;
+  #isStopping = false;
 
   constructor(database: Database, logger: Logger, now: () => number, retentionMs: number) {
     this.#database = database;
@@ -45,16 +48,25 @@ export class Maintenance {
     const dayAgo = new Date(nowMs - dayMs);
     const oldestMs = oldestReadableMs(nowMs, this.#retentionMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
-    await this.#try('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
-    await this.#try('old backlog', () => deleteOldBacklog(this.#database, new Date(oldestMs)));
+    await this.#repeat('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
+    await this.#repeat('old backlog', () =>
+      deleteOldBacklog(this.#database, new Date(oldestMs), deletedAtOnce),
+    );
     await this.#try('old events', () => this.#drop('events', oldestMs, nowMs));
     await this.#try('old deliveries', () => this.#drop('deliveries', oldestMs, nowMs));
     await this.#try('old delivery counts', () => this.#drop('delivery_counts', oldestMs, nowMs));
     await this.#try('old event counts', () => this.#drop('event_counts', oldestMs, nowMs));
     await this.#try('old audit log entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
-    await this.#try('event keys', () => deleteEventKeys(this.#database, dayAgo));
-    await this.#try('request keys', () => deleteRequestKeys(this.#database, dayAgo));
-    await this.#try('portal sessions', () => deletePortalSessions(this.#database, dayAgo));
+    await this.#repeat('event keys', () => deleteEventKeys(this.#database, dayAgo, deletedAtOnce));
+    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, dayAgo, deletedAtOnce));
+    await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
+  }
+
+  /** Runs a part until nothing is left for it: it returns how many rows it changed. */
+  async #repeat(part: string, work: () => Promise<number>): Promise<void> {
+    await this.#try(part, async () => {
+      while (!this.#isStopping && (await work()) > 0);
+    });
   }
 
   /** Logs a failure, so that the other parts still run. */
@@ -74,6 +86,7 @@ export class Maintenance {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#repeating?.stop();
   }
 }

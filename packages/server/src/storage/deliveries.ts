@@ -1,12 +1,17 @@
 import type { Queryable } from './database.js';
 
-/** Deletes the waiting backlog rows of events that are past their retention. */
-export async function deleteOldBacklog(database: Queryable, before: Date): Promise<void> {
-  await database.query({
+/** Deletes up to `atMost` waiting backlog rows of events that are past their retention. Returns how many. */
+export async function deleteOldBacklog(database: Queryable, before: Date, atMost: number): Promise<number> {
+  const { rowCount } = await database.query({
     text: `
-  delete from posthorn.backlog where (leased_by is null or leased_by = 0) and created_at < $1`,
-    values: [before],
+  delete from posthorn.backlog
+   where ctid = any (array(select ctid from posthorn.backlog
+                            where (leased_by is null or leased_by = 0) and created_at < $1
+                            limit $2))
+     and (leased_by is null or leased_by = 0)`,
+    values: [before, atMost],
   });
+  return rowCount ?? 0;
 }
 
 /**
@@ -26,21 +31,27 @@ export async function alignWaiting(
   return rows[0]!.changed;
 }
 
+/** How many webhooks one statement handles, so that it ends within its time limit. */
+const heldWebhooksMax = 10;
+
 /**
  * Releases deliveries that are still held although their webhook is no longer unverified, because releasing them failed
- * when its status changed. Returns how many.
+ * when its status changed: about `atMost` each of a few webhooks. Returns how many.
  */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({
     name: 'release held',
     text: `
-  select coalesce(sum(posthorn.align_waiting(held.organization_id, held.webhook_id, $1)), 0) as released
-    from (select organization_id, webhook_id from posthorn.deliveries where status = 'pending' and leased_by = 0
-           union
-          select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
-   where not exists (select from posthorn.webhooks w
-                      where w.organization_id = held.organization_id and w.id = held.webhook_id
-                        and w.status = 'unverified')`,
+  select coalesce(sum(posthorn.align_waiting(h.organization_id, h.webhook_id, $1)), 0) as released
+    from (select held.organization_id, held.webhook_id
+            from (select organization_id, webhook_id from posthorn.deliveries
+                   where status = 'pending' and leased_by = 0
+                   union
+                  select organization_id, webhook_id from posthorn.backlog where leased_by = 0) held
+           where not exists (select from posthorn.webhooks w
+                              where w.organization_id = held.organization_id and w.id = held.webhook_id
+                                and w.status = 'unverified')
+           limit ${heldWebhooksMax}) h`,
     values: [atMost],
   });
   return rows[0]!.released;

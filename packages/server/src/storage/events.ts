@@ -141,11 +141,13 @@ export async function readHorizonMs(database: Queryable, organizationId: string 
   return rows[0]!.horizon.getTime();
 }
 
-/** Deletes producers' idempotency keys that are older than `before`. */
-export async function deleteEventKeys(database: Queryable, before: Date): Promise<number> {
+/** Deletes up to `atMost` of the producers' idempotency keys that are older than `before`. Returns how many. */
+export async function deleteEventKeys(database: Queryable, before: Date, atMost: number): Promise<number> {
   const { rowCount } = await database.query({
-    text: 'delete from posthorn.event_keys where created_at < $1',
-    values: [before],
+    text: `
+  delete from posthorn.event_keys
+   where ctid = any (array(select ctid from posthorn.event_keys where created_at < $1 limit $2))`,
+    values: [before, atMost],
   });
   return rowCount ?? 0;
 }

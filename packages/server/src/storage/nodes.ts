@@ -25,10 +25,7 @@ export async function renewNode(database: Queryable, id: number, leaseMs: number
   return rowCount === 1;
 }
 
-/**
- * Releases the deliveries of dead nodes: all that have a row, and about `atMost` each from hand-offs and the backlog.
- * Returns how many.
- */
+/** Releases about `atMost` deliveries of dead nodes. Returns how many. */
 export async function releaseLeases(database: Queryable, atMost: number): Promise<number> {
   return (await releaseDeadNodes(database, atMost)).released;
 }

@@ -104,10 +104,13 @@ export async function releaseRequestKey(database: Queryable, key: RequestKey): P
   });
 }
 
-export async function deleteRequestKeys(database: Queryable, before: Date): Promise<number> {
+/** Deletes up to `atMost` keys that are older than `before`. Returns how many. */
+export async function deleteRequestKeys(database: Queryable, before: Date, atMost: number): Promise<number> {
   const { rowCount } = await database.query({
-    text: 'delete from posthorn.request_keys where created_at < $1',
-    values: [before],
+    text: `
+  delete from posthorn.request_keys
+   where ctid = any (array(select ctid from posthorn.request_keys where created_at < $1 limit $2))`,
+    values: [before, atMost],
   });
   return rowCount ?? 0;
 }

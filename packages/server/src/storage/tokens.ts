@@ -110,12 +110,22 @@ export async function markRevoked(database: Queryable, id: string, now: Date): P
   return rows[0] && tokenOf(rows[0]);
 }
 
-/** Deletes portal sessions that expired before `before`. There is one per visit, and the audit log keeps a record. */
-export async function deletePortalSessions(database: Queryable, before: Date): Promise<void> {
-  await database.query({
-    text: 'delete from posthorn.tokens where portal and expires_at < $1',
-    values: [before],
+/**
+ * Deletes up to `atMost` portal sessions that expired before `before`. Returns how many. There is one per visit, and the
+ * audit log keeps a record.
+ */
+export async function deletePortalSessions(
+  database: Queryable,
+  before: Date,
+  atMost: number,
+): Promise<number> {
+  const { rowCount } = await database.query({
+    text: `
+  delete from posthorn.tokens
+   where ctid = any (array(select ctid from posthorn.tokens where portal and expires_at < $1 limit $2))`,
+    values: [before, atMost],
   });
+  return rowCount ?? 0;
 }
 
 /** Stores when tokens were last used, many in one statement. */

@@ -135,6 +135,23 @@ describe('when a node is declared dead', () => {
     const { deliveries } = await claimFor(database, alive, { bytesMax: 100 * many });
     expect(idsOf(deliveries).sort()).toEqual(idsOf(recorded).sort());
   });
+
+  test('a large number of retries is released a limited number at a time, before anything else', async () => {
+    const { database, node } = await withNode();
+    const { leased } = await recordFor(database, node, 25);
+    await settleFor(
+      database,
+      node,
+      leased.map((one) => failedOnce(one, 0)),
+    );
+    await recordFor(database, null, 7);
+    expect((await claimFor(database, node)).deliveries).toHaveLength(32);
+    await retireNodes(database, [node]);
+    const released: number[] = [];
+    do released.push(await releaseLeases(database, 10));
+    while (released.at(-1)! > 0);
+    expect(released).toEqual([10, 10, 5 + 7, 0]);
+  });
 });
 
 describe('settling while the node is declared dead', () => {
