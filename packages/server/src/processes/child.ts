@@ -52,13 +52,17 @@ export class Child {
           .then((text) => this.send({ kind: 'metrics', id: report.id, text }))
           .catch(() => undefined);
     });
-    // The channel to a worker that was killed may break while something is sent to it. `exit` follows.
-    worker.on('error', () => undefined);
     this.ended = new Promise((resolve) => {
-      worker.once('exit', (code, signal) => {
+      const end = (ending: Ending) => {
         listens(undefined);
         for (const id of this.#waiting.keys()) this.#respond(id, false);
-        resolve({ code, signal, reason });
+        resolve(ending);
+      };
+      worker.once('exit', (code, signal) => end({ code, signal, reason }));
+      // The channel to a worker that was killed may break while something is sent to it. Then, `exit` follows. If the
+      // system could not start the process at all, it does not.
+      worker.on('error', (error) => {
+        if (this.pid === undefined) end({ code: null, signal: null, reason: error.message });
       });
     });
   }

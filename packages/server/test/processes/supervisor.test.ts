@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Remedy, remedyFor } from '../../src/processes/crashes.js';
 import { Supervisor } from '../../src/processes/supervisor.js';
 
@@ -47,6 +47,14 @@ describe('the supervisor', () => {
     await opened.stop();
     await starting;
     expect(Object.keys(cluster.workers ?? {})).toEqual([]);
+  });
+
+  test('reports why the system cannot start a process, and can still be stopped', async () => {
+    vi.spyOn(process, 'execPath', 'get').mockReturnValue('/nonexistent/node');
+    const opened = open();
+    await expect(opened.start()).rejects.toThrow('spawn /nonexistent/node ENOENT');
+    vi.restoreAllMocks();
+    await opened.stop();
   });
 
   test('does not start if the first process cannot, and reports why in one line', async () => {
