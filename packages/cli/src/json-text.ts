@@ -41,6 +41,28 @@ export function memberOf(json: string, name: string): string | undefined {
   return childrenOf(json).findLast((child) => child.name === name)?.text;
 }
 
+/**
+ * Returns the JSON with the value at this path replaced or added; everything else keeps its text. What is neither an
+ * object nor an array becomes an object. Returns undefined if the path leads to an array, but not to one of its
+ * elements or to its end.
+ */
+export function withValue(json: string, path: readonly string[], value: string): string | undefined {
+  const [name, ...rest] = path;
+  if (name === undefined) return value;
+  const isArray = json.startsWith('[');
+  const children = isArray || json.startsWith('{') ? childrenOf(json) : [];
+  const found = isArray ? Number(name) : children.findLastIndex((child) => child.name === name);
+  if (isArray && !(/^\d+$/.test(name) && found <= children.length)) return undefined;
+  const index = found < 0 ? children.length : found;
+  const text = withValue(children[index]?.text ?? '', rest, value);
+  if (text === undefined) return undefined;
+  children[index] = { name: isArray ? undefined : name, text };
+  const parts = children.map((child) =>
+    child.name === undefined ? child.text : `${JSON.stringify(child.name)}:${child.text}`,
+  );
+  return isArray ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
+}
+
 /** Parses responses, and keeps the text of every result, exactly as the service sent it. */
 export class JsonTexts {
   readonly #texts = new WeakMap<object, string>();
@@ -57,15 +79,24 @@ export class JsonTexts {
     return body;
   };
 
-  /** Returns the text of a result, in one line. */
+  /** Returns the text of a result, or of an object or array that contains results, in one line. */
   of(result: object): string {
-    return (this.#texts.get(result) ?? JSON.stringify(result)).replace(/[\r\n]+/g, ' ');
+    return this.#textOf(result).replace(/[\r\n]+/g, ' ');
   }
 
   /** Returns the text of an event's payload, as it was recorded. */
   payloadOf(event: { payload: object }): string {
     const text = this.#texts.get(event);
     return (text !== undefined && memberOf(text, 'payload')) || JSON.stringify(event.payload);
+  }
+
+  #textOf(value: unknown): string {
+    if (!isObject(value)) return JSON.stringify(value);
+    const kept = this.#texts.get(value);
+    if (kept !== undefined) return kept;
+    if (Array.isArray(value)) return `[${value.map((one) => this.#textOf(one)).join(',')}]`;
+    const given = Object.entries(value).filter(([, member]) => member !== undefined);
+    return `{${given.map(([name, member]) => `${JSON.stringify(name)}:${this.#textOf(member)}`).join(',')}}`;
   }
 }
 

@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { constants, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { configDirectory, writePrivate } from './profiles.js';
+import { cannotWrite, configDirectory, writePrivate } from './profiles.js';
+import { newSecret } from './secret.js';
 
 type Env = Record<string, string | undefined>;
 
@@ -43,27 +44,34 @@ export class ListenPosition {
 
   /**
    * Stores the position. This happens after every event, so it is a single write in place: all IDs, and therefore the
-   * file, have the same length.
+   * file, have the same length. Fails if the position cannot be stored: the next run would miss or repeat events.
    */
   write(lastEventId: string): void {
     if (this.#file === undefined) return;
-    if (this.#descriptor === undefined) {
+    const text = `${JSON.stringify({ ...this.#listener, last_event_id: lastEventId })}\n`;
+    try {
+      if (this.#descriptor !== undefined) {
+        writeSync(this.#descriptor, text, 0);
+        return;
+      }
       mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-      this.#descriptor = openSync(this.#file, 'w', 0o600);
+      // Opened without truncating it: if the disk is full, the file keeps the position that it has.
+      this.#descriptor = openSync(this.#file, constants.O_WRONLY | constants.O_CREAT, 0o600);
+      ftruncateSync(this.#descriptor, writeSync(this.#descriptor, text, 0));
+    } catch (error) {
+      throw cannotWrite(this.#file, error);
     }
-    writeSync(this.#descriptor, `${JSON.stringify({ ...this.#listener, last_event_id: lastEventId })}\n`, 0);
   }
 }
 
 /** Returns the secret that local requests are signed with: the same one every time, so that receivers can keep it. */
 export async function localSecret(env: Env): Promise<string> {
   const directory = configDirectory(env);
-  const fresh = () => `whsec_${randomBytes(32).toString('base64')}`;
-  if (directory === undefined) return fresh();
+  if (directory === undefined) return newSecret();
   const file = join(directory, 'listen-secret');
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (kept !== '') return kept;
-  const secret = fresh();
+  const secret = newSecret();
   await writePrivate(file, `${secret}\n`);
   return secret;
 }

@@ -19,7 +19,7 @@ export interface Tool {
   /** Whether it changes something or causes a request to a receiver. */
   writes: boolean;
   /** Returns what the agent gets: text, or a value that is sent as JSON. */
-  run: (connection: Connection, args: Arguments) => Promise<unknown>;
+  run: (connection: Connection, args: Arguments) => Promise<string | object>;
 }
 
 const text = (description: string) => ({ type: 'string', description });

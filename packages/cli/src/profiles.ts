@@ -87,8 +87,19 @@ export class Profiles {
  * between.
  */
 export async function writePrivate(file: string, text: string): Promise<void> {
-  await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${process.pid}`;
-  await writeFile(draft, text, { mode: 0o600 });
-  await rename(draft, file);
+  try {
+    await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
+    const draft = `${file}.${process.pid}`;
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, file);
+  } catch (error) {
+    throw cannotWrite(file, error);
+  }
+}
+
+export function cannotWrite(file: string, error: unknown): CommandFailure {
+  return new CommandFailure(
+    `Cannot write ${file}: ${(error as Error).message}. Check that its directory is writable and the disk is not ` +
+      'full, then run the command again.',
+  );
 }

@@ -3,7 +3,7 @@ import { CommandFailure } from './command.js';
 import type { Connection } from './connection.js';
 
 /** How many of the newest events or deliveries are searched for an ending. */
-const searched = 1_000;
+export const searched = 1_000;
 /** How many pages of deliveries are searched. A page can be short even if there are more. */
 const pagesMax = 20;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -12,7 +12,7 @@ const ulid = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 /** Returns the ID of the only webhook whose ID has this ending. */
 export async function webhookId({ posthorn }: Connection, text: string): Promise<string> {
   if (isWhole('WHK', text)) return text.toUpperCase();
-  return (await only<Webhook>('webhook', text, await posthorn.webhooks.list().all())).id;
+  return onlyWithEnding<Webhook>('webhook', text, await posthorn.webhooks.list().all()).id;
 }
 
 /** Returns the ID of the only event among the newest ones whose ID has this ending. */
@@ -20,7 +20,7 @@ export async function eventId(connection: Connection, text: string): Promise<str
   if (isWhole('EVT', text)) return text.toUpperCase();
   const organization_id = await connection.organization();
   const events = await connection.posthorn.events.list({ organization_id, limit: 100 }).all(searched);
-  return (await only<Event>('event', text, events)).id;
+  return onlyWithEnding<Event>('event', text, events).id;
 }
 
 /** Returns a delivery by its ID, or by an ending that is unique among the newest attempted deliveries. */
@@ -28,7 +28,7 @@ export async function findDelivery(connection: Connection, text: string): Promis
   const { deliveries } = connection.posthorn;
   if (!isWhole('WDLV', text)) {
     const { data } = await deliveries.list({ limit: 100 }).search(searched, pagesMax);
-    return only<Delivery>('delivery', text, data.slice(0, searched));
+    return onlyWithEnding<Delivery>('delivery', text, data.slice(0, searched));
   }
   const id = text.toUpperCase();
   // The ID of a delivery contains its time, so list only that millisecond.
@@ -51,7 +51,8 @@ async function waitingDelivery({ posthorn }: Connection, id: string): Promise<De
   return undefined;
 }
 
-function isWhole(prefix: string, text: string): boolean {
+/** Returns whether this is a whole ID and not only an ending. */
+export function isWhole(prefix: string, text: string): boolean {
   return new RegExp(`^${prefix}-${ulid}$`, 'i').test(text);
 }
 
@@ -62,15 +63,16 @@ function timeOf(id: string): number {
 
 const plurals = { webhook: 'webhooks', event: 'events', delivery: 'deliveries' } as const;
 
-async function only<Row extends { id: string }>(
+/** Returns the only row whose ID has this ending. `list` is the command that shows the IDs. */
+export function onlyWithEnding<Row extends { id: string }>(
   what: keyof typeof plurals,
   text: string,
   rows: readonly Row[],
-): Promise<Row> {
+  list = `posthorn ${plurals[what]} list`,
+): Row {
   const ending = text.replace(/^…/, '').toUpperCase();
   const found = ending === '' ? [] : rows.filter(({ id }) => id.toUpperCase().endsWith(ending));
   const [first, second] = found;
-  const list = `posthorn ${plurals[what]} list`;
   if (!first)
     throw new CommandFailure(`No ${what} has an ID that ends with '${text}'. Run ${list} to see the IDs.`);
   if (second) {

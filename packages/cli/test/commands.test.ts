@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
@@ -21,6 +23,28 @@ beforeAll(async () => {
   printed = printing(env);
 });
 const json = async (...args: string[]) => JSON.parse(await printed(...args, '--json'));
+
+/** Starts a proxy that calls `lose` instead of passing on the response to the first POST, and returns its URL. */
+async function proxyLosing(lose: (response: ServerResponse) => void): Promise<string> {
+  let isLost = false;
+  const proxy = createServer((inside, response) => {
+    const { method, headers, url = '/' } = inside;
+    const outside = request(new URL(url, service.publicUrl), { method, headers }, (answer) => {
+      if (method === 'POST' && !isLost) {
+        isLost = true;
+        answer.resume().on('end', () => lose(response));
+        return;
+      }
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    inside.pipe(outside);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  afterFile(() => void proxy.close());
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
 
 describe('webhooks', () => {
   test('create, get, update, pause, resume, rotate, test, verify and delete, each by a short ending', async () => {
@@ -85,6 +109,47 @@ describe('webhooks', () => {
     expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
     receiver.onVerification = 200;
     expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
+  });
+
+  test.each([
+    ['create', []],
+    ['create', ['--json']],
+    ['rotate', []],
+    ['rotate', ['--json']],
+  ])('%s %j prints the generated secret even if the first response is lost', async (what, flags) => {
+    const own = await newTenant(service);
+    const receiver = await startReceiver();
+    const argument = what === 'create' ? receiver.url : (await own.webhook(receiver)).id;
+    const url = await proxyLosing((response) => response.destroy());
+    const printed = printing({ POSTHORN_URL: url, POSTHORN_TOKEN: own.token });
+    const [secret = ''] = /whsec_[\w+/=]+/.exec(await printed('webhooks', what, argument, ...flags)) ?? [];
+    await own.record();
+    const { body, headers } = await receiver.deliveries.nth(1);
+    expect(verify(body, headers, secret)).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    ['create', 'posthorn webhooks list'],
+    ['rotate', 'posthorn webhooks get'],
+  ])('%s that fails with an unknown outcome prints the secret, and how to check', async (what, next) => {
+    const own = await newTenant(service);
+    const receiver = await startReceiver();
+    const argument = what === 'create' ? receiver.url : (await own.webhook(receiver)).id;
+    const url = await proxyLosing((response) => response.writeHead(503, { 'Retry-After': '60' }).end());
+    const ownEnv = { POSTHORN_URL: url, POSTHORN_TOKEN: own.token };
+    const { code, stderr } = await run(['webhooks', what, argument], ownEnv);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
+    const [secret = ''] = /whsec_[\w+/=]+/.exec(stderr) ?? [];
+    await own.record();
+    const { body, headers } = await receiver.deliveries.nth(1);
+    expect(verify(body, headers, secret)).toMatchObject({ ok: true });
+  });
+
+  test('a secret that was given is not printed', async () => {
+    const { receiver, webhook } = await tenant.connect();
+    const given = ['--secret', 'a-secret-of-the-receiver'];
+    expect(await json('webhooks', 'create', receiver.url, ...given)).not.toHaveProperty('secret');
+    expect(await printed('webhooks', 'rotate', webhook.id, ...given)).not.toMatch(/^Secret|a-secret/m);
   });
 
   test('a service that asks for a long wait is not waited for in silence', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { childrenOf, JsonTexts, memberOf } from '../src/json-text.js';
+import { childrenOf, JsonTexts, memberOf, withValue } from '../src/json-text.js';
 
 test('the parts of any object or array are found, however it was written', () => {
   fc.assert(
@@ -27,4 +27,25 @@ test('numbers and spaces of a payload stay as they are', () => {
   };
   expect(texts.payloadOf(data[0]!)).toBe(payload);
   expect(memberOf(`{"a":{"data":1},"data" : 2 }`, 'data')).toBe('2');
+});
+
+test('results inside other objects and arrays keep their text', () => {
+  const texts = new JsonTexts();
+  const { data } = texts.parse('{"data":[{"n":1.10},{"n":\n1e400}]}') as { data: object[] };
+  expect(texts.of({ first: data[0], all: data, none: undefined, text: 'a"b' })).toBe(
+    '{"first":{"n":1.10},"all":[{"n":1.10},{"n": 1e400}],"text":"a\\"b"}',
+  );
+});
+
+test.each([
+  ['a', '{"a":7,"b":[1.10,{}]}'],
+  ['c', '{"a":1e400,"b":[1.10,{}],"c":7}'],
+  ['a.b.c', '{"a":{"b":{"c":7}},"b":[1.10,{}]}'],
+  ['b.0', '{"a":1e400,"b":[7,{}]}'],
+  ['b.1.x', '{"a":1e400,"b":[1.10,{"x":7}]}'],
+  ['b.2', '{"a":1e400,"b":[1.10,{},7]}'],
+  ['b.3', undefined],
+  ['b.x', undefined],
+])('the value at %s is replaced, and nothing else changes', (path, expected) => {
+  expect(withValue('{ "a":1e400, "b": [1.10,{}] }', path.split('.'), '7')).toBe(expected);
 });

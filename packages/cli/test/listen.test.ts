@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, test, vi } from 'vitest';
@@ -78,6 +78,23 @@ describe('listen', async () => {
     const file = join(directory, `${paid.id}.http`);
     expect(await readFile(file, 'utf8')).toMatch(/^POST \/hook HTTP\/1\.1\r\n/);
     expect((await run(['verify', '--secret', secret, '--request', file], env)).code).toBe(0);
+  });
+
+  test('fails with the name of the file if its position or its secret cannot be written', async () => {
+    const { env } = await listener();
+    const directory = join(env.XDG_CONFIG_HOME, 'posthorn');
+    await mkdir(directory);
+    await writeFile(join(directory, 'listen'), '');
+    const failed = (file: string) =>
+      new RegExp(`^Cannot write ${directory}/${file}: .*\\. Check that its directory is writable and`);
+    const unstored = await run(['listen', '--secret', secret], env);
+    expect(unstored).toMatchObject({ code: 1, stderr: expect.stringMatching(failed('listen/\\w+\\.json')) });
+    expect(unstored.stdout).toBe(`Signing secret: ${secret}\n`);
+    await mkdir(join(directory, `listen-secret.${process.pid}`));
+    const unkept = await run(['listen'], env);
+    expect(unkept).toMatchObject({
+      ...{ code: 1, stdout: '', stderr: expect.stringMatching(failed('listen-secret')) },
+    });
   });
 
   test('refuses a pattern that matches no event type', async () => {

@@ -2,8 +2,10 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, test } from 'vitest';
 import { afterFile } from '../../server/test/support/cleanup.js';
+import { event } from '../../server/test/support/client.js';
 import { program } from '../../server/test/support/process.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
+import { recordText } from '../../server/test/support/recording.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 
@@ -29,7 +31,10 @@ async function agent(...args: string[]) {
 describe('mcp', async () => {
   const { client, call } = await agent();
   const { receiver, webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
-  const recorded = await tenant.record();
+  const fields = { organization_id: tenant.organization, payload: 'PAYLOAD' };
+  const payload = '{"id":"INV-1","rate":1.10,"big":12345678901234567890}';
+  const given = JSON.stringify([event(fields)]).replace('"PAYLOAD"', payload);
+  const recorded = (await recordText(service.database, given))[0]!;
   const [delivery] = await tenant.settled(webhook);
 
   test('offers only tools that read, unless writes are allowed', async () => {
@@ -67,6 +72,12 @@ describe('mcp', async () => {
     expect(
       JSON.parse((await call('get_delivery', { delivery_id: delivery.id })).text).attempt_log,
     ).toHaveLength(1);
+  });
+
+  test('returns payloads with their numbers as recorded', async () => {
+    const one = (await call('get_event', { event_id: recorded.id })).text;
+    const list = (await call('list_events')).text;
+    for (const text of [one, list]) expect(text).toMatch(/"rate": 1\.10,\n +"big": 12345678901234567890\n/);
   });
 
   test('returns a failure as text that says what to do', async () => {

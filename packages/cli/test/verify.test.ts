@@ -144,6 +144,26 @@ describe('trigger', () => {
     expect((await run(['verify', '--secret', secret], env, file)).code).toBe(0);
   });
 
+  test('sends numbers as they were set, also inside objects and arrays', async () => {
+    const receiver = await startReceiver();
+    const set = [
+      'payload.rate=1.10',
+      'payload.big=12345678901234567890',
+      'payload.list=[1e400]',
+      'payload.list.1=2.0',
+    ];
+    const args = ['trigger', 'invoice.paid', '--to', receiver.url, ...set.flatMap((one) => ['--set', one])];
+    expect(await run(args, env)).toMatchObject({ code: 0 });
+    const body = receiver.deliveries.last.body.toString();
+    expect(body).toMatch(
+      /"data":\{"id":.*,"rate":1\.10,"big":12345678901234567890,"list":\[1e400,2\.0\]\}\}$/,
+    );
+    expect(await run([...args, '--set', 'payload.list.last=3'], env)).toEqual({
+      ...{ code: 2, stdout: '' },
+      stderr: "--set: 'payload.list.last' does not exist. To change an array, use an index from 0.\n",
+    });
+  });
+
   test('without --secret signs with the one that listen prints, every time', async () => {
     const receiver = await startReceiver();
     for (let time = 0; time < 2; time += 1) await run(['trigger', 'invoice.paid', '--to', receiver.url], env);

@@ -82,8 +82,8 @@ export class Posthorn {
       this.#list<Webhook>('/v1/webhooks', query, options),
     /**
      * Creates a webhook and waits for the verification of its URL. If you pass no secret, the service
-     * generates one, and the result contains it. To be able to repeat the call with the same key, pass a
-     * secret: the repeated response does not contain a generated one.
+     * generates one, and the result contains it. Prefer to pass one: if a response is lost, the client repeats
+     * the request, and the repeated response does not contain a generated secret.
      */
     create: (webhook: CreateWebhookRequest, options?: WriteOptions) =>
       this.#post<CreatedWebhook>('/v1/webhooks', webhook, options),
@@ -99,6 +99,11 @@ export class Posthorn {
     },
     verify: (webhookId: string, options?: WriteOptions) =>
       this.#post<Webhook>(at`/v1/webhooks/${webhookId}/verify`, undefined, options),
+    /**
+     * Replaces the secret. If you pass none, the service generates one, and the result contains it. Prefer to pass
+     * one: if a response is lost, the client repeats the request, and the repeated response does not contain a
+     * generated secret.
+     */
     rotateSecret: (webhookId: string, rotation: RotateSecretRequest = {}, options?: WriteOptions) =>
       this.#post<RotatedWebhook>(at`/v1/webhooks/${webhookId}/rotate-secret`, rotation, options),
     /** Sends one test event. The call succeeds whatever the receiver does: look at `status`. */

@@ -52,6 +52,9 @@ export class Producer {
   #queuedBytes = 0;
   #sending = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether someone was told that there is room, and nothing has been sent since. */
+  #isAdmitted = false;
+  #turn: ReturnType<typeof setTimeout> | undefined;
   #isFlushing = false;
   #isClosed = false;
 
@@ -101,26 +104,35 @@ export class Producer {
       });
     this.#pending.add(settled);
     this.#wake();
+    this.#isAdmitted = false;
+    this.#letIn();
     return recorded;
   }
 
-  /** Resolves when there is room for another event. */
+  /**
+   * Resolves when there is room for another event. If several callers wait, they take turns: each is told only after
+   * the one before it has sent its event. So call `send` as soon as this resolves.
+   */
   async ready(signal?: AbortSignal): Promise<void> {
-    while (this.#isFull() && !this.#isClosed) {
-      signal?.throwIfAborted();
-      await new Promise<void>((resolve, reject) => {
-        const stop = () => {
-          this.#roomWaiters.delete(enter);
-          reject(signal?.reason);
-        };
-        const enter = () => {
-          signal?.removeEventListener('abort', stop);
-          resolve();
-        };
-        this.#roomWaiters.add(enter);
-        signal?.addEventListener('abort', stop, { once: true });
-      });
+    if (this.#isClosed) return;
+    if (!this.#isFull() && !this.#isAdmitted && this.#roomWaiters.size === 0) {
+      this.#isAdmitted = true;
+      return;
     }
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const stop = () => {
+        this.#roomWaiters.delete(enter);
+        reject(signal?.reason);
+      };
+      const enter = () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      };
+      this.#roomWaiters.add(enter);
+      signal?.addEventListener('abort', stop, { once: true });
+      this.#letIn();
+    });
   }
 
   /** Sends all events of a source, as fast as the service takes them. Returns how many. Stops at the first failure. */
@@ -129,8 +141,11 @@ export class Producer {
     let failure: { error: unknown } | undefined;
     const sent = new Set<Promise<unknown>>();
     for await (const event of events) {
-      await this.ready(signal);
-      signal?.throwIfAborted();
+      do {
+        await this.ready(signal);
+        signal?.throwIfAborted();
+        // Someone who did not wait for room may have taken it.
+      } while (this.#isFull() && !this.#isClosed);
       if (failure) break;
       const one: Promise<unknown> = this.send(event).then(
         () => sent.delete(one),
@@ -168,10 +183,25 @@ export class Producer {
     return this.#held.events >= this.#queueMax.events || this.#held.bytes >= this.#queueMax.bytes;
   }
 
+  /** Tells the first of those who wait that there is room; all of them if the producer is closed. */
   #letIn(): void {
-    if (this.#isFull() && !this.#isClosed) return;
-    for (const enter of this.#roomWaiters) enter();
-    this.#roomWaiters.clear();
+    for (const enter of this.#roomWaiters) {
+      if (!this.#isClosed) {
+        if (this.#isFull()) return;
+        if (this.#isAdmitted) {
+          // Whoever was told first may never send anything.
+          this.#turn ??= setTimeout(() => {
+            this.#turn = undefined;
+            this.#isAdmitted = false;
+            this.#letIn();
+          }, 0);
+          return;
+        }
+        this.#isAdmitted = true;
+      }
+      this.#roomWaiters.delete(enter);
+      enter();
+    }
   }
 
   /** Sends a batch if one is due, or sets the time when it will be. */

@@ -9,9 +9,9 @@ export interface TailOptions {
   lastEventId?: string | undefined;
   /** Ends the tail: the iteration throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Called when the connection is lost, with the time until the next attempt. */
+  /** Called when the connection is lost, with the time until the next attempt. If it throws, the tail ends. */
   onDisconnect?: ((error: unknown, waitMs: number) => void) | undefined;
-  /** Called each time the tail connects, including the first. */
+  /** Called each time the tail connects, including the first. If it throws, the tail ends with that error. */
   onConnect?: (() => void) | undefined;
 }
 
@@ -47,22 +47,32 @@ export class Tail implements AsyncIterable<Event> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
-    const { signal, onDisconnect } = this.#options;
+    const { signal, onConnect, onDisconnect } = this.#options;
     let failures = 0;
     let wasConnected = false;
     for (;;) {
-      let failure: unknown;
+      let failure: PosthornError | undefined;
+      let isOpen = false;
       try {
-        for await (const event of this.#connection(() => {
-          wasConnected = true;
-          failures = 0;
-        }))
+        for await (const { id, event } of this.#connection()) {
+          if (!event && id !== undefined) this.#lastEventId = id;
+          if (!isOpen) {
+            isOpen = true;
+            wasConnected = true;
+            failures = 0;
+            onConnect?.();
+          }
+          if (!event) continue;
+          // Set before the event is yielded: a caller that breaks out of the loop has received the event.
+          this.#lastEventId = id ?? event.id;
           yield event;
+        }
       } catch (error) {
+        // An error of the caller's own callback ends the tail: connecting again would only repeat it.
+        if (!(error instanceof LostConnection)) throw error;
         signal?.throwIfAborted();
-        if (!(error instanceof PosthornError)) throw error;
-        if (!canReconnect(error) || (!wasConnected && failures >= 4)) throw error;
-        failure = error;
+        failure = error.cause;
+        if (!canReconnect(failure) || (!wasConnected && failures >= 4)) throw failure;
       }
       const waitMs = this.#waitMs(failure, wasConnected ? failures : failures + 1);
       failures += 1;
@@ -72,15 +82,18 @@ export class Tail implements AsyncIterable<Event> {
   }
 
   /** Returns how long to wait. A lost connection is reopened almost immediately; after that, the waits grow. */
-  #waitMs(failure: unknown, failures: number): number {
-    const asked = failure instanceof PosthornError ? failure.retryAfterMs : undefined;
-    if (asked !== undefined) return asked;
+  #waitMs(failure: PosthornError | undefined, failures: number): number {
+    if (failure?.retryAfterMs !== undefined) return failure.retryAfterMs;
     if (failures === 0) return Math.random() * 250;
     return Math.min(waitMsMax, this.#retryMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
   }
 
-  /** Yields the events of one connection, until it ends. */
-  async *#connection(onConnect: () => void): AsyncGenerator<Event, void, undefined> {
+  /** Yields the messages of one connection, until it ends. All its errors are `LostConnection`. */
+  async *#connection(): AsyncGenerator<
+    { id: string | undefined; event: Event | undefined },
+    void,
+    undefined
+  > {
     const silence = new AbortController();
     const { signal } = this.#options;
     const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
@@ -94,30 +107,32 @@ export class Tail implements AsyncIterable<Event> {
         },
         signal: abort,
       });
-      let isOpen = false;
+      let isEmpty = true;
       for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
         clearTimeout(timer);
         timer = setTimeout(() => silence.abort(), silenceMs);
-        if (!isOpen) onConnect();
+        isEmpty = false;
         if (retryMs !== undefined) this.#retryMs = retryMs;
-        if (data === undefined && id !== undefined) this.#lastEventId = id;
-        if (!isOpen) this.#options.onConnect?.();
-        isOpen = true;
-        if (data === undefined) continue;
-        const event = this.#transport.parse(data) as Event;
-        // Set before the event is yielded: a caller that breaks out of the loop has received the event.
-        this.#lastEventId = id ?? event.id;
-        yield event;
+        yield { id, event: data === undefined ? undefined : (this.#transport.parse(data) as Event) };
       }
-      if (!isOpen) throw new Error('the stream ended before its first message');
+      if (isEmpty) throw new Error('the stream ended before its first message');
     } catch (cause) {
-      if (cause instanceof PosthornError) throw cause;
-      signal?.throwIfAborted();
-      throw new PosthornError({ status: 0, code: 'unreachable', detail: 'The connection broke.', cause });
+      if (cause instanceof PosthornError) throw new LostConnection(cause);
+      const detail = 'The connection broke.';
+      throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));
     } finally {
       clearTimeout(timer);
       silence.abort();
     }
+  }
+}
+
+/** Tells a failed connection apart from an error of a callback. It never leaves the tail. */
+class LostConnection extends Error {
+  declare readonly cause: PosthornError;
+
+  constructor(cause: PosthornError) {
+    super(cause.detail, { cause });
   }
 }
 

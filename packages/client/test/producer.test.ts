@@ -124,6 +124,70 @@ describe('a producer', () => {
     await producer.close();
   });
 
+  describe('with several callers that wait for room', () => {
+    /** A producer whose requests all succeed, and the subjects of the events in the order in which they were sent. */
+    function instant(options: Partial<ProducerOptions>) {
+      const sent: string[] = [];
+      const send: Send = async (_url, { body }) => {
+        const events = JSON.parse(String(body)) as NewEvent[];
+        sent.push(...events.map(({ subject }) => subject.id));
+        return Response.json({ data: events.map(() => ({ id: 'EVT-1', created_at: '' })) }, { status: 201 });
+      };
+      const common = { url: 'http://127.0.0.1', token: 'unused', fetch: send as typeof fetch };
+      return { producer: new Producer({ ...common, batch: { events: 5, delayMs: 1 }, ...options }), sent };
+    }
+    const eventsOf = (id: string, count: number) =>
+      many(count, () => event({ subject: { type: 'task', id } }) as unknown as NewEvent);
+
+    it.each([
+      ['events', { events: 10 }],
+      ['bytes', { bytes: 2_000 }],
+    ])('no sendAll fails or falls behind if the queue is full of %s', async (_limit, queue) => {
+      const { producer, sent } = instant({ queue });
+      const sources = ['a', 'b', 'c'].map((id) => producer.sendAll(eventsOf(id, 100)));
+      expect(await Promise.all(sources)).toEqual([100, 100, 100]);
+      for (const id of ['a', 'b', 'c']) {
+        const early = sent.slice(0, 150).filter((one) => one === id).length;
+        expect(early).toBeGreaterThanOrEqual(40);
+      }
+    });
+
+    it('sendAll does not fail if others take its room without waiting', async () => {
+      const { producer, sent } = instant({ queue: { events: 1 }, batch: { events: 1 } });
+      const [hasty] = eventsOf('b', 1);
+      const sending = producer.sendAll(eventsOf('a', 2));
+      // Tries in every gap that sendAll leaves.
+      for (let gap = 0; gap < 50; gap += 1) {
+        await null;
+        producer.send(hasty!).catch(() => undefined);
+      }
+      expect(await sending).toBe(2);
+      expect(sent.filter((id) => id === 'a')).toHaveLength(2);
+    });
+
+    it('each can send after ready, one after the other', async () => {
+      const { producer, sent } = instant({ queue: { events: 1 }, batch: { events: 1 } });
+      const sendOne = async (id: string) => {
+        await producer.ready();
+        await producer.send(eventsOf(id, 1)[0]!);
+      };
+      await Promise.all(['a', 'b', 'c', 'd'].map(sendOne));
+      expect(sent).toEqual(['a', 'b', 'c', 'd']);
+    });
+
+    it('one that sends nothing, or stops waiting, does not hold up the others', async () => {
+      const { producer } = instant({ queue: { events: 1 }, batch: { events: 1 } });
+      await producer.ready();
+      const stop = new AbortController();
+      const stopped = producer.ready(stop.signal).catch((error) => error);
+      const next = producer.ready();
+      stop.abort('enough');
+      expect(await stopped).toBe('enough');
+      await next;
+      await producer.send(eventsOf('a', 1)[0]!);
+    });
+  });
+
   it('sends what is queued when it is closed, and accepts nothing after that', async () => {
     const { producer, make, events } = await producing({ batch: { delayMs: 60_000 } });
     void producer.send(make());

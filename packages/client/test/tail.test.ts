@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { event, record } from '../../server/test/support/client.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
-import { Posthorn } from '../src/index.js';
+import { Posthorn, PosthornError } from '../src/index.js';
 
 const service = await sharedService();
 
@@ -129,6 +129,27 @@ describe('the tail', () => {
     stop.abort(reason);
     expect(await ended).toBe(reason);
   });
+
+  it.each(['onConnect', 'onDisconnect'])(
+    'ends with the error of %s, and does not reconnect',
+    async (name) => {
+      const { posthorn, organization_id, cuts } = await cuttable();
+      // The code is one after which the tail would reconnect, if the service had sent it.
+      const failure = new PosthornError({ status: 503, code: 'unavailable', detail: 'The disk is full.' });
+      const tail = posthorn.events.tail(
+        { organization_id },
+        {
+          onConnect: () => cuts[0]!.abort(),
+          [name]: () => {
+            throw failure;
+          },
+        },
+      );
+      const ended = tail[Symbol.asyncIterator]().next();
+      expect(await ended.catch((error) => error)).toBe(failure);
+      expect(cuts).toHaveLength(1);
+    },
+  );
 
   it('ends with the problem if the service refuses it', async () => {
     const tail = new Posthorn({ url: service.publicUrl, token: 'nobody' }).events.tail({

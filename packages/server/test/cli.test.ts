@@ -214,12 +214,14 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   test('an unknown token', () =>
     expectFailure(['token', 'revoke', 'TOK-unknown'], env, /^No token has the ID TOK-unknown\./));
 
-  test.each(['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', 'nonsense'])('an unknown event, %s', (id) =>
-    expectFailure(
-      ['events', 'get', id, '--organization', 'ORG-1'],
-      env,
-      new RegExp(`^No event ${id} in ORG-1\\.`),
-    ),
+  test.each([
+    ['EVT-01JAB3C4D5E6F7G8H9J0K1M2N3', /^No event EVT-01JAB3C4D5E6F7G8H9J0K1M2N3 in ORG-1\./],
+    [
+      'nonsense',
+      /^No event has an ID that ends with 'nonsense'\. Run posthorn events list --organization ORG-1 /,
+    ],
+  ])('an unknown event, %s', (id, expected) =>
+    expectFailure(['events', 'get', id, '--organization', 'ORG-1'], env, expected),
   );
 
   test('a database that is not migrated', async () => {
@@ -401,6 +403,43 @@ describe('events', () => {
     });
     expect(stderr).toBe('');
     expect(linesOf(stdout)).toHaveLength(1);
+  });
+
+  test('list goes on after a page that large events fill', async () => {
+    const recorded: string[] = [];
+    for (let n = 0; n < 4; n += 1) {
+      const payload = { note: 'x'.repeat(6_000_000) };
+      const large = event({ organization_id: 'ORG-large', type: 'task.created', payload });
+      recorded.push(...(await record(large)).map(({ id }) => id));
+    }
+    const args = ['events', 'list', '--organization', 'ORG-large', '--limit'];
+    const lines = linesOf(await printed(...args, '4', '--json', '--order', 'asc'));
+    expect(lines.map((line) => /EVT-\w+/.exec(line)?.[0])).toEqual(recorded);
+    const { stdout } = await command([...args, '4'], env, 120);
+    const newest = recorded.toReversed();
+    expect(stdout.match(/EVT-\w+/g)).toEqual(newest);
+    expect(stdout).not.toContain('There are more events.');
+    expect((await command([...args, '3'], env, 120)).stdout).toContain('There are more events.');
+  });
+
+  test('get finds an event by the ending of its ID, and refuses an ending that several have', async () => {
+    const organization = ['--organization', 'ORG-endings'];
+    const events = Array.from({ length: 33 }, () => event({ organization_id: 'ORG-endings' }));
+    const recorded = (await record(...events)).map(({ id }) => id);
+    const last = recorded[32]!;
+    for (const text of [last.slice(-6).toLowerCase(), `…${last.slice(-6)}`, last.toLowerCase()])
+      expect(JSON.parse(await printed('events', 'get', text, ...organization, '--json')).id).toBe(last);
+    // The IDs of one recording are consecutive, so some of 33 have the same last character.
+    const ambiguous = await command(['events', 'get', last.slice(-1), ...organization], env);
+    expect(ambiguous.code).toBe(1);
+    expect(ambiguous.stderr).toMatch(
+      /^\d events have an ID that ends with '.': EVT-\w+, EVT-.*; posthorn events list --organization ORG-endings /,
+    );
+    const elsewhere = await command(['events', 'get', last.slice(-6), '--organization', 'ORG-none'], env);
+    expect(elsewhere).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^No event has an ID that ends/),
+    });
   });
 
   test('get formats the event without changing a number in it', async () => {

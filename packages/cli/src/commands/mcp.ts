@@ -3,6 +3,7 @@ import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { failureText } from '../failure.js';
+import { indentedJson } from '../indented-json.js';
 import { type Tool, tools } from '../mcp-tools.js';
 import { untilStopped } from '../stopping.js';
 import { version } from '../version.js';
@@ -48,7 +49,7 @@ export const mcp: Command = {
 async function call(tool: Tool, connection: Connection, args: Record<string, unknown>) {
   try {
     const result = await tool.run(connection, args);
-    return textResult(typeof result === 'string' ? result : JSON.stringify(result, null, 2));
+    return textResult(typeof result === 'string' ? result : indentedJson(connection.texts.of(result)));
   } catch (error) {
     if (error instanceof PosthornError) return { ...textResult(failureText(error, mcp)), isError: true };
     if (exitCodeOf(error) === undefined) throw error;

@@ -3,6 +3,7 @@ import { signedRequest } from '@posthorn/receiver/testing';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
+import { memberOf, withValue } from '../json-text.js';
 import { localSecret } from '../listen-state.js';
 import { json } from '../listing.js';
 import { eventId } from '../short-id.js';
@@ -70,30 +71,34 @@ async function requestOf(
     const event = await connection.posthorn.events.get(await eventId(connection, argument));
     return { event, request: webhookRequest(event, connection.texts.payloadOf(event), secret, now) };
   }
-  const event = changed(await sampleOf(context, now), changes);
-  return { event, request: webhookRequest(event, JSON.stringify(event.payload), secret, now) };
+  const text = changed(await sampleOf(context, now), changes);
+  const event = JSON.parse(text) as Event;
+  return { event, request: webhookRequest(event, memberOf(text, 'payload') ?? '{}', secret, now) };
 }
 
-/** Returns an event with the sample of its type, from this package or else from the service. */
-async function sampleOf(context: Context, now: Date): Promise<Event> {
+/**
+ * Returns the JSON of an event with the sample of its type, from this package or else from the service. It is not
+ * parsed, so that numbers stay as they are written.
+ */
+async function sampleOf(context: Context, now: Date): Promise<string> {
   const { argument: type } = context;
   const known = signedRequest(type as 'invoice.paid', { secret: 'unused-secret-0000' }).event.data as object;
-  const payload = Object.keys(known).length > 0 ? known : await servedSample(context);
+  const payload = Object.keys(known).length > 0 ? JSON.stringify(known) : await servedSample(context);
   const [domain = 'resource'] = type.split('.');
-  const id = (payload as { id?: unknown }).id;
-  return {
+  const { id } = JSON.parse(payload) as { id?: unknown };
+  const event = {
     id: newId('EVT', now),
     type,
     organization_id: 'ORG-sample',
     workspace_id: null,
     actor: { type: 'user', id: 'USR-sample' },
     subject: { type: domain, id: typeof id === 'string' ? id : 'SAMPLE-1' },
-    payload: payload as Event['payload'],
     created_at: now.toISOString(),
   };
+  return `${JSON.stringify(event).slice(0, -1)},"payload":${payload}}`;
 }
 
-async function servedSample(context: Context): Promise<object> {
+async function servedSample(context: Context): Promise<string> {
   const unknown = new CommandFailure(
     `There is no event type '${context.argument}'. Run posthorn types to list them.`,
   );
@@ -101,14 +106,15 @@ async function servedSample(context: Context): Promise<object> {
     throw unknown;
   });
   const types = await connection.posthorn.eventTypes.list().all();
-  const sample = types.find(({ type }) => type === context.argument)?.sample;
-  if (!sample) throw unknown;
-  return sample;
+  const found = types.find(({ type }) => type === context.argument);
+  if (!found) throw unknown;
+  return memberOf(connection.texts.of(found), 'sample') ?? '{}';
 }
 
 interface Change {
   path: readonly string[];
-  value: unknown;
+  /** JSON, as it was written. */
+  value: string;
 }
 
 const changeable = ['payload', 'organization_id', 'workspace_id', 'id', 'created_at', 'actor', 'subject'];
@@ -125,23 +131,21 @@ function changeOf(text: string): Change {
     throw new UsageError(`--set: '${first}' cannot be set. The path starts with ${changeable.join(', ')}.`);
   const written = text.slice(equals + 1);
   try {
-    return { path, value: JSON.parse(written) };
+    JSON.parse(written);
+    return { path, value: written.trim() };
   } catch {
-    return { path, value: written };
+    return { path, value: JSON.stringify(written) };
   }
 }
 
-function changed(event: Event, changes: readonly Change[]): Event {
-  const copy = structuredClone(event) as unknown as Record<string, unknown>;
-  for (const { path, value } of changes) {
-    let place = copy;
-    for (const part of path.slice(0, -1)) {
-      if (typeof place[part] !== 'object' || place[part] === null) place[part] = {};
-      place = place[part] as Record<string, unknown>;
-    }
-    place[path.at(-1) ?? ''] = value;
-  }
-  return copy as unknown as Event;
+function changed(event: string, changes: readonly Change[]): string {
+  return changes.reduce((text, { path, value }) => {
+    const next = withValue(text, path, value);
+    if (next !== undefined) return next;
+    throw new UsageError(
+      `--set: '${path.join('.')}' does not exist. To change an array, use an index from 0.`,
+    );
+  }, event);
 }
 
 function jsonOf(event: Event, url: URL, { status, durationMs, response, error }: ForwardResult) {

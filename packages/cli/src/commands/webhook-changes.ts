@@ -1,8 +1,11 @@
-import type { ChangeWebhookRequest } from '@posthorn/client';
-import { type Command, type Context, type Options, UsageError } from '../command.js';
+import { type ChangeWebhookRequest, PosthornError } from '@posthorn/client';
+import { type Command, CommandFailure, type Context, type Options, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
+import { failureText } from '../failure.js';
+import { withValue } from '../json-text.js';
 import { json } from '../listing.js';
 import { requireConfirmation } from '../prompt.js';
+import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
@@ -43,19 +46,24 @@ export const webhooksCreate: Command = {
   run: async (context) => {
     const { options, terminal, argument } = context;
     const { posthorn, texts, organization } = await connect(context);
-    const webhook = await posthorn.webhooks.create({
+    const secret = chosenSecret(options);
+    const request = {
       organization_id: await organization(),
       url: argument,
       ...changeOf(context, options),
       event_types: listOf(options.events ?? '*'),
       ...(options.workspace !== undefined && { workspace_id: options.workspace }),
-      ...(options.secret !== undefined && { secret: options.secret }),
+      secret: secret.text,
+    };
+    const webhook = await posthorn.webhooks.create(request).catch((error) => {
+      const maybe = `The webhook may have been created, with the secret ${secret.text}.`;
+      throw uncertain(error, webhooksCreate, secret, `${maybe} Run posthorn webhooks list to check.`);
     });
     if (options.json) {
-      terminal.line(texts.of(webhook));
+      terminal.line(withSecret(texts.of(webhook), secret));
       return;
     }
-    showWebhook(terminal, webhook, secretField(terminal, webhook.secret));
+    showWebhook(terminal, webhook, secretField(terminal, secret));
   },
 };
 
@@ -115,18 +123,22 @@ export const webhooksRotate: Command = {
   run: async (context) => {
     const { options, terminal, argument } = context;
     const connection = await connect(context);
-    const { secret, grace } = options;
-    const webhook = await connection.posthorn.webhooks.rotateSecret(await webhookId(connection, argument), {
-      ...(secret !== undefined && { secret }),
-      ...(grace !== undefined && { grace }),
+    const { grace } = options;
+    const secret = chosenSecret(options);
+    const id = await webhookId(connection, argument);
+    const request = { secret: secret.text, ...(grace !== undefined && { grace }) };
+    const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
+      const maybe = `The secret may have been replaced with ${secret.text}.`;
+      const next = `Run posthorn webhooks get ${id} --json to check: previous_secret_until shows the last rotation.`;
+      throw uncertain(error, webhooksRotate, secret, `${maybe} ${next}`);
     });
     if (options.json) {
-      terminal.line(connection.texts.of(webhook));
+      terminal.line(withSecret(connection.texts.of(webhook), secret));
       return;
     }
     const until = webhook.previous_secret_until;
     showWebhook(terminal, webhook, [
-      ...secretField(terminal, webhook.secret),
+      ...secretField(terminal, secret),
       ...(until ? [['Old secret', `valid until ${shortTime(new Date(until))}`] as const] : []),
     ]);
   },
@@ -147,9 +159,38 @@ export const webhooksDelete: Command = {
   },
 };
 
-function secretField(terminal: Terminal, secret: string | undefined): readonly (readonly [string, string])[] {
-  if (secret === undefined) return [];
-  return [['Secret', terminal.isInteractive ? `${secret}\nSave it now. It is not shown again.` : secret]];
+interface Secret {
+  text: string;
+  isGenerated: boolean;
+}
+
+/**
+ * Returns the secret of the options, or a generated one. The service could generate it too, but if its response was
+ * lost, the repeated request would not return it.
+ */
+function chosenSecret({ secret }: Options): Secret {
+  return secret === undefined
+    ? { text: newSecret(), isGenerated: true }
+    : { text: secret, isGenerated: false };
+}
+
+function secretField(
+  terminal: Terminal,
+  { text, isGenerated }: Secret,
+): readonly (readonly [string, string])[] {
+  if (!isGenerated) return [];
+  return [['Secret', terminal.isInteractive ? `${text}\nSave it now. It is not shown again.` : text]];
+}
+
+function withSecret(webhook: string, { text, isGenerated }: Secret): string {
+  return (isGenerated && withValue(webhook, ['secret'], JSON.stringify(text))) || webhook;
+}
+
+/** Returns the error of a request. If the request may have taken effect nevertheless, adds what to know about it. */
+function uncertain(error: unknown, command: Command, { isGenerated }: Secret, note: string): unknown {
+  if (!isGenerated || !(error instanceof PosthornError)) return error;
+  if (error.status !== 0 && error.status < 500) return error;
+  return new CommandFailure(`${failureText(error, command)}\n${note}`);
 }
 
 function changeOf({ lists }: Context, options: Options): ChangeWebhookRequest {

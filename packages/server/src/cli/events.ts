@@ -7,8 +7,12 @@ import {
   eventsList,
   eventsTail,
   indentedJson,
+  isWhole,
   limitOf,
   type Options,
+  onlyWithEnding,
+  searched,
+  shellWord,
   shortTime,
   tailLine,
   untilStopped,
@@ -17,8 +21,10 @@ import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
 import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
+import type { Order, Position } from '../domain/page.js';
+import type { Database } from '../storage/database.js';
 import { endOfStream, readEventPage } from '../storage/event-page.js';
-import { type EventFilter, readEvent } from '../storage/events.js';
+import { type EventFilter, readEvent, readNewestEventIds } from '../storage/events.js';
 import { organizationOf, workspaceOf } from './identifier-option.js';
 import type { OperatorCommand } from './operator.js';
 import { rangeOf } from './range-option.js';
@@ -32,36 +38,50 @@ export const eventsListCommand: OperatorCommand = {
     const limit = limitOf(options);
     const order = choiceOf(options, 'order', ['desc', 'asc']) ?? 'desc';
     const filter = filterOf(options, config);
-    const page = await withDatabase(config, (database) =>
-      readEventPage(database, filter, order, undefined, limit),
-    );
-    if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
-    else terminal.table(columns, page.rows);
-    if (terminal.isInteractive && !options.json) {
-      if (page.rows.length === 0) terminal.line('No events found.');
-      if (page.hasMore)
-        terminal.line(terminal.paint('dim', 'There are more events. Raise --limit or narrow the filters.'));
-    }
+    const rows: Listed[] = [];
+    let hasMore = false;
+    await withDatabase(config, async (database) => {
+      for await (const page of pagesOf(database, filter, order, limit)) {
+        hasMore = page.hasMore;
+        if (options.json) for (const event of page.rows) terminal.line(oneLine(event));
+        // The table does not show the payloads, and those of many pages would not fit into memory.
+        else rows.push(...page.rows.map(({ payload: _, ...event }) => event));
+      }
+    });
+    if (options.json) return;
+    terminal.table(columns, rows);
+    if (!terminal.isInteractive) return;
+    if (rows.length === 0) terminal.line('No events found.');
+    if (hasMore)
+      terminal.line(terminal.paint('dim', 'There are more events. Raise --limit or narrow the filters.'));
   },
 };
 
+/** Yields the pages with the first `limit` events. A page of large events has fewer than it was asked for. */
+async function* pagesOf(database: Database, filter: EventFilter, order: Order, limit: number) {
+  let after: Position | undefined;
+  for (let left = limit; left > 0; ) {
+    const page = await readEventPage(database, filter, order, after, left);
+    yield page;
+    if (!page.hasMore) return;
+    after = page.next;
+    left -= page.rows.length;
+  }
+}
+
 export const eventsGetCommand: OperatorCommand = {
   ...eventsGet,
-  run: async ({ argument: id, options, config, terminal }) => {
+  run: async ({ argument, options, config, terminal }) => {
     const organization_id = organizationOf(options) ?? '';
-    const createdMs = idTimeMs('EVT', id);
-    const event =
-      createdMs === undefined
-        ? undefined
-        : await withDatabase(config, (database) =>
-            readEvent(database, {
-              id,
-              organization_id,
-              workspace_id: undefined,
-              createdMs,
-              oldestMs: oldestReadableMs(Date.now(), config.eventRetentionMs),
-            }),
-          );
+    const oldestMs = oldestReadableMs(Date.now(), config.eventRetentionMs);
+    const { id, event } = await withDatabase(config, async (database) => {
+      const id = isWhole('EVT', argument)
+        ? argument.toUpperCase()
+        : await idWithEnding(database, argument, organization_id, oldestMs);
+      const createdMs = idTimeMs('EVT', id) ?? 0;
+      const key = { id, organization_id, workspace_id: undefined, createdMs, oldestMs };
+      return { id, event: await readEvent(database, key) };
+    });
     if (!event)
       throw new CommandFailure(
         `No event ${id} in ${organization_id}. Check both IDs. Events are kept for ` +
@@ -70,6 +90,18 @@ export const eventsGetCommand: OperatorCommand = {
     terminal.line(options.json ? oneLine(event) : indentedJson(eventJson(event)));
   },
 };
+
+/** Returns the ID of the only event among the newest ones whose ID has this ending. */
+async function idWithEnding(
+  database: Database,
+  ending: string,
+  organization_id: string,
+  oldestMs: number,
+): Promise<string> {
+  const newest = await readNewestEventIds(database, organization_id, oldestMs, searched);
+  const list = `posthorn events list --organization ${shellWord(organization_id)}`;
+  return onlyWithEnding('event', ending, newest, list).id;
+}
 
 export const eventsTailCommand: OperatorCommand = {
   ...eventsTail,
@@ -109,7 +141,9 @@ function oneLine(event: StoredEvent): string {
   return eventJson(event).replace(/[\r\n]+/g, ' ');
 }
 
-const columns: readonly Column<StoredEvent>[] = [
+type Listed = Omit<StoredEvent, 'payload'>;
+
+const columns: readonly Column<Listed>[] = [
   {
     title: 'time',
     of: ({ created_at }) => created_at.toISOString(),
