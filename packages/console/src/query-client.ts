@@ -3,12 +3,15 @@ import { problemIn } from './api/problem';
 
 const retriesMax = 5;
 
+/** Until then, what was read is not read again. */
+export const staleMs = 2_000;
+
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       networkMode: 'always',
       refetchOnWindowFocus: false,
-      staleTime: 2_000,
+      staleTime: staleMs,
       // Retries only requests that exceeded the rate limit. If the service is unreachable, `connection` polls
       // until it responds.
       retry: (failures, error) => problemIn(error)?.status === 429 && failures < retriesMax,

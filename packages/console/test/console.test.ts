@@ -159,6 +159,33 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('shows every event once, whenever live mode is turned on and off', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const record = (name: string) => tenant.record({ subject: { type: 'invoice', id: `INV-${name}` } });
+    await record('first');
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events'));
+    const rows = () => page.locator('tbody a[title*="INV-"]').allTextContents();
+    await expect.poll(rows).toEqual(['INV-first']);
+    const live = page.getByRole('button', { name: 'Live', exact: true });
+    await record('second');
+    await live.click();
+    await expect.poll(rows).toEqual(['INV-second', 'INV-first']);
+    await record('third');
+    const three = ['INV-third', 'INV-second', 'INV-first'];
+    await expect.poll(rows).toEqual(three);
+    await live.click();
+    await page.getByRole('status').getByText('live').waitFor({ state: 'hidden' });
+    expect(await rows()).toEqual(three);
+    await record('fourth');
+    await live.click();
+    await expect.poll(rows).toEqual(['INV-fourth', ...three]);
+    await record('fifth');
+    await expect.poll(rows).toEqual(['INV-fifth', 'INV-fourth', ...three]);
+    await page.getByText('All 5 events').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('says that the service is unreachable, and reconnects automatically without missing an event', async () => {
     const tenant = await newTenant(service, { scopes });
     const { page, faults } = await watched();
@@ -173,6 +200,10 @@ describeInBrowser('the console in a browser', async (open) => {
     await door.open();
     await page.getByRole('link', { name: 'INV-meanwhile' }).waitFor();
     await page.getByText('The service is unreachable.').waitFor({ state: 'hidden' });
+    expect(await page.locator('tbody a[title*="INV-"]').allTextContents()).toEqual([
+      'INV-meanwhile',
+      'INV-before',
+    ]);
     expect(unexpected(faults, /net::ERR_/)).toEqual([]);
   });
 

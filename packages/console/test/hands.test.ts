@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
@@ -102,6 +102,58 @@ describeInBrowser('the console at work', async (open) => {
     expect(refusedAt.again - refusedAt.first).toBeGreaterThanOrEqual(990);
     await tenant.settled(webhook, 3, ({ status }) => status === 'success');
     expect(unexpected(faults, /status of 429/)).toEqual([]);
+
+    // Canceled, it stops, says what it did, and leaves what was not sent selected.
+    await page.unroute('**/redeliver');
+    const sent: Route[] = [];
+    await page.route('**/redeliver', (route) => void sent.push(route));
+    const boxes = page.locator('tbody input[type=checkbox]');
+    await boxes.nth(0).check();
+    await boxes.nth(1).check();
+    await page.keyboard.press('r');
+    const second = page.getByRole('alertdialog', { name: 'Redeliver 2 deliveries?' });
+    await second.getByRole('button', { name: 'Redeliver' }).click();
+    await second.getByRole('button', { name: '1 of 2…' }).waitFor();
+    await expect.poll(() => sent.length).toBe(1);
+    await second.getByRole('button', { name: 'Cancel' }).click();
+    await second.waitFor({ state: 'hidden' });
+    await boxes.nth(2).check();
+    await sent[0]!.continue();
+    await page.getByText('Stopped. 1 delivery is on the way, 1 was not sent.').waitFor();
+    await page.getByText('2 deliveries selected').waitFor();
+    expect(sent).toHaveLength(1);
+    await receiver.deliveries.nth(7);
+  });
+
+  it('keeps what is typed where it is typed, in fields whose value is in the address', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    const query = 'from=2025-10-16T10:00:00.000Z&to=2025-11-16T12:00:00.000Z';
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay?${query}`));
+    const from = page.getByLabel('From (local time)');
+    await from.focus();
+    await page.keyboard.type('11152025');
+    expect(await from.inputValue()).toMatch(/^2025-11-15T/);
+    await expect.poll(() => page.url()).toMatch(/from=2025-11-15T/);
+    // A time that is not complete is not used.
+    await page.keyboard.press('Backspace');
+    await page.getByLabel('To (local time)').focus();
+    await expect.poll(() => from.inputValue()).toMatch(/^2025-11-15T/);
+    // What changes the address elsewhere changes the field.
+    await page.getByRole('button', { name: 'Last 7 d' }).click();
+    await expect.poll(() => from.inputValue()).not.toMatch(/^2025-11-15T/);
+
+    await visit(page, '/webhooks', 'Webhooks');
+    const filter = page.getByLabel('Filter webhooks');
+    await filter.focus();
+    await page.keyboard.type('ders');
+    await page.keyboard.press('Home');
+    await page.keyboard.type('or');
+    expect(await filter.inputValue()).toBe('orders');
+    await page.waitForURL((url) => url.searchParams.get('q') === 'orders');
+    await page.getByRole('link', { name: 'orders-eu' }).waitFor();
+    expect(faults).toEqual([]);
   });
 
   it('loads again by itself after a rate limit, not before its time', async () => {

@@ -172,7 +172,8 @@ describeInBrowser('the views of the console', async (open) => {
   });
 
   it('say who I am, and keep how times and colors are shown', async () => {
-    const tenant = await newTenant(service, { scopes: ['events:read'] });
+    const tenant = await newTenant(service, { scopes: ['events:read', 'webhooks:read', 'webhooks:write'] });
+    const { webhook } = await tenant.connect(200);
     const event = await tenant.record();
     const { page, faults } = await watched({ timezoneId: 'Asia/Tokyo', colorScheme: 'light' });
     await page.goto(link(tenant.token, '/token'));
@@ -188,6 +189,16 @@ describeInBrowser('the views of the console', async (open) => {
     expect(shown).toContain(event.created_at.slice(11, 19));
     expect(shown).toContain('UTC');
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
+    const query = 'from=2026-11-16T20:00:00.000Z&to=2026-11-16T22:00:00.000Z';
+    await visit(page, `/webhooks/${webhook.id}/replay?${query}`, 'Replay events');
+    const [inUtc, inLocal] = [page.getByLabel('From (UTC)'), page.getByLabel('From (local time)')];
+    expect(await inUtc.inputValue()).toBe('2026-11-16T20:00');
+    await inUtc.fill('2026-11-16T19:00');
+    await page.waitForURL((url) => url.searchParams.get('from') === '2026-11-16T19:00:00.000Z');
+    await page.getByRole('button', { name: 'UTC', exact: true }).click();
+    await expect.poll(() => inLocal.inputValue()).toBe('2026-11-17T04:00');
+    await inLocal.fill('2026-11-17T03:00:07');
+    await page.waitForURL((url) => url.searchParams.get('from') === '2026-11-16T18:00:07.000Z');
     expect(faults).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-import type { Event, ListEventsQuery } from '@posthorn/client';
+import type { Event, ListEventsQuery, Page } from '@posthorn/client';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { jsonSlice } from '../json/slice';
 import { posthorn } from './client';
@@ -6,12 +6,19 @@ import { pagesOf } from './paging';
 
 export type EventFilter = Omit<ListEventsQuery, 'organization_id' | 'order' | 'cursor' | 'limit'>;
 
+export interface EventPage extends Page<Event> {
+  /** When the page was requested, as the clock `performance.now()` has it. */
+  readAtMs: number;
+}
+
 export const eventPagesQuery = (organizationId: string, filter: EventFilter, limit = 25) =>
   infiniteQueryOptions({
     queryKey: ['events', organizationId, filter, limit],
-    ...pagesOf((cursor, signal) =>
-      posthorn.events.list({ organization_id: organizationId, ...filter, limit, cursor }, { signal }).first(),
-    ),
+    ...pagesOf(async (cursor, signal): Promise<EventPage> => {
+      const readAtMs = performance.now();
+      const query = { organization_id: organizationId, ...filter, limit, cursor };
+      return { ...(await posthorn.events.list(query, { signal }).first()), readAtMs };
+    }),
   });
 
 export interface EventWithText {

@@ -1,4 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
+import { useFieldValue } from '../field-value';
 
 /** The field that `/` focuses. What is typed is kept in the URL as `q`. */
 export function FilterInput({
@@ -11,6 +12,16 @@ export function FilterInput({
   value: string;
 }) {
   const navigate = useNavigate();
+  const field = useFieldValue(
+    value,
+    (q) =>
+      void navigate({
+        to: '.',
+        search: (now) => ({ ...now, q: q || undefined }) as never,
+        replace: true,
+        resetScroll: false,
+      }),
+  );
   return (
     <input
       data-filter
@@ -18,15 +29,8 @@ export function FilterInput({
       type="search"
       aria-label={label}
       placeholder={placeholder}
-      value={value}
-      onChange={(event) =>
-        void navigate({
-          to: '.',
-          search: (now) => ({ ...now, q: event.target.value || undefined }) as never,
-          replace: true,
-          resetScroll: false,
-        })
-      }
+      value={field.value}
+      onChange={(event) => field.change(event.target.value)}
     />
   );
 }

@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { deliveryStates } from '../../api/deliveries';
 import { eventTypesQuery } from '../../api/events';
 import { Chip } from '../../parts/chip';
+import { FilterSelect } from '../../parts/filter-select';
 import { RangeChip } from '../../parts/range-chip';
 import { RangePicker } from '../../parts/range-picker';
 import { Segmented } from '../../parts/segmented';
@@ -48,12 +49,11 @@ export function DeliveryFilters({
         onChange={(state) => set({ state: state === 'any' ? undefined : state })}
       />
       {webhooks && (
-        <select
-          data-filter
-          className="filter-select"
-          aria-label="Webhook"
+        <FilterSelect
+          label="Webhook"
+          isFilter
           value={search.webhook_id ?? ''}
-          onChange={(event) => set({ webhook_id: event.target.value || undefined })}
+          onChange={(id) => set({ webhook_id: id || undefined })}
         >
           <option value="">All webhooks</option>
           {search.webhook_id && !webhooks.some(({ id }) => id === search.webhook_id) && (
@@ -64,21 +64,20 @@ export function DeliveryFilters({
               {webhookName(webhook)}
             </option>
           ))}
-        </select>
+        </FilterSelect>
       )}
       {types && (
-        <select
-          data-filter
-          className="filter-select"
-          aria-label="Event type"
+        <FilterSelect
+          label="Event type"
+          isFilter
           value={search.event_type ?? ''}
-          onChange={(event) => set({ event_type: event.target.value || undefined })}
+          onChange={(type) => set({ event_type: type || undefined })}
         >
           <option value="">All event types</option>
           {types.map(({ type }) => (
             <option key={type}>{type}</option>
           ))}
-        </select>
+        </FilterSelect>
       )}
       <RangePicker search={search} />
       {search.event_type && !types && (

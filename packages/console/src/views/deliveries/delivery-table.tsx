@@ -58,12 +58,14 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const isEmpty = query.data !== undefined && rows.length === 0 && !query.hasNextPage;
 
   function toggle(chosen: readonly Delivery[], isOn: boolean): void {
-    const next = new Map(selected);
-    for (const delivery of chosen) {
-      if (isOn) next.set(delivery.id, delivery);
-      else next.delete(delivery.id);
-    }
-    setSelected(next);
+    setSelected((now) => {
+      const next = new Map(now);
+      for (const delivery of chosen) {
+        if (isOn) next.set(delivery.id, delivery);
+        else next.delete(delivery.id);
+      }
+      return next;
+    });
   }
 
   return (
@@ -117,7 +119,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
         </div>
       )}
       {selected.size > 0 && (
-        <RedeliverSelection deliveries={[...selected.values()]} onDone={() => setSelected(new Map())} />
+        <RedeliverSelection deliveries={[...selected.values()]} onDeselect={(sent) => toggle(sent, false)} />
       )}
     </>
   );

@@ -1,62 +1,93 @@
 import type { Delivery } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
-import { problemIn } from '../../api/problem';
 import { plural } from '../../format';
 import { newActionKey } from '../../identifier';
 import { Confirm } from '../../parts/confirm';
 import { say } from '../../toast';
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+import { type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 
 /** Redelivers the selected deliveries one after another, after showing how many there are. */
-export function RedeliverSelection({ deliveries, onDone }: { deliveries: Delivery[]; onDone: () => void }) {
+export function RedeliverSelection({
+  deliveries: selected,
+  onDeselect,
+}: {
+  deliveries: readonly Delivery[];
+  onDeselect: (deliveries: readonly Delivery[]) => void;
+}) {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);
-  const [done, setDone] = useState(0);
-  // If one fails and the user tries again, those before it are not sent a second time.
+  const [run, setRun] = useState<Redelivery>({ all: [], sent: [] });
+  const stop = useRef(new AbortController());
+  // If it is unknown whether a request arrived and the user tries again, the delivery is not sent twice.
   const keys = useRef(new Map<string, string>());
-  const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
-  const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
 
-  const redeliver = useAction({
-    mutationFn: async () => {
-      for (const [index, { webhook_id, id }] of deliveries.entries()) {
-        setDone(index);
-        const key = keys.current.get(id) ?? newActionKey();
-        keys.current.set(id, key);
-        await patiently(() => posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key }));
-      }
-    },
-    onSuccess: () => {
-      setAsking(false);
-      say(`${plural(deliveries.length, 'delivery is', 'deliveries are')} on the way.`);
-      onDone();
+  const redeliver = useAction<Redelivery, readonly Delivery[]>({
+    mutationFn: async (all) => {
+      const stopping = new AbortController();
+      stop.current = stopping;
+      setRun({ all, sent: [] });
+      const { error, ...done } = await redeliverAll(all, send, setRun, stopping.signal);
+      for (const { id } of done.sent) keys.current.delete(id);
+      onDeselect(done.sent);
       void client.invalidateQueries({ queryKey: ['deliveries'] });
+      // Once the dialog is closed, it cannot show the error.
+      if (error && !stopping.signal.aborted) throw error;
+      return done;
+    },
+    onSuccess: (done) => {
+      setAsking(false);
+      say(done.sent.length < done.all.length ? `Stopped. ${sentenceOf(done)}` : sentenceOf(done));
     },
   });
+  // If the user leaves, nothing is left that could stop it.
+  useEffect(() => () => stop.current.abort(), []);
 
+  function send({ webhook_id, id }: Delivery): Promise<unknown> {
+    const key = keys.current.get(id) ?? newActionKey();
+    keys.current.set(id, key);
+    return posthorn.deliveries.redeliver(webhook_id, id, { idempotencyKey: key });
+  }
+
+  function ask(): void {
+    if (!redeliver.isPending) redeliver.reset();
+    setAsking(true);
+  }
+
+  function close(): void {
+    stop.current.abort();
+    setAsking(false);
+  }
+
+  const deliveries = redeliver.isPending ? run.all : selected;
+  const webhooks = new Set(deliveries.map(({ webhook_id }) => webhook_id)).size;
+  const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
   return (
     <section className="selection" aria-label="Selection">
-      <b>{plural(deliveries.length, 'delivery', 'deliveries')} selected</b>
+      <b>{plural(selected.length, 'delivery', 'deliveries')} selected</b>
       <span className="grow" />
-      <button type="button" className="btn" onClick={onDone}>
+      <button type="button" className="btn" onClick={() => onDeselect(selected)}>
         Clear
       </button>
-      <button type="button" className="btn primary" data-key="r" onClick={() => setAsking(true)}>
+      <button type="button" className="btn primary" data-key="r" onClick={ask}>
         Redeliver…
       </button>
       <Confirm
         isOpen={isAsking}
-        onClose={() => setAsking(false)}
+        onClose={close}
         title={`Redeliver ${plural(deliveries.length, 'delivery', 'deliveries')}?`}
-        action={redeliver.isPending ? `${done + 1} of ${deliveries.length}…` : 'Redeliver'}
+        action={
+          redeliver.isPending
+            ? `${Math.min(run.sent.length + 1, run.all.length)} of ${deliveries.length}…`
+            : 'Redeliver'
+        }
         isBusy={redeliver.isPending}
         error={redeliver.error}
-        onConfirm={() => redeliver.mutate()}
+        onConfirm={() => redeliver.mutate(selected)}
       >
+        {redeliver.error && <p>{sentenceOf(run)}</p>}
         <p>
           They go to {plural(webhooks, 'webhook')}.{' '}
           {waiting > 0 &&
@@ -69,17 +100,4 @@ export function RedeliverSelection({ deliveries, onDone }: { deliveries: Deliver
       </Confirm>
     </section>
   );
-}
-
-/** Waits until the rate limit allows the request, instead of failing. */
-async function patiently<T>(request: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await request();
-    } catch (error) {
-      const problem = problemIn(error);
-      if (problem?.status !== 429) throw error;
-      await pause(problem.retryAfterMs ?? 1_000);
-    }
-  }
 }

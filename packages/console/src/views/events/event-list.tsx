@@ -1,7 +1,7 @@
 import type { Event } from '@posthorn/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { memo, useEffect, useMemo } from 'react';
 import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { shortId } from '../../identifier';
@@ -15,9 +15,11 @@ import { Skeleton } from '../../parts/skeleton';
 import { TimeAgo } from '../../parts/time';
 import { TypeName } from '../../parts/type-name';
 import { usePermission, useToken } from '../../permission';
+import { staleMs } from '../../query-client';
 import { rangeOf } from '../../range';
 import { EventFilters, type EventSearch } from './event-filters';
 import { EventHistogram } from './event-histogram';
+import { mustReadAgain, rowsOf } from './live-rows';
 import { NoEvents } from './no-events';
 import type { EventOutcome } from './outcome';
 import { useOutcomes } from './outcomes';
@@ -50,18 +52,14 @@ function Events() {
   const { organization_id } = useToken();
   const may = usePermission();
   const { isLive, refetchInterval } = useLive();
-  const filter = filterOf(search);
-  const query = useInfiniteQuery(eventPagesQuery(organization_id, filter));
+  // The start of a range that ends now is not moved on, because that would be another list.
+  const key = JSON.stringify({ ...search, live: undefined });
+  const filter = useMemo(() => filterOf(JSON.parse(key)), [key]);
   // A range that has ended gets no new events.
   const canFollow = isLive && filter.to === undefined;
-  const { from: _from, to: _to, ...tailFilter } = filter;
-  const tail = useTail({ organization_id, ...tailFilter }, canFollow);
+  const { query, rows, tail } = useEvents(organization_id, filter, canFollow);
   const pages = query.data?.pages;
   const outcomes = useOutcomes(pages ?? [], may.readWebhooks, refetchInterval);
-  const rows = useMemo(
-    () => joined(tail.events, pages?.flatMap(({ data }) => data) ?? []),
-    [tail.events, pages],
-  );
   const isEmpty = pages !== undefined && rows.length === 0;
   const isFiltered = Object.entries(search).some(([name, value]) => name !== 'live' && value);
   return (
@@ -118,13 +116,35 @@ function Events() {
   );
 }
 
-/** Puts the events from the tail above those from the list. An event can be in both. */
-function joined(tailed: readonly Event[], listed: readonly Event[]): Event[] {
-  const known = new Set(listed.map(({ id }) => id));
-  return [...tailed.filter(({ id }) => !known.has(id)), ...listed];
+/** The list and, if live mode is or was on, the events since: every event once, and none is missing. */
+function useEvents(organizationId: string, filter: EventFilter, isFollowed: boolean) {
+  const tail = useTail(organizationId, filter, isFollowed);
+  const { runs, forget } = tail;
+  const query = useInfiniteQuery({
+    ...eventPagesQuery(organizationId, filter),
+    // The tail continues after an interruption, so a list that it follows does not have to be read again.
+    staleTime: ({ state }) =>
+      isFollowed && runs.length > 0 && state.data && !mustReadAgain(runs, state.data.pages)
+        ? 'static'
+        : staleMs,
+  });
+  const { data, error, isFetching, isPlaceholderData, refetch } = query;
+  const pages = data?.pages;
+  const mustRead = pages !== undefined && !isPlaceholderData && mustReadAgain(runs, pages);
+  useEffect(() => {
+    if (mustRead && !isFetching && !error) void refetch();
+  }, [mustRead, isFetching, error, refetch]);
+  useEffect(() => {
+    if (pages && !isPlaceholderData) forget(pages);
+  }, [pages, isPlaceholderData, forget]);
+  const rows = useMemo(
+    () => rowsOf(isPlaceholderData ? [] : runs, pages ?? []),
+    [runs, pages, isPlaceholderData],
+  );
+  return { query, rows, tail };
 }
 
-function Row({
+const Row = memo(function Row({
   event,
   isFresh,
   outcome,
@@ -166,4 +186,4 @@ function Row({
       )}
     </tr>
   );
-}
+});

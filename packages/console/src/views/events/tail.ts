@@ -1,35 +1,37 @@
-import type { Event, TailEventsQuery } from '@posthorn/client';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { posthorn } from '../../api/client';
+import type { EventFilter, EventPage } from '../../api/events';
 import { connection } from '../../connection';
 import { useStore } from '../../store';
+import { neededRuns, type TailRun, withEvent, withRun } from './live-rows';
 
-const keptMax = 500;
 const freshMs = 2_000;
+const none: readonly TailRun[] = [];
 
 export interface TailView {
   isConnected: boolean;
-  /** The events since the tail was opened, newest first. */
-  events: Event[];
+  /** What was received with this filter, each time live mode was on. */
+  runs: readonly TailRun[];
   /** The IDs of the events that have just arrived. */
   fresh: ReadonlySet<string>;
+  /** Forgets what the list has made superfluous. */
+  forget: (pages: readonly EventPage[]) => void;
 }
 
 /**
  * Follows the stream while `isOn`. New rows are added at the top. If the page is scrolled down, the
  * browser's scroll anchoring keeps the visible rows in place.
  */
-export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
+export function useTail(organizationId: string, filter: EventFilter, isOn: boolean): TailView {
   const [isConnected, setConnected] = useState(false);
-  const [events, setEvents] = useState<Event[]>([]);
+  const [received, setReceived] = useState<{ key: string; runs: readonly TailRun[] }>();
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const lastEventId = useRef<string | undefined>(undefined);
   const isUnreachable = useStore(connection).kind === 'unreachable';
-  const key = JSON.stringify(query);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another query, or the switch, starts a new list.
+  const key = JSON.stringify([organizationId, filter]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter, or the switch, starts a new run.
   useEffect(() => {
     lastEventId.current = undefined;
-    setEvents([]);
   }, [key, isOn]);
   useEffect(() => {
     // While the service is unreachable, `connection` polls until it responds. The tail then continues where
@@ -37,19 +39,29 @@ export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
     if (!isOn || isUnreachable) return;
     const closed = new AbortController();
     let timer: ReturnType<typeof setTimeout>;
-    const tail = posthorn.events.tail(JSON.parse(key), {
-      signal: closed.signal,
-      lastEventId: lastEventId.current,
-      onConnect: () => {
-        lastEventId.current = tail.lastEventId;
-        setConnected(true);
+    const update = (change: (runs: readonly TailRun[]) => readonly TailRun[]) =>
+      setReceived((now) => ({ key, runs: change(now?.key === key ? now.runs : none) }));
+    const [organization_id, { from: _from, to: _to, ...tailFilter }] = JSON.parse(key);
+    const tail = posthorn.events.tail(
+      { organization_id, ...tailFilter },
+      {
+        signal: closed.signal,
+        lastEventId: lastEventId.current,
+        onConnect: () => {
+          if (closed.signal.aborted) return;
+          const nowMs = performance.now();
+          if (lastEventId.current === undefined) update((runs) => withRun(runs, nowMs));
+          lastEventId.current = tail.lastEventId;
+          setConnected(true);
+        },
+        onDisconnect: () => setConnected(false),
       },
-      onDisconnect: () => setConnected(false),
-    });
+    );
     async function follow(): Promise<void> {
       for await (const event of tail) {
+        if (closed.signal.aborted) return;
         lastEventId.current = tail.lastEventId;
-        setEvents((now) => [event, ...now].slice(0, keptMax));
+        update((runs) => withEvent(runs, event));
         setFresh((now) => new Set([...now, event.id]));
         clearTimeout(timer);
         timer = setTimeout(() => setFresh(new Set()), freshMs);
@@ -61,7 +73,17 @@ export function useTail(query: TailEventsQuery, isOn: boolean): TailView {
     return () => {
       clearTimeout(timer);
       closed.abort();
+      setConnected(false);
     };
   }, [key, isOn, isUnreachable]);
-  return { isConnected, events, fresh };
+  const forget = useCallback(
+    (pages: readonly EventPage[]) =>
+      setReceived((now) => {
+        if (now?.key !== key) return now;
+        const runs = neededRuns(now.runs, pages);
+        return runs === now.runs ? now : { key, runs };
+      }),
+    [key],
+  );
+  return { isConnected, runs: received?.key === key ? received.runs : none, fresh, forget };
 }

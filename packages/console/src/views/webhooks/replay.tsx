@@ -5,6 +5,7 @@ import { useRef, useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { webhookQuery } from '../../api/webhooks';
+import { useFieldValue } from '../../field-value';
 import { formatCount, formatExact, plural } from '../../format';
 import { newActionKey } from '../../identifier';
 import { Breadcrumb } from '../../parts/breadcrumb';
@@ -12,6 +13,7 @@ import { Confirm } from '../../parts/confirm';
 import { Forbidden } from '../../parts/forbidden';
 import { Loaded } from '../../parts/loaded';
 import { Segmented } from '../../parts/segmented';
+import { TimeField } from '../../parts/time-field';
 import { webhookName } from '../../parts/webhook-tag';
 import { usePermission } from '../../permission';
 import { zone } from '../../preferences';
@@ -80,6 +82,7 @@ function Form({ webhook }: { webhook: Webhook }) {
   });
   const set = (part: { from?: string; to?: string; only_failed?: string | undefined }) =>
     void navigate({ search: (now) => ({ ...now, ...part }) as never, replace: true, resetScroll: false });
+  const onlyFailedField = useFieldValue(onlyFailed, (isOn) => set({ only_failed: isOn ? undefined : '0' }));
   return (
     <form
       className="form replay"
@@ -108,8 +111,8 @@ function Form({ webhook }: { webhook: Webhook }) {
       <label className="check">
         <input
           type="checkbox"
-          checked={onlyFailed}
-          onChange={(event) => set({ only_failed: event.target.checked ? undefined : '0' })}
+          checked={onlyFailedField.value}
+          onChange={(event) => onlyFailedField.change(event.target.checked)}
         />
         <span>
           Only events that were not delivered
@@ -126,7 +129,13 @@ function Form({ webhook }: { webhook: Webhook }) {
         <button
           type="submit"
           className="btn primary"
-          disabled={!preview.data || isNothing(preview.data) || webhook.status !== 'active'}
+          // The preview of another range says nothing about this one.
+          disabled={
+            !preview.data ||
+            preview.isPlaceholderData ||
+            isNothing(preview.data) ||
+            webhook.status !== 'active'
+          }
         >
           Replay…
         </button>
@@ -188,36 +197,5 @@ function Preview({ preview }: { preview: ReplayPreview }) {
         </p>
       )}
     </div>
-  );
-}
-
-/** A field for a time. The browser's own field uses local time. */
-function TimeField({
-  label,
-  value,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  onChange: (iso: string) => void;
-}) {
-  const at = new Date(value);
-  const local = Number.isNaN(at.getTime())
-    ? ''
-    : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-  return (
-    <label className="field">
-      <span className="label">{label}</span>
-      <input
-        className="input"
-        type="datetime-local"
-        step={1}
-        value={local}
-        onChange={(event) => {
-          const typed = new Date(event.target.value);
-          if (!Number.isNaN(typed.getTime())) onChange(typed.toISOString());
-        }}
-      />
-    </label>
   );
 }

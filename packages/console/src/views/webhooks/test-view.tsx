@@ -6,6 +6,7 @@ import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
+import { FilterSelect } from '../../parts/filter-select';
 import { PrettySwitch } from '../../parts/pretty-switch';
 import { ProblemNote } from '../../parts/problem-note';
 import { RequestBox, ResponseBox } from '../../parts/wire';
@@ -28,22 +29,17 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           test.mutate();
         }}
       >
-        <select
-          className="filter-select"
-          aria-label="Event type"
+        <FilterSelect
+          label="Event type"
           value={type}
-          onChange={(event) =>
-            void navigate({
-              search: (now) => ({ ...now, test: event.target.value }),
-              replace: true,
-              resetScroll: false,
-            })
+          onChange={(test) =>
+            void navigate({ search: (now) => ({ ...now, test }), replace: true, resetScroll: false })
           }
         >
           {types?.map((one) => (
             <option key={one.type}>{one.type}</option>
           ))}
-        </select>
+        </FilterSelect>
         <button type="submit" className="btn primary" disabled={test.isPending || !type}>
           {test.isPending ? 'Sending…' : 'Send a test'}
         </button>

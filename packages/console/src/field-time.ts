@@ -1,0 +1,25 @@
+import type { Zone } from './preferences';
+
+/** Before this, a year is still being typed: 0002, 0020, 0202. */
+const firstMs = Date.UTC(1970, 0);
+const lastMs = Date.UTC(9999, 11, 31);
+
+const isTime = (ms: number) => ms >= firstMs && ms <= lastMs;
+
+/**
+ * Returns a time as the browser's field for date and time has it, which leaves out zero seconds, or an empty text if it
+ * is not a time.
+ */
+export function fieldTextOf(iso: string, zone: Zone): string {
+  const at = new Date(iso);
+  if (!isTime(at.getTime())) return '';
+  const aheadMs = zone === 'utc' ? 0 : -at.getTimezoneOffset() * 60_000;
+  return new Date(at.getTime() + aheadMs).toISOString().slice(0, 19).replace(/:00$/, '');
+}
+
+/** Returns the time in the browser's field for date and time, or undefined if it is not typed completely. */
+export function timeInField(text: string, zone: Zone): string | undefined {
+  // Without a zone, a date with a time is local.
+  const at = new Date(zone === 'utc' ? `${text}Z` : text);
+  return isTime(at.getTime()) ? at.toISOString() : undefined;
+}
