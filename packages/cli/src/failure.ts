@@ -43,6 +43,9 @@ function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, comm
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';
   if (status === 404) return `Run posthorn ${listOf(command)} to see what exists.`;
+  // A new run has a new key, so it would do the same again.
+  if (code === 'idempotency_in_progress')
+    return `It may still succeed: run posthorn ${listOf(command)} to check before you run the command again.`;
   const waitMs = retryAfterMs ?? (status === 429 ? 60_000 : undefined);
   if (waitMs !== undefined) return `Wait ${Math.ceil(waitMs / 1000)} s, then run the command again.`;
   if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;

@@ -129,16 +129,23 @@ describe('webhooks', () => {
   });
 
   test.each([
-    ['create', 'posthorn webhooks list'],
-    ['rotate', 'posthorn webhooks get'],
-  ])('%s that fails with an unknown outcome prints the secret, and how to check', async (what, next) => {
+    ['create', 503, 'unavailable', 'posthorn webhooks list'],
+    ['rotate', 503, 'unavailable', 'posthorn webhooks get'],
+    // The first response was lost, and the service was still verifying the receiver at the last repetition.
+    ['create', 409, 'idempotency_in_progress', 'posthorn webhooks list'],
+  ])('%s that fails with an unknown outcome (%i) prints the secret, and how to check', async (...given) => {
+    const [what, status, problem, next] = given;
     const own = await newTenant(service);
     const receiver = await startReceiver();
     const argument = what === 'create' ? receiver.url : (await own.webhook(receiver)).id;
-    const url = await proxyLosing((response) => response.writeHead(503, { 'Retry-After': '60' }).end());
+    const url = await proxyLosing((response) => {
+      const detail = { code: problem, detail: 'No result.' };
+      response.writeHead(status, { 'Retry-After': '60' }).end(JSON.stringify(detail));
+    });
     const ownEnv = { POSTHORN_URL: url, POSTHORN_TOKEN: own.token };
     const { code, stderr } = await run(['webhooks', what, argument], ownEnv);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
+    if (status === 409) expect(stderr).not.toContain('Wait');
     const [secret = ''] = /whsec_[\w+/=]+/.exec(stderr) ?? [];
     await own.record();
     const { body, headers } = await receiver.deliveries.nth(1);

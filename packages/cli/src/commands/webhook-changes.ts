@@ -189,7 +189,8 @@ function withSecret(webhook: string, { text, isGenerated }: Secret): string {
 /** Returns the error of a request. If the request may have taken effect nevertheless, adds what to know about it. */
 function uncertain(error: unknown, command: Command, { isGenerated }: Secret, note: string): unknown {
   if (!isGenerated || !(error instanceof PosthornError)) return error;
-  if (error.status !== 0 && error.status < 500) return error;
+  const isRunning = error.code === 'idempotency_in_progress';
+  if (!isRunning && error.status !== 0 && error.status < 500) return error;
   return new CommandFailure(`${failureText(error, command)}\n${note}`);
 }
 

@@ -16,6 +16,8 @@ const everyMs = 600_000;
 /** How many rows one statement deletes or releases, so that it ends within its time limit. */
 const deletedAtOnce = 10_000;
 const heldAtOnce = 1_000;
+/** How long one run repeats a part. A service that starts waits for its first run, and so does a move to another cell. */
+const repeatMsMax = 5_000;
 
 /** Runs periodic maintenance of the database, on one node at a time. */
 export class Maintenance {
@@ -62,10 +64,11 @@ export class Maintenance {
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
   }
 
-  /** Runs a part until nothing is left for it: it returns how many rows it changed. */
+  /** Runs a part, which returns how many rows it changed, until nothing is left for it. The next run does the rest. */
   async #repeat(part: string, work: () => Promise<number>): Promise<void> {
+    const endMs = performance.now() + repeatMsMax;
     await this.#try(part, async () => {
-      while (!this.#isStopping && (await work()) > 0);
+      while (!this.#isStopping && (await work()) > 0 && performance.now() < endMs);
     });
   }
 

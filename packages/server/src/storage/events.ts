@@ -160,7 +160,8 @@ export async function deleteEventKeys(database: Queryable, before: Date, atMost:
   const { rowCount } = await database.query({
     text: `
   delete from posthorn.event_keys
-   where ctid = any (array(select ctid from posthorn.event_keys where created_at < $1 limit $2))`,
+   where ctid = any (array(select ctid from posthorn.event_keys where created_at < $1 limit $2))
+     and created_at < $1`,
     values: [before, atMost],
   });
   return rowCount ?? 0;

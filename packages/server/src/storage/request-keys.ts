@@ -109,7 +109,8 @@ export async function deleteRequestKeys(database: Queryable, before: Date, atMos
   const { rowCount } = await database.query({
     text: `
   delete from posthorn.request_keys
-   where ctid = any (array(select ctid from posthorn.request_keys where created_at < $1 limit $2))`,
+   where ctid = any (array(select ctid from posthorn.request_keys where created_at < $1 limit $2))
+     and created_at < $1`,
     values: [before, atMost],
   });
   return rowCount ?? 0;

@@ -122,7 +122,8 @@ export async function deletePortalSessions(
   const { rowCount } = await database.query({
     text: `
   delete from posthorn.tokens
-   where ctid = any (array(select ctid from posthorn.tokens where portal and expires_at < $1 limit $2))`,
+   where ctid = any (array(select ctid from posthorn.tokens where portal and expires_at < $1 limit $2))
+     and portal and expires_at < $1`,
     values: [before, atMost],
   });
   return rowCount ?? 0;

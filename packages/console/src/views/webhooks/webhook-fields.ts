@@ -73,16 +73,18 @@ export function isSameDraft(one: WebhookDraft, other: WebhookDraft): boolean {
   );
 }
 
-/** Returns a draft of a webhook that was changed elsewhere meanwhile: fields that the draft did not change follow. */
-export function rebasedDraft(draft: WebhookDraft, before: Webhook, after: Webhook): WebhookDraft {
-  const kept = Object.keys(changesOf(draft, before)) as (keyof WebhookFields)[];
+/** Returns a draft of a webhook that was changed meanwhile: fields that the draft did not change since `before` follow. */
+export function rebasedDraft(draft: WebhookDraft, before: WebhookDraft, after: Webhook): WebhookDraft {
+  const kept = Object.keys(changesBetween(fieldsOf(before), fieldsOf(draft))) as (keyof WebhookFields)[];
   return { ...draftOf(after), ...Object.fromEntries(kept.map((name) => [name, draft[name]])) };
 }
 
 /** Returns only the fields that differ, so that changing the description does not verify the URL again. */
 export function changesOf(draft: WebhookDraft, webhook: Webhook): Partial<WebhookFields> {
-  const before = fieldsOf(draftOf(webhook));
-  const after = fieldsOf(draft);
+  return changesBetween(fieldsOf(draftOf(webhook)), fieldsOf(draft));
+}
+
+function changesBetween(before: WebhookFields, after: WebhookFields): Partial<WebhookFields> {
   return Object.fromEntries(
     Object.entries(after).filter(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof WebhookFields]),

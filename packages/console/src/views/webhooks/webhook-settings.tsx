@@ -13,7 +13,7 @@ import { usePermission } from '../../permission';
 import { say } from '../../toast';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf, isSameDraft, rebasedDraft } from './webhook-fields';
+import { changesOf, draftOf, isSameDraft, rebasedDraft, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
@@ -52,17 +52,19 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
   if (!isSameDraft(draftOf(webhook), draftOf(base))) {
     setBase(webhook);
-    setDraft(rebasedDraft(draft, base, webhook));
+    setDraft(rebasedDraft(draft, draftOf(base), webhook));
   }
   const changes = changesOf(draft, webhook);
   const hasChanges = Object.keys(changes).length > 0;
   // A URL that a link proposed was not typed: nothing is lost with it.
   const isTyped = Object.keys(changes).some((name) => name !== 'url' || draft.url !== url);
   const save = useAction({
-    mutationFn: () => posthorn.webhooks.change(webhook.id, changes),
-    onSuccess: (changed) => {
+    mutationFn: (submitted: WebhookDraft) =>
+      posthorn.webhooks.change(webhook.id, changesOf(submitted, webhook)),
+    onSuccess: (changed, submitted) => {
       client.setQueryData(webhookQuery(webhook.id).queryKey, changed);
-      setDraft(draftOf(changed));
+      // A verification takes seconds, in which the user can go on typing.
+      setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
       say(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
@@ -78,7 +80,7 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate();
+          save.mutate(draft);
         }}
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
