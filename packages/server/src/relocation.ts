@@ -5,25 +5,20 @@ import { activate, type Reseal, stageRows } from './storage/arrivals.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
-import {
-  type Copied,
-  copyCounts,
-  type OnPage,
-  type Progress,
-  RelocationCopy,
-} from './storage/relocation-rounds.js';
+import { copyCounts } from './storage/relocation-counts.js';
+import { type Copied, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
 import {
   changeState,
   enterState,
   hasOrganization,
   type OrganizationMove,
+  readArrival,
   readCell,
   readClock,
   readClockMs,
   readProgress,
   readRelocation,
   resumeHere,
-  stayHere,
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
@@ -76,22 +71,28 @@ const skewMsMax = 2_000;
 
 /**
  * Moves an organization to another cell, or continues an interrupted move. The order of the steps leaves the organization
- * in exactly one cell, whatever stops this process: the old cell lets go of it before the new one takes it.
+ * in exactly one cell, whatever stops this process: the old cell lets go of it before the new one takes it, and deletes
+ * its rows only after the new one has provably taken over.
  */
 export async function moveOrganization(options: RelocationOptions): Promise<Relocated> {
   const { from, to, organizationId, onStep } = options;
   const names = await namesOf(from, to);
   const move: OrganizationMove = { organizationId, id: randomUUID() };
-  const hasLeft = await begin(options, move, names);
-  const left = hasLeft ? undefined : await leave(options, move);
+  const departed = await begin(options, move, names);
+  const left = departed ? undefined : await leave(options, move);
   onStep('switching');
   // Another process may have switched already, and been killed before it could clean up.
-  if (await takeOver(to, move, 'arriving')) {
+  if (
+    departed !== 'moved' &&
+    (await readArrival(from, to, organizationId, names.from)) === 'copied' &&
+    (await takeOver(to, move, 'arriving', names.from))
+  ) {
     await delay(options.trustMs ?? tokenTrustMs);
     await arrive(options, move, names);
   }
   const stoppedMs = left && performance.now() - left.stoppedAtMs;
-  if (await takeOver(from, move, 'left')) await changeState(from, move, 'left', 'moved');
+  await requireArrival(options, names);
+  if (await takeOver(from, move, 'left', names.to)) await changeState(from, move, 'left', 'moved');
   onStep('cleaning up');
   // The nodes of the old cell write the counts of their last attempts late.
   await delay(options.countsMs ?? lateCountsMs);
@@ -100,27 +101,8 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
   return { ...names, copied: left?.copied ?? { rows: 0, ms: 0 }, stoppedMs };
 }
 
-/** Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. */
-export async function abortMove(from: Database, to: Database, organizationId: string): Promise<void> {
-  const names = await namesOf(from, to);
-  const move: OrganizationMove = { organizationId, id: randomUUID() };
-  const stays = await from.transaction(async (client) => {
-    if (!(await stayHere(client, organizationId))) return false;
-    await releaseDeliveries(client, organizationId);
-    return true;
-  }, true);
-  if (!stays) {
-    throw new RelocationRefused(
-      `${organizationId} has already left the cell ${names.from}. Run the command again without --abort to complete the move.`,
-    );
-  }
-  if (!(await takeOver(to, move, 'arriving'))) return;
-  await deleteDeparted(to, move, 'arriving');
-  // It lives in the other cell, and entries of its audit log may stay here.
-  await changeState(to, move, 'arriving', 'moved');
-}
-
-async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
+/** Returns the names of the two cells. */
+export async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
     const which = source === undefined ? 'The database to move from (DATABASE_URL)' : 'The database in --to';
@@ -136,12 +118,15 @@ async function namesOf(from: Database, to: Database): Promise<{ from: string; to
   return { from: source.name, to: target.name };
 }
 
-/** Writes the move to both databases, or takes over one that was interrupted. Returns whether the switch has begun. */
+/**
+ * Writes the move to both databases, or takes over one that was interrupted. If the organization has already left, only
+ * returns how far the old cell is.
+ */
 async function begin(
   options: RelocationOptions,
   move: OrganizationMove,
   names: { from: string; to: string },
-): Promise<boolean> {
+): Promise<'left' | 'moved' | undefined> {
   const { from, to, organizationId } = options;
   const [here, there] = await Promise.all([
     readRelocation(from, organizationId),
@@ -155,11 +140,13 @@ async function begin(
     );
   }
   if (here?.state === 'left' || here?.state === 'moved') {
-    await takeOver(from, move, here.state);
-    return true;
+    await takeOver(from, move, here.state, names.to);
+    return here.state;
   }
-  if (here?.state === 'arriving' || (there && there.state !== 'arriving' && there.state !== 'moved'))
+  if (here?.state === 'arriving')
     throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
+  if (there && there.state !== 'arriving' && there.state !== 'moved')
+    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${there.cell}.`);
   if (there?.state === 'arriving' && there.cell !== names.from)
     throw new RelocationRefused(
       `${organizationId} is already moving to ${names.to} from the cell ${there.cell}.`,
@@ -176,9 +163,33 @@ async function begin(
     await releaseDeliveries(client, organizationId);
   }, true);
   await enterState(to, move, 'arriving', names.from);
-  if (there?.state === 'arriving') await deleteOpenRows(to, move);
-  else await deleteDeparted(to, move, 'arriving');
-  return false;
+  const { isClear } = await readProgress<Progress>(to, move);
+  if (isClear) await deleteOpenRows(to, move);
+  else {
+    // What an earlier stay or an aborted move has left behind may have gaps.
+    await deleteDeparted(to, move, 'arriving');
+    await writeProgress(to, move, { isClear: true });
+  }
+  return undefined;
+}
+
+/** Refuses to delete anything in the old cell unless the new one has taken over the organization. */
+async function requireArrival(
+  { from, to, organizationId }: RelocationOptions,
+  names: { from: string; to: string },
+): Promise<void> {
+  const arrival = await readArrival(from, to, organizationId, names.from);
+  if (arrival === 'taken over') return;
+  const { state } = (await readRelocation(from, organizationId)) ?? {};
+  throw new RelocationRefused(
+    `The cell ${names.to} has not taken over ${organizationId}${
+      arrival === 'unknown' ? ', but has data of an organization with this ID' : ''
+    }. Nothing was deleted in the cell ${names.from}. Check that --to is the right database.${
+      arrival === 'missing' && state === 'left'
+        ? ` If its copy is lost, run the command with --abort: the organization then stays in the cell ${names.from}.`
+        : ''
+    }`,
+  );
 }
 
 /** Copies the organization, stops it, copies the rest and lets go of it. Returns what was copied and when it stopped. */

@@ -5,17 +5,12 @@ import { SecretBox } from '../domain/secret-box.js';
 import { reencryptHeaders } from '../domain/webhook-headers.js';
 import { openSecretBox, parseSecretKeys } from '../keys.js';
 import { operatorOrigin } from '../operator.js';
-import {
-  abortMove,
-  moveOrganization,
-  type Relocated,
-  RelocationRefused,
-  type RelocationStep,
-} from '../relocation.js';
+import { moveOrganization, type Relocated, RelocationRefused, type RelocationStep } from '../relocation.js';
+import { abortMove } from '../relocation-abort.js';
 import type { Reseal } from '../storage/arrivals.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { isMigrated } from '../storage/migrate.js';
-import { MoveTakenOver, readRelocation } from '../storage/relocations.js';
+import { MoveTakenOver } from '../storage/relocations.js';
 import { isRefused, type OperatorCommand, type OperatorContext } from './operator.js';
 import { withDatabase } from './with-database.js';
 
@@ -44,8 +39,6 @@ export const organizationMove: OperatorCommand = {
     await withDatabase(config, (from) =>
       withTarget(options.to ?? '', async (to) => {
         if (options.abort) {
-          if (!(await isMoving(from, to, organizationId)))
-            throw new CommandFailure(`${organizationId} is not moving, so there is nothing to abort.`);
           await abortMove(from, to, organizationId);
           terminal.line(
             options.json
@@ -64,12 +57,6 @@ export const organizationMove: OperatorCommand = {
     );
   },
 };
-
-/** Returns whether a move has begun in the old cell, or left a copy in the other one. */
-async function isMoving(from: Database, to: Database, organizationId: string): Promise<boolean> {
-  const here = await readRelocation(from, organizationId);
-  return here !== undefined || (await readRelocation(to, organizationId))?.state === 'arriving';
-}
 
 async function withTarget(url: string, work: (database: Database) => Promise<void>): Promise<void> {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url))

@@ -154,8 +154,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookTestRoute(app, { database, catalogue, control, now });
   webhookStatsRoute(app, database, now);
   deliveryListRoutes(app, database, oldestMs);
-  deliveryRoutes(app, { database, now, oldestMs, userAgent: `Posthorn/${options.version}` });
-  replayRoutes(app, { database, catalogue, now, oldestMs });
+  deliveryRoutes(app, { database, oldestMs, userAgent: `Posthorn/${options.version}` });
+  replayRoutes(app, { database, catalogue, oldestMs });
   auditLogRoutes(app, database, now);
   auditChainRoutes(app, database, now);
   tokenRoute(app);

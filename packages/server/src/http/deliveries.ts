@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { changesBetween } from '../domain/audit.js';
-import { idTimeMs, newId } from '../domain/identifier.js';
+import { idTimeMs } from '../domain/identifier.js';
 import { Problem } from '../domain/problem.js';
 import type { Webhook } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
@@ -31,7 +31,6 @@ export interface DeliveryRoutesOptions {
   database: Database;
   /** The `User-Agent` of deliveries. */
   userAgent: string;
-  now: () => number;
   /** Returns the oldest time from which events can still be read. */
   oldestMs: () => number;
 }
@@ -39,7 +38,7 @@ export interface DeliveryRoutesOptions {
 /** Adds the routes that get and redeliver one delivery. */
 export function deliveryRoutes(
   app: FastifyInstance,
-  { database, userAgent, now, oldestMs }: DeliveryRoutesOptions,
+  { database, userAgent, oldestMs }: DeliveryRoutesOptions,
 ): void {
   app.get<{ Params: DeliveryParams }>(
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
@@ -130,32 +129,13 @@ export function deliveryRoutes(
 
   async function deliverAgain(
     client: Queryable,
-    webhook: Webhook,
-    { event_id, event_type, event_created_at }: StoredDelivery,
+    { organization_id, id: webhook_id }: Webhook,
+    { event_id, event_created_at }: StoredDelivery,
   ): Promise<StoredDelivery> {
-    const id = newId('WDLV', now());
-    // The ID contains the time, which is part of the row's key.
-    const created_at = new Date(idTimeMs('WDLV', id) ?? now());
-    const { organization_id, id: webhook_id } = webhook;
-    const again = { organization_id, webhook_id, id, created_at, event_id, event_created_at };
-    if (!(await queueRedelivery(client, again))) {
-      throw new Problem('not_found', 'The event of this delivery no longer exists.');
-    }
-    return {
-      id,
-      webhook_id,
-      event_id,
-      event_type,
-      event_created_at,
-      created_at,
-      due_at: created_at,
-      status: 'pending',
-      attempts: 0,
-      attempted_at: null,
-      http_status: null,
-      error: null,
-      duration_ms: null,
-    };
+    const again = { organization_id, webhook_id, event_id, event_created_at };
+    const queued = await queueRedelivery(client, again);
+    if (!queued) throw new Problem('not_found', 'The event of this delivery no longer exists.');
+    return queued;
   }
 
   async function findDelivery(request: FastifyRequest) {

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { changesBetween } from '../domain/audit.js';
 import type { Catalogue } from '../domain/catalogue.js';
-import { newId } from '../domain/identifier.js';
 import { instantPattern, parseInstantMs } from '../domain/instant.js';
 import { type InputFault, Problem } from '../domain/problem.js';
 import { normalizeEventTypes } from '../domain/webhook.js';
@@ -65,13 +64,12 @@ type ReplayBody = Static<typeof ReplayBody>;
 export interface ReplayRoutesOptions {
   database: Database;
   catalogue: Catalogue;
-  now: () => number;
   /** Returns the oldest time from which events can still be replayed. */
   oldestMs: () => number;
 }
 
 export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): void {
-  const { database, catalogue, now, oldestMs } = options;
+  const { database, catalogue, oldestMs } = options;
   app.post<{ Body: ReplayBody }>(
     '/v1/webhooks/:webhook_id/replay',
     {
@@ -100,24 +98,22 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       const types =
         body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
       const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
-      const nowMs = now();
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,
-        id: newId('RPL', nowMs),
         from_at: new Date(fromMs),
-        // Events that are recorded later would change the total.
-        to_at: new Date(Math.min(parseInstantMs(body.to, 'end') ?? 0, nowMs)),
+        to_at: new Date(parseInstantMs(body.to, 'end') ?? 0),
         event_types: types?.ok ? types.value : null,
         only_failed: body.only_failed ?? false,
-        created_at: new Date(nowMs),
       };
       const response = await auditedWrite(database, request.token.organization_id, async (client) => {
         // The lock makes concurrent requests count each other's replays.
         await findWebhook(client, request, true);
         const created = await createReplay(client, asked);
         if (!created) throw tooManyReplays();
-        await writeAudit(client, [webhookEntry(request, webhook, 'webhook.replayed', changesOf(asked))]);
+        await writeAudit(client, [
+          webhookEntry(request, webhook, 'webhook.replayed', changesOf({ ...asked, ...created })),
+        ]);
         const location = `/v1/webhooks/${webhook.id}/replays/${created.id}`;
         const response = { status: 202, location, body: { data: replayBody(created) } };
         await storeWithWrite(client, request, response);
@@ -182,7 +178,7 @@ function tooManyReplays(): Problem {
   );
 }
 
-function changesOf({ id, from_at, to_at, event_types, only_failed }: NewReplay) {
+function changesOf({ id, from_at, to_at, event_types, only_failed }: NewReplay & Pick<Replay, 'id'>) {
   return changesBetween(undefined, { replay_id: id, from: from_at, to: to_at, event_types, only_failed });
 }
 

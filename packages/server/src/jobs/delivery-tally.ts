@@ -25,12 +25,16 @@ const minuteMs = 60_000;
 class Span {
   readonly step: Step;
   readonly atMs: number;
-  /** Distinguishes the rows of this span from those of other processes, and of other spans for the same time. */
-  readonly part = randomInt(1, 2 ** 31 - 1);
+  /**
+   * Distinguishes the rows of this span from those of other processes, and of other spans for the same time. An hour
+   * and its minutes have the same one, so that the hour can be added up from them: see storage/relocation-counts.ts.
+   */
+  readonly part: number;
   readonly #webhooks = new Map<string, Tallied>();
 
-  constructor(step: Step, nowMs: number) {
+  constructor(step: Step, nowMs: number, part: number) {
     this.step = step;
+    this.part = part;
     this.atMs = nowMs - (nowMs % (step * minuteMs));
   }
 
@@ -93,6 +97,10 @@ class Span {
   }
 }
 
+function newHour(nowMs: number): Span {
+  return new Span(60, nowMs, randomInt(1, 2 ** 31 - 1));
+}
+
 export interface TallyOptions {
   database: Database;
   logger: Logger;
@@ -117,8 +125,9 @@ export class DeliveryTally {
 
   constructor(options: TallyOptions) {
     this.#options = options;
-    this.#minute = new Span(1, options.now());
-    this.#hour = new Span(60, options.now());
+    const nowMs = options.now();
+    this.#hour = newHour(nowMs);
+    this.#minute = new Span(1, nowMs, this.#hour.part);
     this.#writing = new Repeating(options.everyMs, () => this.#write(), options.logger);
   }
 
@@ -136,8 +145,11 @@ export class DeliveryTally {
       this.#hour.add(this.#minute);
       this.#due.add(this.#minute).add(this.#hour);
     }
-    this.#minute = new Span(1, nowMs);
-    if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax) this.#hour = new Span(60, nowMs);
+    // Within an hour, each minute can occur only once, even if the clock is set back.
+    const isRepeated = nowMs < this.#minute.atMs + minuteMs;
+    if (!this.#hour.includes(nowMs) || this.#hour.size > webhooksMax || isRepeated)
+      this.#hour = newHour(nowMs);
+    this.#minute = new Span(1, nowMs, this.#hour.part);
   }
 
   async #write(): Promise<void> {

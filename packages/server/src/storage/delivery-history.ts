@@ -88,35 +88,41 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   return rows[0];
 }
 
-/** Queues another delivery of an event, for any node to claim. Returns false if the event no longer exists. */
+/**
+ * Queues another delivery of an event, for any node to claim. Returns undefined if the event no longer exists. The time
+ * and the ID, which contains it, come from the database: claims and moves to other cells compare times with its clock.
+ */
 export async function queueRedelivery(
   client: Queryable,
   delivery: {
     organization_id: string;
     webhook_id: string;
-    id: string;
-    created_at: Date;
     event_id: string;
     event_created_at: Date;
   },
-): Promise<boolean> {
-  await ensurePartitions(client, 'deliveries', [delivery.created_at.getTime()]);
-  const { rowCount } = await client.query({
+): Promise<StoredDelivery | undefined> {
+  const clock = await client.query<{ now: Date }>({
+    text: "select date_trunc('milliseconds', clock_timestamp()) as now",
+  });
+  const { now } = clock.rows[0]!;
+  await ensurePartitions(client, 'deliveries', [now.getTime()]);
+  const { rows } = await client.query<StoredDelivery>({
     text: `
   insert into posthorn.deliveries
          (organization_id, webhook_id, created_at, id, event_id, event_type, event_created_at, due_at, bytes)
-  select $1, $2, $3, $4, e.id, e.type, e.created_at, $3, e.bytes
+  select $1, $2, $3::timestamptz, posthorn.new_id('WDLV', $3::timestamptz), e.id, e.type, e.created_at,
+         $3::timestamptz, e.bytes
     from posthorn.events e
-   where e.organization_id = $1 and e.created_at = $6 and e.id = $5`,
+   where e.organization_id = $1 and e.created_at = $5 and e.id = $4
+  returning ${deliveryColumns}`,
     values: [
       delivery.organization_id,
       delivery.webhook_id,
-      delivery.created_at,
-      delivery.id,
+      now,
       delivery.event_id,
       delivery.event_created_at,
     ],
   });
-  if (rowCount === 1) await client.query({ text: 'select posthorn.announce_waiting()' });
-  return rowCount === 1;
+  if (rows[0]) await client.query({ text: 'select posthorn.announce_waiting()' });
+  return rows[0];
 }

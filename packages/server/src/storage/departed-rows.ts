@@ -9,10 +9,11 @@ import { useCopySettings } from './row-copy.js';
  */
 const tables: Readonly<Record<string, string>> = {
   arrivals: 'organization_id, relation, ordinal',
+  // Before the deliveries: if a node dies now, a delivery without a row and without a webhook is not attempted.
+  webhooks: 'organization_id, id',
   backlog: 'organization_id, webhook_id, created_at, head, first',
   deliveries: 'organization_id, webhook_id, created_at, id',
   replays: 'organization_id, webhook_id, id',
-  webhooks: 'organization_id, id',
   event_keys: 'organization_id, key',
   request_keys: 'organization_id, token_id, route, key',
   delivery_counts: 'organization_id, scope, step, at, part',

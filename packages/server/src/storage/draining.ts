@@ -50,7 +50,14 @@ export async function holdDeliveries(database: Database, organizationId: string)
       or exists (select from posthorn.deliveries
                   where organization_id = $1 and status = 'pending' and leased_by is not null and leased_by <> -1)
       or exists (select from posthorn.backlog where organization_id = $1 and leased_by is distinct from -1)
-      or exists (select from posthorn.handoffs where organization_ids @> array[$1]) as open`,
+      -- A hand-off stays until its last delivery is settled, which may be one of another organization.
+      or exists (select from posthorn.handoffs h
+                  cross join posthorn.shares(h) s
+                  cross join unnest(s.ordinals) as o (ordinal)
+                  where h.organization_ids @> array[$1] and s.organization_id = $1
+                    and (select d.id from posthorn.deliveries d
+                          where d.organization_id = $1 and d.webhook_id = s.webhook_id and d.created_at = h.created_at
+                            and d.id = posthorn.numbered('WDLV-', h.head, s.base + o.ordinal)) is null) as open`,
       values: [organizationId],
     });
     return rows[0]?.open === false;

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from './database.js';
-import type { OrganizationMove } from './relocations.js';
+import { deliveryCounts } from './relocation-counts.js';
+import { type OrganizationMove, requireState } from './relocations.js';
 import { type CopiedTable, copyRows, type RowCondition, useCopySettings } from './row-copy.js';
 
 /**
@@ -14,6 +15,8 @@ export interface Progress {
   floors: Readonly<Record<string, string>>;
   /** The first day whose event counts can still change. Those of earlier days are copied only once. */
   firstDay: string;
+  /** Whether everything that was there before the first round has been deleted. */
+  isClear: true;
 }
 
 const events: CopiedTable = {
@@ -45,17 +48,6 @@ const backlog: CopiedTable = {
 };
 const eventKeys: CopiedTable = { name: 'event_keys', key: [['key', 'text']], replaces: true };
 const resources: CopiedTable = { name: 'resources', key: [['id', 'text']], replaces: true };
-const deliveryCounts: CopiedTable = {
-  name: 'delivery_counts',
-  key: [
-    ['scope', 'text'],
-    ['step', 'smallint'],
-    ['at', 'timestamptz'],
-    ['part', 'int'],
-  ],
-  partitionedBy: 'at',
-  replaces: true,
-};
 const eventCounts: CopiedTable = {
   name: 'event_counts',
   key: [
@@ -68,6 +60,14 @@ const eventCounts: CopiedTable = {
 };
 
 const all: RowCondition = { text: 'true', values: [] };
+
+/** The end of an organization's audit log, and how many of its first entries retention has dropped. */
+interface Chain {
+  length: number;
+  last_at: string;
+  dropped: number;
+  dropped_hash: Buffer;
+}
 
 export type OnPage = (table: string, rows: number) => void;
 
@@ -105,6 +105,7 @@ export class RelocationCopy {
       floor,
       floors: await this.#openDeliveries(),
       firstDay: progress.firstDay ?? [source.counted_day, target.counted_day].sort()[0]!,
+      isClear: true,
     };
     await this.#copyEvents({ text: 't.created_at < $2::timestamptz', values: [source.horizon] });
     await this.#copyAuditLog();
@@ -165,16 +166,36 @@ export class RelocationCopy {
       text: 'select length from posthorn.audit_chains where organization_id = $1',
       values: organization,
     });
-    const chain = await this.#from.query<{ dropped: number; dropped_hash: Buffer }>({
-      text: 'select dropped, dropped_hash from posthorn.audit_chains where organization_id = $1',
+    const chain = await this.#from.query<Chain>({
+      text: `
+  select length, (last_at at time zone 'UTC')::text || '+00' as last_at, dropped, dropped_hash
+    from posthorn.audit_chains
+   where organization_id = $1`,
       values: organization,
     });
     if (!chain.rows[0]) return;
-    const { dropped, dropped_hash } = chain.rows[0];
+    const { length, dropped, dropped_hash } = chain.rows[0];
+    // If retention has dropped all entries, there is none that could extend the chain.
+    if (dropped === length && (rows[0]?.length ?? 0) < length) await this.#copyChain(chain.rows[0]);
     const extend = (client: Queryable) =>
       extendChain(client, this.#move.organizationId, dropped, dropped_hash);
     const added: RowCondition = { text: 't.position > $2::bigint', values: [rows[0]?.length ?? 0] };
     await this.#copy(auditLog, added, extend);
+  }
+
+  async #copyChain({ length, last_at, dropped_hash }: Chain): Promise<void> {
+    await this.#to.transaction(async (client) => {
+      await requireState(client, this.#move, 'arriving');
+      await client.query({
+        text: `
+  insert into posthorn.audit_chains (organization_id, length, hash, last_at, dropped, dropped_hash)
+  values ($1, $2, $3, $4, $2, $3)
+  on conflict (organization_id) do update
+     set length = excluded.length, hash = excluded.hash, last_at = excluded.last_at,
+         dropped = excluded.dropped, dropped_hash = excluded.dropped_hash`,
+        values: [this.#move.organizationId, length, dropped_hash, last_at],
+      });
+    });
   }
 
   async #copy(
@@ -231,15 +252,6 @@ export class RelocationCopy {
       return rows[0]?.floors ?? {};
     }, true);
   }
-}
-
-/**
- * Copies the latest counts of an organization that already lives in the new cell. Each row belongs to one process, so
- * this does not overwrite what the nodes of the new cell have counted.
- */
-export async function copyCounts(from: Database, to: Database, move: OrganizationMove): Promise<void> {
-  const latest: RowCondition = { text: "t.at >= now() - interval '2 hours'", values: [] };
-  await copyRows(from, to, move, deliveryCounts, latest, { state: 'here' });
 }
 
 /** Returns the condition for counts that may have changed: nodes rewrite a row for a little over an hour at most. */

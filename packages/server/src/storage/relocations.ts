@@ -65,7 +65,7 @@ const beginnings: Record<'copying' | 'arriving', readonly Relocation['state'][]>
   arriving: ['arriving', 'moved'],
 };
 
-/** Writes the state of a new move, or takes over an interrupted one. */
+/** Writes the state of a new move, or takes over an interrupted one between the same cells. */
 export async function enterState(
   client: Queryable,
   move: OrganizationMove,
@@ -78,21 +78,23 @@ export async function enterState(
   on conflict (organization_id) do update
      set state = excluded.state, cell = excluded.cell, move = excluded.move, stopped_at = null,
          progress = case when r.state = 'arriving' then r.progress else '{}' end
-   where r.state = any ($5)`,
+   where r.state = any ($5) and (r.state = 'moved' or r.cell = excluded.cell)`,
     values: [move.organizationId, state, cell, move.id, beginnings[state]],
   });
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Takes over a move in this state. Returns false if it is in another one. */
+/** Takes over a move in this state, to or from this cell. Returns false if there is none. */
 export async function takeOver(
   client: Queryable,
   move: OrganizationMove,
   state: Relocation['state'],
+  cell: string,
 ): Promise<boolean> {
   const { rowCount } = await client.query({
-    text: 'update posthorn.relocations set move = $2 where organization_id = $1 and state = $3',
-    values: [move.organizationId, move.id, state],
+    text: `
+  update posthorn.relocations set move = $2 where organization_id = $1 and state = $3 and cell = $4`,
+    values: [move.organizationId, move.id, state, cell],
   });
   return rowCount === 1;
 }
@@ -139,18 +141,80 @@ export async function requireState(
   if (rowCount !== 1) throw new MoveTakenOver();
 }
 
-/** Ends a move, so that the organization stays here. Returns false if the organization has already left. */
-export async function stayHere(client: Queryable, organizationId: string): Promise<boolean> {
+/** Returns the relocation of an organization, which cannot change until the transaction ends. */
+export async function lockRelocation(
+  client: Queryable,
+  organizationId: string,
+): Promise<Relocation | undefined> {
   const { rows } = await client.query<Relocation>({
     text: 'select state, cell from posthorn.relocations where organization_id = $1 for update',
     values: [organizationId],
   });
-  if (rows[0] && !beginnings.copying.includes(rows[0].state)) return false;
+  return rows[0];
+}
+
+/**
+ * Ends a move to the cell `cell`, so that the organization stays here. Leaves a move to another cell alone. Returns
+ * whether the organization works here now.
+ */
+export async function stayHere(client: Queryable, organizationId: string, cell: string): Promise<boolean> {
   await client.query({
-    text: 'delete from posthorn.relocations where organization_id = $1',
+    text: 'delete from posthorn.relocations where organization_id = $1 and cell = $2',
+    values: [organizationId, cell],
+  });
+  return isHere(client, organizationId);
+}
+
+/**
+ * What a cell has of an organization that has left another cell for it.
+ * copied:     the complete copy, which it has not taken over yet
+ * taken over: the organization, or the cell had it and passed it on
+ * missing:    neither. Nothing can make it take over what has left.
+ * unknown:    an organization with this ID that is not the one that has left
+ */
+export type Arrival = 'copied' | 'taken over' | 'missing' | 'unknown';
+
+/**
+ * Returns what the cell `to` has of an organization that has left the cell `from`, whose name is `cell`. Taking over
+ * adds an entry to the audit log, and nothing is added to the log in the cell that it has left. So if `to` has taken
+ * over, the chain is longer there. One statement reads all of that, so it cannot change in between.
+ */
+export async function readArrival(
+  from: Queryable,
+  to: Queryable,
+  organizationId: string,
+  cell: string,
+): Promise<Arrival> {
+  const length = 'coalesce((select length from posthorn.audit_chains where organization_id = $1), 0)';
+  const left = await from.query<{ length: number }>({
+    text: `select ${length} as length`,
     values: [organizationId],
   });
-  return true;
+  const { rows } = await to.query<{ arrival: Arrival }>({
+    text: `
+  select case when exists (select from posthorn.relocations
+                            where organization_id = $1 and state = 'arriving' and cell = $3)
+                -- This row is staged together with all others, after everything else has been copied.
+                then case when exists (select from posthorn.arrivals
+                                        where organization_id = $1 and relation = 'counted_until')
+                          then 'copied' else 'missing' end
+              when ${length} > $2::bigint then 'taken over'
+              when exists (select from posthorn.relocations
+                            where organization_id = $1 and state in ('arriving', 'moved')) then 'missing'
+              when ${anyRow} then 'unknown'
+              else 'missing' end as arrival`,
+    values: [organizationId, left.rows[0]!.length, cell],
+  });
+  return rows[0]!.arrival;
+}
+
+/** Returns whether this cell works for the organization. */
+export async function isHere(client: Queryable, organizationId: string): Promise<boolean> {
+  const { rows } = await client.query<{ here: boolean }>({
+    text: `select ${mayStartWork('o')} as here from (values ($1::text)) as o (organization_id)`,
+    values: [organizationId],
+  });
+  return rows[0]!.here;
 }
 
 /** Returns the database's current time, in milliseconds. */
@@ -167,13 +231,15 @@ export async function readClock(database: Queryable): Promise<string> {
   return rows[0]!.at;
 }
 
+/** An SQL condition: whether the database has any rows of the organization `$1`. */
+const anyRow = ['audit_chains', 'tokens', 'webhooks', 'resources', 'events']
+  .map((table) => `exists (select from posthorn.${table} where organization_id = $1)`)
+  .join(' or ');
+
 /** Returns whether the database has any rows of an organization. */
 export async function hasOrganization(client: Queryable, organizationId: string): Promise<boolean> {
-  const tables = ['audit_chains', 'tokens', 'webhooks', 'resources', 'events'];
   const { rows } = await client.query<{ found: boolean }>({
-    text: `select ${tables
-      .map((table) => `exists (select from posthorn.${table} where organization_id = $1)`)
-      .join(' or ')} as found`,
+    text: `select ${anyRow} as found`,
     values: [organizationId],
   });
   return rows[0]?.found === true;
@@ -192,8 +258,9 @@ export async function writeProgress(
   move: OrganizationMove,
   progress: object,
 ): Promise<void> {
-  await client.query({
+  const { rowCount } = await client.query({
     text: 'update posthorn.relocations set progress = $3 where organization_id = $1 and move = $2',
     values: [move.organizationId, move.id, JSON.stringify(progress)],
   });
+  if (rowCount !== 1) throw new MoveTakenOver();
 }

@@ -14,12 +14,11 @@ export interface Replay {
 export interface NewReplay {
   organization_id: string;
   webhook_id: string;
-  id: string;
   from_at: Date;
+  /** If this is in the future, the replay ends with the events that are recorded now. */
   to_at: Date;
   event_types: readonly string[] | null;
   only_failed: boolean;
-  created_at: Date;
 }
 
 const columns = 'organization_id, webhook_id, id, status, total, done, created_at';
@@ -65,15 +64,23 @@ const countedMaxWithDeliveries = 5_000;
 
 /**
  * Creates a replay and counts the events that it will send, up to a limit. Returns undefined if the webhook already
- * has the maximum number of running replays.
+ * has the maximum number of running replays. Now is what the database's clock shows, as for the times of events.
  */
-export async function createReplay(client: Queryable, replay: NewReplay): Promise<Replay | undefined> {
-  const { rows } = await client.query<Replay>({
+export async function createReplay(
+  client: Queryable,
+  replay: NewReplay,
+): Promise<(Replay & Pick<NewReplay, 'to_at'>) | undefined> {
+  const { rows } = await client.query<Replay & Pick<NewReplay, 'to_at'>>({
     text: `
-  with r as (
-    select $1::text as organization_id, $2::text as webhook_id, $3::text as id, $4::timestamptz as from_at,
-           $5::timestamptz as to_at, $6::text[] as event_types, $7::boolean as only_failed,
-           $8::timestamptz as created_at
+  with clock as materialized (
+    select date_trunc('milliseconds', clock_timestamp()) as now
+  ), r as materialized (
+    select $1::text as organization_id, $2::text as webhook_id, posthorn.new_id('RPL', clock.now) as id,
+           $3::timestamptz as from_at,
+           -- Events that are recorded later would change the total.
+           least($4::timestamptz, clock.now) as to_at,
+           $5::text[] as event_types, $6::boolean as only_failed, clock.now as created_at
+      from clock
   )
   insert into posthorn.replays
          (organization_id, webhook_id, id, from_at, to_at, event_types, only_failed, total, position_at, created_at)
@@ -82,23 +89,21 @@ export async function createReplay(client: Queryable, replay: NewReplay): Promis
             from (select * from posthorn.events e
                    where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at
                    order by e.created_at, e.id
-                   limit $9) e
+                   limit $7) e
             join posthorn.webhooks w on w.organization_id = e.organization_id and w.id = r.webhook_id
            where ${wanted}),
          r.from_at, r.created_at
     from r
    where (select count(*) from posthorn.replays
-           where organization_id = r.organization_id and webhook_id = r.webhook_id and status = 'running') < $10
-  returning ${columns}`,
+           where organization_id = r.organization_id and webhook_id = r.webhook_id and status = 'running') < $8
+  returning ${columns}, to_at`,
     values: [
       replay.organization_id,
       replay.webhook_id,
-      replay.id,
       replay.from_at,
       replay.to_at,
       replay.event_types,
       replay.only_failed,
-      replay.created_at,
       replay.only_failed ? countedMaxWithDeliveries : countedMax,
       runningMax,
     ],

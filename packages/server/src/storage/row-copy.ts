@@ -3,7 +3,7 @@ import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Database, Queryable, Transaction } from './database.js';
 import { avoidScans } from './plan-settings.js';
-import { type OrganizationMove, requireState } from './relocations.js';
+import { isHere, type OrganizationMove, requireState } from './relocations.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
 export interface CopiedTable {
@@ -12,8 +12,11 @@ export interface CopiedTable {
   key: readonly (readonly [name: string, type: string])[];
   /** The column that determines the partition, if the table has partitions. */
   partitionedBy?: string;
-  /** Whether a row that already exists is replaced. If not, it stays: its content never changes. */
-  replaces?: boolean;
+  /**
+   * Whether a row that already exists is replaced, or an SQL condition for that on the row `t` and the new row `p`. If
+   * not, the row stays: its content never changes.
+   */
+  replaces?: boolean | string;
 }
 
 /** A condition on the rows `t`. Its parameters start at `$2`. */
@@ -24,7 +27,7 @@ export interface RowCondition {
 
 /** What to do with each page. */
 export interface CopySteps {
-  /** The state of the organization in the database `to`. Default: arriving. */
+  /** The state of the organization in the database `to`. Copies nothing if it is no longer 'here'. Default: arriving. */
   state?: 'arriving' | 'here';
   /** The last step of the page's transaction. */
   then?: ((client: Queryable) => Promise<unknown>) | undefined;
@@ -63,6 +66,7 @@ export async function copyRows(
   for (;;) {
     const page = await to.transaction(async (client) => {
       if (state === 'arriving') await requireState(client, move, state);
+      else if (!(await isHere(client, move.organizationId))) return { rows: 0, last: [] };
       await useCopySettings(client);
       const rows = await receiveRows(
         from,
@@ -133,11 +137,13 @@ async function insertRows(
   }
   if (replaces) {
     const columns = ['organization_id', ...key.map(([column]) => column)];
+    const columnsOf = (alias: string) => columns.map((column) => `${alias}.${column}`).join(', ');
+    const condition = replaces === true ? '' : `and ${replaces}`;
     await client.query({
       text: `
   delete from posthorn.${name} t
    using page p
-   where (${columns.map((column) => `t.${column}`).join(', ')}) = (${columns.map((column) => `p.${column}`).join(', ')})`,
+   where (${columnsOf('t')}) = (${columnsOf('p')}) ${condition}`,
     });
   }
   await client.query({

@@ -410,3 +410,24 @@ describe('a shutdown', () => {
     expect(attempts).toMatchObject([{ attempt: 1, http_status: 200 }]);
   });
 });
+
+test.each([-3_600_000, 3_600_000])(
+  'a replay ends with the latest event, although the clock of its node differs by %d ms',
+  async (offsetMs) => {
+    const owner = await newTenant(service);
+    const { webhook } = await owner.connect();
+    const { created_at } = await owner.record();
+    service.clock.offsetMs = offsetMs;
+    const body = { from: created_at, to: '2100-01-01' };
+    const replay = await owner.data('POST', `/v1/webhooks/${webhook.id}/replay`, body).finally(() => {
+      service.clock.offsetMs = 0;
+    });
+    expect(replay.total).toBe(1);
+    expect(Math.abs(Date.parse(replay.created_at) - Date.parse(created_at))).toBeLessThan(minuteMs);
+    const { rows } = await service.database.query({
+      text: 'select to_at from posthorn.replays where organization_id = $1 and id = $2',
+      values: [owner.organization, replay.id],
+    });
+    expect(rows).toEqual([{ to_at: new Date(replay.created_at) }]);
+  },
+);

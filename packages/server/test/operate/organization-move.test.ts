@@ -1,21 +1,25 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
+import type { Outcome } from '../../src/domain/delivery.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
+import { DeliveryTally } from '../../src/jobs/delivery-tally.js';
 import { operatorOrigin } from '../../src/operator.js';
 import {
-  abortMove,
   moveOrganization,
   type RelocationOptions,
+  RelocationRefused,
   type RelocationStep,
 } from '../../src/relocation.js';
+import { abortMove } from '../../src/relocation-abort.js';
 import type { Reseal } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
-import { readRelocation } from '../../src/storage/relocations.js';
-import { ask, event } from '../support/client.js';
+import { readRelocation, writeCell } from '../../src/storage/relocations.js';
+import { ask, event, record } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
@@ -210,7 +214,10 @@ describe('posthorn organization move', () => {
   it.each([
     [['ORG-nobody'], 'The cell east has no data for ORG-nobody.'],
     [['acme'], "'acme' is not an organization ID."],
-    [['ORG-nobody', '--abort'], 'ORG-nobody is not moving, so there is nothing to abort.'],
+    [
+      ['ORG-nobody', '--abort'],
+      'ORG-nobody is not moving from the cell east to west, so there is nothing to abort.',
+    ],
     [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the database in --to: '],
   ])('refuses %j in one line', async ([organization = '', ...more], expected) => {
     const args = ['organization', 'move', organization, '--to', west.databaseUrl, ...more];
@@ -237,8 +244,9 @@ it('a move is refused if the nodes of the other cell could not decrypt the webho
 });
 
 describe('a move that is interrupted', () => {
-  it('leaves the organization in exactly one cell, whichever change was the last, and can be completed', async () => {
+  it('leaves the organization in exactly one cell, whichever change was the last and wherever it is aborted from, and can be completed', async () => {
     const fates = new Set<string>();
+    const south = await cellWithoutNodes('south');
     for (let changes = 0; ; changes += 1) {
       const tenant = await tenantOf();
       await tenant.record();
@@ -252,6 +260,16 @@ describe('a move that is interrupted', () => {
       fates.add(String(acting));
       expect(acting).not.toEqual([true, true]);
       if (isDone) break;
+      const { state } = (await readRelocation(east.database, tenant.organization)) ?? {};
+      for (const [from, to] of [
+        [south, west.database],
+        [south, east.database],
+        [east.database, south],
+        [west.database, south],
+        [west.database, east.database],
+        ...(state === 'left' || state === 'moved' ? [[east.database, west.database] as const] : []),
+      ] as const)
+        await expect(abortMove(from, to, tenant.organization)).rejects.toThrow(RelocationRefused);
       await move(tenant);
       expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([false, true]);
       expect(await inWest(tenant).events()).toHaveLength(1);
@@ -282,6 +300,53 @@ describe('a move that is interrupted', () => {
     expect(await inWest(tenant).events()).toHaveLength(1);
   });
 
+  it('loses nothing if the abort is interrupted as well, and the organization is then moved', async () => {
+    for (let changes = 0; ; changes += 1) {
+      const tenant = await tenantOf();
+      const receiver = await startReceiver();
+      const webhook = await tenant.webhook(receiver);
+      await tenant.record();
+      await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+      await expect(moveUntil(tenant, 'copying the rest')).rejects.toThrow('killed');
+      const life = { changesLeft: changes };
+      const isDone = await abortMove(
+        mortal(east.database, life),
+        mortal(west.database, life),
+        tenant.organization,
+      ).then(
+        () => true,
+        () => false,
+      );
+      await move(tenant);
+      expect(await rowsIn(west, tenant.organization)).toMatchObject({
+        events: 1,
+        deliveries: 1,
+        webhooks: 1,
+      });
+      if (isDone) break;
+    }
+  });
+
+  it('deletes nothing if the new cell has lost the copy, and can then be aborted', async () => {
+    const tenant = await tenantOf();
+    const receiver = await startReceiver();
+    await tenant.webhook(receiver);
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    await expect(moveUntil(tenant, 'switching')).rejects.toThrow('killed');
+    // As if the database had been restored from a backup.
+    for (const table of ['relocations', 'arrivals', 'events', 'deliveries', 'audit_chains', 'resources'])
+      await west.database.query({
+        text: `delete from posthorn.${table} where organization_id = $1`,
+        values: [tenant.organization],
+      });
+    await expect(move(tenant)).rejects.toThrow('The cell west has not taken over');
+    expect(await rowsIn(east, tenant.organization)).toMatchObject({ events: 1, deliveries: 1, webhooks: 1 });
+    await abortMove(east.database, west.database, tenant.organization);
+    await tenant.record();
+    await receiver.deliveries.nth(2);
+  });
+
   it('can lead back to the old cell', async () => {
     const tenant = await tenantOf();
     await tenant.record();
@@ -294,6 +359,129 @@ describe('a move that is interrupted', () => {
     expect([chain.fault, chain.entries]).toEqual([undefined, 3]);
   });
 });
+
+describe('an organization that shares the old cell with others', () => {
+  it('is moved while the receiver of another one hangs, although one request recorded events of both', async () => {
+    const [tenant, other] = [await tenantOf(), await tenantOf()];
+    const webhook = await tenant.webhook(await startReceiver());
+    const hanging = await startReceiver();
+    await other.webhook(hanging);
+    hanging.onDelivery = hangs;
+    await record(
+      east,
+      event({ organization_id: tenant.organization }),
+      event({ organization_id: other.organization }),
+    );
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    await hanging.deliveries.nth(1);
+    const { stoppedMs } = await move(tenant);
+    expect(stoppedMs).toBeLessThan(5_000);
+    expect(await inWest(tenant).deliveries(webhook)).toHaveLength(1);
+    hanging.onDelivery = 200;
+  });
+});
+
+it.each([-3_600_000, 600_000])(
+  'a redelivery moves and is attempted, although the clock of its node differs by %d ms',
+  async (offsetMs) => {
+    const tenant = await tenantOf();
+    const receiver = await startReceiver();
+    const webhook = await tenant.webhook(receiver);
+    await tenant.record();
+    const [first] = await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    let again: { id: string } | undefined;
+    const redelivering = {
+      query: async (statement: Statement) => {
+        if (!again && statement.values?.includes('stopping')) {
+          receiver.onDelivery = 503;
+          east.clock.offsetMs = offsetMs;
+          const path = `/v1/webhooks/${webhook.id}/deliveries/${first.id}/redeliver`;
+          again = await tenant.data('POST', path).finally(() => {
+            east.clock.offsetMs = 0;
+          });
+          receiver.onDelivery = 200;
+        }
+        return east.database.query(statement);
+      },
+      transaction: east.database.transaction.bind(east.database),
+    } as unknown as Database;
+    await move(tenant, { from: redelivering });
+    const moved = await inWest(tenant).settled(webhook, 2, ({ status }) => status === 'success');
+    expect(moved.map(({ id }) => id)).toContain(again!.id);
+  },
+);
+
+it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
+  const tenant = await newTenant(east);
+  await east.database.query({
+    text: `
+  insert into posthorn.audit_chains (organization_id, length, hash, last_at, dropped, dropped_hash)
+  values ($1, 7, 'a hash', now() - interval '400 days', 7, 'a hash')`,
+    values: [tenant.organization],
+  });
+  await move(tenant);
+  const chain = await verifyChain(west.database, tenant.organization, () => undefined);
+  expect([chain.fault, chain.position, chain.entries]).toEqual([undefined, 8, 1]);
+});
+
+it('the hourly counts are complete after a move, whenever the nodes write them, and after a move back', async () => {
+  const tenant = await tenantOf();
+  const webhook = { id: 'WHK-1', organization_id: tenant.organization, workspace_id: null };
+  const hourMs = Date.now() - (Date.now() % 3_600_000);
+  let nowMs = hourMs;
+  const tally = new DeliveryTally({
+    ...{ database: east.database, logger: pino({ level: 'silent' }), now: () => nowMs },
+    ...{ everyMs: 5, webhooksMax: 100 },
+  });
+  const deliver = async (durationMs: number, count: number) => {
+    const outcome = { kind: 'response', httpStatus: 200, durationMs } as Outcome;
+    tally.note(webhook, outcome, { kind: 'delivered' });
+    await eventually(
+      () => countsIn(east, tenant),
+      (counts) => counts[1]?.delivered === count,
+    );
+  };
+  await deliver(1, 1);
+  nowMs += 60_000;
+  await deliver(2, 2);
+  await move(tenant);
+  const counts = (delivered: number) => ({ delivered, timed: delivered });
+  expect(await countsIn(west, tenant)).toEqual({ 1: counts(2), 60: counts(2) });
+  await move(tenant, { from: west.database, to: east.database });
+  nowMs += 60_000;
+  await deliver(2, 3);
+  await tally.stop();
+  expect(await countsIn(east, tenant)).toEqual({ 1: counts(3), 60: counts(3) });
+});
+
+/** Moves an organization with a process that is killed at the start of this step. */
+function moveUntil(tenant: Tenant, last: RelocationStep) {
+  return move(tenant, {
+    onStep: (step) => {
+      if (step === last) throw new Error('killed');
+    },
+  });
+}
+
+async function cellWithoutNodes(name: string): Promise<Database> {
+  const { database } = await freshServiceDatabase();
+  await writeCell(database, { name, keys: [] });
+  return database;
+}
+
+/** The sums of the counts, by the length of the period in minutes. */
+async function countsIn({ database }: TestService, { organization }: Tenant) {
+  const { rows } = await database.query<{ step: number; delivered: number; timed: number }>({
+    text: `
+  select step, sum(delivered)::int as delivered,
+         sum((select sum(n) from unnest(latencies) n))::int as timed
+    from posthorn.delivery_counts
+   where organization_id = $1 and scope = ''
+   group by step`,
+    values: [organization],
+  });
+  return Object.fromEntries(rows.map(({ step, ...counts }) => [step, counts]));
+}
 
 /**
  * A database for a process that dies when it is about to commit one change too many. Wherever else it dies, what it

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { Relocation } from './domain/relocation.js';
+import { namesOf, RelocationRefused } from './relocation.js';
+import type { Database } from './storage/database.js';
+import { deleteDeparted } from './storage/departed-rows.js';
+import { releaseDeliveries } from './storage/draining.js';
+import {
+  changeState,
+  hasOrganization,
+  lockRelocation,
+  type OrganizationMove,
+  readArrival,
+  readRelocation,
+  stayHere,
+  takeOver,
+  writeProgress,
+} from './storage/relocations.js';
+
+/**
+ * Ends a move that has not switched yet: the organization keeps working in its old cell, and its copy is deleted. Only
+ * the cell that the copy comes from can say that the copy is not needed.
+ */
+export async function abortMove(from: Database, to: Database, organizationId: string): Promise<void> {
+  const names = await namesOf(from, to);
+  const move: OrganizationMove = { organizationId, id: randomUUID() };
+  const here = await readRelocation(from, organizationId);
+  // The cell may have been restored from a backup since then, or --to may be another database.
+  const isLost =
+    here?.state === 'left' && (await readArrival(from, to, organizationId, names.from)) === 'missing';
+  refuseDeparted(organizationId, here, names, isLost);
+  // A process that is still copying fails from here on, unless the organization leaves before the next transaction.
+  const hasCopy = await takeOver(to, move, 'arriving', names.from);
+  if (!hasCopy && here?.cell !== names.to) {
+    throw new RelocationRefused(
+      `${organizationId} is not moving from the cell ${names.from} to ${names.to}, so there is nothing to abort.`,
+    );
+  }
+  if (!(await hasOrganization(from, organizationId)))
+    throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
+  await from.transaction(async (client) => {
+    refuseDeparted(organizationId, await lockRelocation(client, organizationId), names, isLost);
+    if (await stayHere(client, organizationId, names.to)) await releaseDeliveries(client, organizationId);
+  }, true);
+  if (!hasCopy) return;
+  // A later move must not continue with what is left of this copy.
+  await writeProgress(to, move, {});
+  await deleteDeparted(to, move, 'arriving');
+  // It lives in the other cell, and entries of its audit log may stay here.
+  await changeState(to, move, 'arriving', 'moved');
+}
+
+/** Refuses to abort a move after the switch has begun, unless the copy is lost. */
+function refuseDeparted(
+  organizationId: string,
+  here: Relocation | undefined,
+  names: { from: string; to: string },
+  isLost: boolean,
+): void {
+  if (here?.cell !== names.to) return;
+  if (here.state === 'arriving')
+    throw new RelocationRefused(`${organizationId} is moving from the cell ${names.to} to ${names.from}.`);
+  if (here.state === 'moved' || (here.state === 'left' && !isLost))
+    throw new RelocationRefused(
+      `${organizationId} has already left the cell ${names.from}. Run the command again without --abort to complete the move.`,
+    );
+}
