@@ -4,6 +4,9 @@ import { nodeHandler } from '@posthorn/receiver/node';
 import pg from 'pg';
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+// Without listeners, a connection that breaks would end this process. The pool replaces it.
+pool.on('error', (error) => console.error(error.message));
+pool.on('connect', (client) => client.on('error', () => {}));
 await pool.query(`
   create table if not exists received_events (id text primary key, received_at timestamptz not null default now());
   create table if not exists payments (invoice_id text not null, amount_minor bigint not null)`);
@@ -22,7 +25,7 @@ const seen = {
       await client.query('commit');
       return rowCount === 1;
     } catch (error) {
-      await client.query('rollback');
+      await client.query('rollback').catch(() => {});
       throw error;
     } finally {
       client.release();

@@ -1,6 +1,10 @@
 import { createServer } from 'node:http';
 
-createServer(async (request, response) => {
+createServer((request, response) => {
+  show(request, response).catch((error) => response.writeHead(502).end(error.message));
+}).listen(Number(process.env.PORT ?? 3000), '127.0.0.1');
+
+async function show(request, response) {
   if (request.url !== '/') return response.writeHead(404).end();
   const session = await fetch(`${process.env.PLATFORM}/platform/portal-sessions`, {
     method: 'POST',
@@ -13,4 +17,4 @@ createServer(async (request, response) => {
   response.writeHead(200, { 'Content-Type': 'text/html', 'Cache-Control': 'no-store' });
   response.end(`<!doctype html><title>Webhooks</title><body style="margin: 0">
     <iframe title="Webhooks" src="${data.url}" style="border: 0; width: 100%; height: 100vh"></iframe>`);
-}).listen(Number(process.env.PORT ?? 3000), '127.0.0.1');
+}

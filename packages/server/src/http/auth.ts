@@ -27,7 +27,7 @@ export class TokenDirectory {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #cell: string | undefined;
-  readonly #remembered = new Map<string, { untilMs: number; token: Promise<FoundToken | undefined> }>();
+  readonly #remembered = new Map<string, { sinceMs: number; token: Promise<FoundToken | undefined> }>();
   #lastUsed = new Map<string, Date>();
 
   /** `cell` is the name of this cell, if it has one. */
@@ -75,10 +75,11 @@ export class TokenDirectory {
     const hash = tokenHash(text);
     const key = hash.toString('base64');
     const known = this.#remembered.get(key);
-    if (known && known.untilMs > nowMs) return known.token;
+    // A clock that is set back must not prolong it.
+    if (known && nowMs >= known.sinceMs && nowMs < known.sinceMs + rememberMs) return known.token;
     const token = findToken(this.#database, hash);
     // Unknown tokens are not cached, so that guessing cannot fill the memory.
-    this.#remembered.set(key, { untilMs: nowMs + rememberMs, token });
+    this.#remembered.set(key, { sinceMs: nowMs, token });
     if (this.#remembered.size > rememberedMax) this.#forgetOldest();
     try {
       const found = await token;
@@ -101,7 +102,12 @@ export class TokenDirectory {
   async flush(): Promise<void> {
     const lastUsed = this.#lastUsed;
     this.#lastUsed = new Map();
-    await touchTokens(this.#database, lastUsed);
+    try {
+      await touchTokens(this.#database, lastUsed);
+    } catch (error) {
+      this.#lastUsed = new Map([...lastUsed, ...this.#lastUsed]);
+      throw error;
+    }
   }
 }
 

@@ -83,7 +83,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
         .header('X-Accel-Buffering', 'no');
-      if (request.method === 'HEAD') return reply.send('');
+      // A client that has already gone would never release its place: the response does not close again.
+      if (request.method === 'HEAD' || reply.raw.destroyed) return reply.send('');
       const tokenId = request.token.id;
       const count = open.get(tokenId) ?? 0;
       if (count >= tailsPerTokenMax) {

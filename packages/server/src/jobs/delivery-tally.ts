@@ -20,6 +20,8 @@ interface Tallied {
 }
 
 const minuteMs = 60_000;
+/** As many rows as one statement writes within its time limit. */
+const rowsAtOnce = 5_000;
 
 /** The counts of this process for one minute or one hour, by webhook. */
 class Span {
@@ -111,8 +113,8 @@ export interface TallyOptions {
 }
 
 /**
- * Counts the results of attempts in memory, and writes the counts every few seconds in one statement, so that settling
- * a delivery causes no additional writes. The row of a minute is written as it changes, and the row of an hour when a
+ * Counts the results of attempts in memory, and writes the counts every few seconds, so that settling a delivery causes no
+ * additional writes. The row of a minute is written as it changes, and the row of an hour when a
  * minute ends: readers add up the minutes of the current hour.
  */
 export class DeliveryTally {
@@ -121,7 +123,7 @@ export class DeliveryTally {
   #minute: Span;
   #hour: Span;
   /** Minutes that have ended and hours that have grown since they were written. */
-  #due = new Set<Span>();
+  readonly #due = new Set<Span>();
 
   constructor(options: TallyOptions) {
     this.#options = options;
@@ -156,17 +158,19 @@ export class DeliveryTally {
     const nowMs = this.#options.now();
     if (!this.#minute.includes(nowMs) || this.#minute.size > this.#options.webhooksMax)
       this.#endMinute(nowMs);
-    const due = this.#due;
-    this.#due = new Set();
-    const spans = [...due, this.#minute];
+    for (const span of [...this.#due, this.#minute]) await this.#writeSpan(span);
+  }
+
+  /** Writes a span, a limited number of rows at a time. A row has complete counts, so it can be written again. */
+  async #writeSpan(span: Span): Promise<void> {
+    this.#due.delete(span);
     try {
-      await writeDeliveryCounts(
-        this.#options.database,
-        spans.flatMap((span) => span.take()),
-      );
+      const rows = span.take();
+      for (let n = 0; n < rows.length; n += rowsAtOnce)
+        await writeDeliveryCounts(this.#options.database, rows.slice(n, n + rowsAtOnce));
     } catch (error) {
-      for (const span of spans) span.putBack();
-      this.#due = new Set([...due, ...this.#due]);
+      span.putBack();
+      if (span !== this.#minute) this.#due.add(span);
       throw error;
     }
   }

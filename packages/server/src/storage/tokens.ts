@@ -129,15 +129,19 @@ export async function deletePortalSessions(
   return rowCount ?? 0;
 }
 
-/** Stores when tokens were last used, many in one statement. */
+/** Stores when tokens were last used, many in one statement. Locks them in the same order as other nodes do. */
 export async function touchTokens(database: Queryable, lastUsed: ReadonlyMap<string, Date>): Promise<void> {
   if (lastUsed.size === 0) return;
   await database.query({
     text: `
+  with locked as materialized (
+    select id from posthorn.tokens where id = any ($1) order by id for no key update
+  )
   update posthorn.tokens t
      set last_used_at = greatest(t.last_used_at, u.at)
-    from unnest($1::text[], $2::timestamptz[]) as u (id, at)
-   where t.id = u.id`,
+    from locked l
+    join unnest($1::text[], $2::timestamptz[]) as u (id, at) on u.id = l.id
+   where t.id = l.id`,
     values: [[...lastUsed.keys()], [...lastUsed.values()]],
   });
 }

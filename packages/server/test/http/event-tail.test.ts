@@ -1,9 +1,12 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { markRevoked } from '../../src/storage/tokens.js';
 import { ask, event, record } from '../support/client.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
+import { eventually } from '../support/tenant.js';
 
 let service: TestService;
 let token: string;
@@ -216,6 +219,35 @@ describe('GET /v1/events/tail', () => {
     } finally {
       service.clock.offsetMs = 0;
     }
+  });
+
+  it('that a client leaves before the response begins does not count as open', async () => {
+    const leaving = await makeToken(service.database);
+    const { port } = new URL(service.publicUrl);
+    const target = '/v1/events/tail?organization_id=ORG-acme';
+    const head = `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${leaving}\r\n\r\n`;
+    await service.database.transaction(async (client) => {
+      // The service looks up the token and waits.
+      await client.query({ text: 'lock table posthorn.tokens in access exclusive mode' });
+      const sockets = Array.from({ length: 20 }, () => connect(Number(port), '127.0.0.1').setNoDelay());
+      for (const socket of sockets) socket.write(head);
+      await eventually(
+        () =>
+          service.database.query<{ waiting: number }>({
+            text: `select count(*) as waiting from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'`,
+          }),
+        ({ rows }) => rows[0]!.waiting > 0,
+      );
+      const closed = sockets.map((socket) => once(socket, 'close'));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
+      // The service has noticed that, too, before it responds to a later request.
+      await ask(`${service.publicUrl}/healthz`);
+    });
+    const tails: Tail[] = [];
+    while (tails.length < 20) tails.push(await openWhenFree(leaving));
+    for (const tail of tails) tail.close();
   });
 
   it('can be open 20 times per token, and again after one is closed', async () => {

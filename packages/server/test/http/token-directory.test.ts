@@ -25,3 +25,33 @@ test('a token that was valid stays known while the database is unreachable, and 
   isReachable = true;
   expect(await tokens.allows(valid)).toBe(true);
 });
+
+test('a revoked token is refused within a second even if the clock is set back', async () => {
+  const { database } = await freshDatabase();
+  let nowMs = Date.now();
+  const tokens = new TokenDirectory(database, () => nowMs, undefined);
+  const token = await makeToken(database);
+  expect(await tokens.allows(token)).toBe(true);
+  await database.query({ text: 'update posthorn.tokens set revoked_at = created_at' });
+  expect(await tokens.allows(token)).toBe(true);
+  nowMs -= 3_600_000;
+  expect(await tokens.allows(token)).toBe(false);
+});
+
+test('the time of last use that could not be written is written the next time', async () => {
+  const { database } = await freshDatabase();
+  let isReachable = true;
+  const unsteady = {
+    query: (statement: Parameters<Database['query']>[0]) =>
+      isReachable ? database.query(statement) : Promise.reject(new Error('unreachable')),
+  };
+  const nowMs = Date.now();
+  const tokens = new TokenDirectory(unsteady as Database, () => nowMs, undefined);
+  await tokens.find(await makeToken(database));
+  isReachable = false;
+  await expect(tokens.flush()).rejects.toThrow('unreachable');
+  isReachable = true;
+  await tokens.flush();
+  const { rows } = await database.query({ text: 'select last_used_at from posthorn.tokens' });
+  expect(rows).toEqual([{ last_used_at: new Date(nowMs) }]);
+});

@@ -106,6 +106,21 @@ test('loses nothing and counts nothing twice if a write fails, or if only its re
   expect(await sums('ORG-unlucky')).toMatchObject({ ' 1 09:59': 1, ' 1 10:00': 1, ' 60 09:00': 1 });
 });
 
+test('writes a limited number of rows with one statement, however many are left from an outage', async () => {
+  const sizes: number[] = [];
+  const counting = {
+    query: async ({ name, values = [] }: Parameters<Database['query']>[0]) => {
+      if (name === 'count deliveries') sizes.push(String(values[0]).split(',').length);
+      return { rows: [], rowCount: 0 };
+    },
+  } as unknown as Database;
+  const tally = tallyOf(() => atMs, { database: counting, webhooksMax: 10_000 });
+  for (let n = 0; n < 6_000; n += 1) tally.note(webhook('ORG-large', n), ...delivered);
+  await tally.stop();
+  // The minute and the hour, each with its workspace and its organization.
+  expect(sizes).toEqual([5_000, 1_002, 5_000, 1_002]);
+});
+
 test('an hour is complete while it lasts, and after it has ended', async () => {
   const pastMs = Date.now() - 2 * 3_600_000;
   let nowMs = pastMs;
