@@ -12,7 +12,8 @@ create table posthorn.cell (
 -- copying:  works as usual
 -- stopping: refuses writes and starts no attempts; attempts in flight are allowed to finish
 -- stopped:  refuses all writes, so that the rest can be copied; its waiting deliveries have leased_by -1
--- left:     refuses everything until the other cell has taken it over; the move can no longer be aborted
+-- left:     refuses everything until the other cell has taken it over; the move can be aborted only if that cell has
+--           lost its copy
 -- moved:    lives in the other cell
 -- arriving: lives in the other cell; its rows here are not complete
 create table posthorn.relocations (

@@ -45,8 +45,8 @@ describe('nodes are woken', () => {
     const heard = await listening(url);
     const { organization_id, webhook_id } = leased[0]!;
     const { id: event_id, created_at: event_created_at } = events[0]!;
-    const key = { organization_id, webhook_id, id: 'WDLV-again', created_at: new Date() };
-    expect(await queueRedelivery(database, { ...key, event_id, event_created_at })).toBe(true);
+    const again = { organization_id, webhook_id, event_id, event_created_at };
+    expect(await queueRedelivery(database, again)).toMatchObject({ event_id, status: 'pending' });
     expect(await heard()).toEqual(['']);
   });
 
