@@ -269,7 +269,7 @@ export const settings = {
     fallbackNote: 'none',
     accepts: '1 to 16 lowercase letters and digits',
     description:
-      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes of a database need the same name.',
+      'The name of this cell, if you run several. The tokens that it creates contain this name. All nodes that share a database must use the same name.',
     parse: (text) => (/^[a-z0-9]{1,16}$/.test(text) ? text : undefined),
   }),
   logLevel: setting({
