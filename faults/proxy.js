@@ -55,7 +55,7 @@ export class PostgresProxy {
     this.breakAll();
   }
 
-  /** Lets nothing through any more, without closing a connection. */
+  /** Stops forwarding, without closing a connection. */
   silence() {
     this.#state = 'silent';
   }

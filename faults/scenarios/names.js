@@ -55,7 +55,7 @@ export const names = {
   },
 };
 
-/** Closes all connections, so that the next request needs the name. Returns whether nothing arrives any more. */
+/** Closes all connections, so that the next request needs the name. Returns whether nothing arrives anymore. */
 async function isQuiet(world) {
   await world.receivers.hangUp();
   const before = await world.receivers.progress();

@@ -8,7 +8,7 @@ const rounds = 3;
 export const receivers = {
   name: 'receivers',
   summary:
-    'receivers that hang, reset connections, redirect, flood, speak another protocol and fail, next to a healthy one',
+    'receivers that hang, reset connections, redirect, flood, speak another protocol and fail, alongside a healthy one',
   shape: () => ({ nodes: 1, doors: 4, load: { perSecond: 100 } }),
   async run(world, random) {
     const kinds = random.shuffle([...refusing, ...accepting]);

@@ -33,7 +33,7 @@ export interface Command {
   argument?: Argument;
   options: Readonly<Record<string, Option>>;
   sections?: () => readonly Section[];
-  /** Returns whether to run the operator's command of the same name, which reads the database. */
+  /** Returns whether to run the operator command of the same name, which reads the database. */
   readsDatabase?: (context: Context) => boolean;
   run: (context: Context) => Promise<void>;
 }

@@ -31,8 +31,8 @@ const limit = {
 };
 /** How many pages of deliveries one call searches: about a second for a million deliveries. */
 const pagesMax = 20;
-const webhook = text('Webhook ID (WHK-…) or its unique ending.');
-const delivery = text('Delivery ID (WDLV-…) or its unique ending.');
+const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique.');
+const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
 const range = {
   from: text('Start of the time range: a date, or a time with Z or an offset.'),
   to: text('End of the time range: a date, or a time with Z or an offset.'),
@@ -72,7 +72,7 @@ export const tools: readonly Tool[] = [
     name: 'get_event',
     title: 'Get an event',
     description: 'Returns one event with its payload, and its deliveries to all webhooks.',
-    schema: takes({ event_id: text('Event ID (EVT-…) or its unique ending.') }, 'event_id'),
+    schema: takes({ event_id: text('Event ID (EVT-…), or enough of its ending to be unique.') }, 'event_id'),
     writes: false,
     run: async (connection, { event_id }) => {
       const id = await eventId(connection, string(event_id) ?? '');
@@ -195,7 +195,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'replay',
     title: 'Replay events',
-    description: 'Delivers the events of a time range to a webhook again, in the background.',
+    description: 'Delivers the events from a time range to a webhook again, in the background.',
     schema: takes(
       {
         webhook_id: webhook,

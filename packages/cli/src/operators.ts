@@ -1,13 +1,13 @@
 import { type Command, CommandFailure } from './command.js';
 
-/** The operator's commands, which are part of @posthorn/server. A test compares this list with the server. */
+/** The operator commands, which are part of @posthorn/server. A test compares this list with the server. */
 export const operatorSummaries: Readonly<Record<string, string>> = {
   serve: 'Apply migrations and start the service.',
   demo: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
   migrate: 'Apply migrations and exit.',
   status: 'Show the nodes, the waiting deliveries, the failing webhooks and the partitions.',
   doctor:
-    'Check the database, the clock, the keys, permissions, the address guard and the ports. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   'token create': 'Create an access token and print it once.',
   'token list':
     'List access tokens, newest first. The tokens themselves are not shown: only their hashes are stored.',
@@ -18,7 +18,7 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
     'Move an organization to another cell while it is in use, or continue an interrupted move.',
 };
 
-/** Returns the operator's commands, or undefined if @posthorn/server is not installed. */
+/** Returns the operator commands, or undefined if @posthorn/server is not installed. */
 export type LoadOperators = () => Promise<readonly Command[] | undefined>;
 
 const server = '@posthorn/server';
@@ -34,7 +34,7 @@ export const installedOperators: LoadOperators = async () => {
   }
 };
 
-/** Stand-ins for the operator's commands if @posthorn/server is not installed. They say where to run the command. */
+/** Stand-ins for the operator commands if @posthorn/server is not installed. They say where to run the command. */
 export const missingOperators: readonly Command[] = Object.entries(operatorSummaries).map(
   ([name, summary]) => ({
     name,

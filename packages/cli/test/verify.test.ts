@@ -160,7 +160,7 @@ describe('trigger', () => {
     );
     expect(await run([...args, '--set', 'payload.list.last=3'], env)).toEqual({
       ...{ code: 2, stdout: '' },
-      stderr: "--set: 'payload.list.last' does not exist. To change an array, use an index from 0.\n",
+      stderr: "--set: 'payload.list.last' does not exist. To change an array, use a zero-based index.\n",
     });
   });
 

@@ -390,12 +390,12 @@ export interface SearchedPageMeta {
   cursor: string | null;
   /** Whether there are more results. */
   has_more: boolean;
-  /** How far back the page searched. Present if the page ended early because it reached the limit on deliveries to read. */
+  /** How far back the search for this page went. Present if the page ended early because it reached the limit on deliveries to read. */
   searched_to?: string;
 }
 
 export interface SentRequest {
-  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is the URL of the failed attempt without the query, or null if the attempt succeeded. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a successful attempt. For a failed attempt, it is the URL that was used, without its query string. */
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
@@ -425,9 +425,9 @@ export interface StatsBucket {
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
-  /** Number of attempts that failed, including the last attempt of deliveries that were given up. */
+  /** Number of attempts that failed, including the last attempt of deliveries that the service gave up on. */
   failed_attempts: number;
-  /** Number of deliveries that were given up. */
+  /** Number of deliveries that the service gave up on. */
   given_up: number;
   /** Median duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p50_ms: number | null;
@@ -440,9 +440,9 @@ export interface StatsTotals {
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
-  /** Number of attempts that failed, including the last attempt of deliveries that were given up. */
+  /** Number of attempts that failed, including the last attempt of deliveries that the service gave up on. */
   failed_attempts: number;
-  /** Number of deliveries that were given up. */
+  /** Number of deliveries that the service gave up on. */
   given_up: number;
   /** Median duration of the successful attempts, accurate to within 10%. Null if there are none. */
   p50_ms: number | null;
@@ -569,7 +569,7 @@ export interface WebhookStats {
   failed: number;
   /** Number of deliveries that are waiting for an attempt. */
   pending: number;
-  /** Fraction of ended deliveries that succeeded, from 0 to 1. Null if none have ended. */
+  /** Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended. */
   success_rate: number | null;
   /** Duration of the latest 10,000 successful deliveries, in milliseconds. */
   duration_ms: Durations;

@@ -29,7 +29,7 @@ export function barsOf(stats: Stats): StatsBars {
     stepMs: intervalMs(stats.interval) * size,
     events: sum(({ events }) => events ?? 0),
     delivered: sum(({ delivered }) => delivered),
-    // The last failed attempt of a delivery that was given up is shown as given up.
+    // The last failed attempt of a delivery that the service gave up on is shown as given up.
     retried: sum(({ failed_attempts, given_up }) => Math.max(0, failed_attempts - given_up)),
     givenUp: sum(({ given_up }) => given_up),
     p50: most(({ p50_ms }) => p50_ms),

@@ -122,7 +122,7 @@ describe('posthorn demo', () => {
     test('does not run alongside another one on the same data directory', async () => {
       const { code, stdout, stderr } = await posthorn(['demo'], env);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(/^Another posthorn serve or demo uses the data directory .*\n$/);
+      expect(stderr).toMatch(/^Another posthorn serve or demo is using the data directory .*\n$/);
       for (const name of ['POSTHORN_DATA_DIR', 'POSTHORN_PORT', 'POSTHORN_PLATFORM_PORT'])
         expect(stderr).toContain(name);
     });

@@ -53,7 +53,7 @@ export const settings = {
     fallbackNote: 'the same as `DATABASE_URL`',
     accepts: 'a URL such as postgres://user:password@host:5432/database',
     description:
-      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the role `delivery` opens one connection to it, to listen for notifications.',
+      'URL of the same database without a connection pooler. Required if `DATABASE_URL` points to a pooler. Each process with the `delivery` role opens one connection to it, to listen for notifications.',
     secret: true,
     parse: postgresUrl,
   }),
@@ -127,7 +127,7 @@ export const settings = {
     fallback: '5s,5m,1h,12h',
     accepts: '1 to 19 durations from 1ms to 30d, separated by commas, such as 5s,5m,1h,12h',
     description:
-      'Waits before the second, third and later attempts of a delivery. There is one more attempt than there are waits.',
+      'Waits before the second, third and later delivery attempts. There is one more attempt than there are waits.',
     parse: (text) => {
       const waits = text.split(',').map((part) => durationWithin(1, 30 * dayMs)(part.trim()));
       return waits.length <= 19 && waits.every((wait) => wait !== undefined) ? waits : undefined;

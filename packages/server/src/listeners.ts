@@ -51,7 +51,7 @@ export interface ListenerParts {
 export interface ListenerUrls {
   publicUrl: string | undefined;
   platformUrl: string | undefined;
-  /** The address of health checks and metrics on a node without the role `platform`. */
+  /** The address of health checks and metrics on a node without the `platform` role. */
   monitoringUrl: string | undefined;
 }
 
@@ -200,7 +200,7 @@ function handOver(delivery: DeliveryParts, metrics: Metrics): (batch: RecordedBa
 }
 
 /**
- * Returns the token that metrics require on a node without the role `platform`. If the node has no token, it generates
+ * Returns the token that metrics require on a node without the `platform` role. If the node has no token, it generates
  * none: with an external database, a node may have no directory to write to.
  */
 async function monitoringToken({

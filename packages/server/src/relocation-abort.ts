@@ -7,11 +7,11 @@ import { releaseDeliveries } from './storage/draining.js';
 import {
   changeState,
   hasOrganization,
+  keepOrganization,
   lockRelocation,
   type OrganizationMove,
   readArrival,
   readRelocation,
-  stayHere,
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
@@ -39,7 +39,8 @@ export async function abortMove(from: Database, to: Database, organizationId: st
     throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
   await from.transaction(async (client) => {
     refuseDeparted(organizationId, await lockRelocation(client, organizationId), names, isLost);
-    if (await stayHere(client, organizationId, names.to)) await releaseDeliveries(client, organizationId);
+    if (await keepOrganization(client, organizationId, names.to))
+      await releaseDeliveries(client, organizationId);
   }, true);
   if (!hasCopy) return;
   // A later move must not continue with what is left of this copy.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from './domain/audit.js';
-import { activate, type Reseal, stageRows } from './storage/arrivals.js';
+import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
@@ -18,7 +18,7 @@ import {
   readClockMs,
   readProgress,
   readRelocation,
-  resumeHere,
+  resumeOrganization,
   takeOver,
   writeProgress,
 } from './storage/relocations.js';
@@ -35,7 +35,7 @@ export interface RelocationOptions {
   organizationId: string;
   from: Database;
   to: Database;
-  reseal: Reseal;
+  reencrypt: Reencrypt;
   origin: AuditOrigin;
   onStep: (step: RelocationStep) => void;
   onPage: OnPage;
@@ -183,7 +183,7 @@ async function requireArrival(
   const { state } = (await readRelocation(from, organizationId)) ?? {};
   throw new RelocationRefused(
     `The cell ${names.to} has not taken over ${organizationId}${
-      arrival === 'unknown' ? ', but has data of an organization with this ID' : ''
+      arrival === 'unknown' ? ', but it has data for an organization with this ID' : ''
     }. Nothing was deleted in the cell ${names.from}. Check that --to is the right database.${
       arrival === 'missing' && state === 'left'
         ? ` If its copy is lost, run the command with --abort: the organization then stays in the cell ${names.from}.`
@@ -197,13 +197,13 @@ async function leave(
   options: RelocationOptions,
   move: OrganizationMove,
 ): Promise<{ copied: Copied; stoppedAtMs: number }> {
-  const { from, to, onStep, onPage, signal, reseal } = options;
+  const { from, to, onStep, onPage, signal, reencrypt } = options;
   let deadlineMs = Number.POSITIVE_INFINITY;
   const copy = new RelocationCopy(from, to, move, (table, rows) => {
     signal?.throwIfAborted();
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `Copying the rest of ${move.organizationId} takes too long. The organization stays in its old cell. Run the command again when it has less traffic.`,
+        `Copying the rest of ${move.organizationId} took too long. The organization stays in its old cell. Run the command again when it has less traffic.`,
       );
     }
     onPage(table, rows);
@@ -232,7 +232,7 @@ async function leave(
     await transactionsEnd(from, deadlineMs - performance.now());
     onStep('copying the rest');
     await copy.lastRound(progress);
-    await stageRows(from, to, move, progress.firstDay ?? '', reseal);
+    await stageRows(from, to, move, progress.firstDay ?? '', reencrypt);
     signal?.throwIfAborted();
   } catch (error) {
     await resume(from, move);
@@ -274,7 +274,7 @@ async function transactionsEnd(database: Database, msMax: number): Promise<void>
 /** Lets the organization work in its old cell again, unless another process has taken over. */
 async function resume(from: Database, move: OrganizationMove): Promise<void> {
   await from.transaction(async (client) => {
-    if (await resumeHere(client, move)) await releaseDeliveries(client, move.organizationId);
+    if (await resumeOrganization(client, move)) await releaseDeliveries(client, move.organizationId);
   }, true);
 }
 
@@ -308,13 +308,13 @@ async function waitUntilAhead(from: Database, to: Database): Promise<void> {
 
 /** Refuses a move after which nobody could decrypt the webhook secrets, so that nothing could be delivered. */
 async function refuseForeignKeys(
-  { from, to, organizationId, reseal }: RelocationOptions,
+  { from, to, organizationId, reencrypt }: RelocationOptions,
   name: string,
 ): Promise<void> {
   const keys = (await readCell(to))?.keys ?? [];
   if (keys.length === 0) return;
   for (const webhook of await readSecretsOf(from, organizationId)) {
-    const { secret } = reseal(webhook);
+    const { secret } = reencrypt(webhook);
     if (keys.some((start) => secret.subarray(0, start.length).equals(start))) continue;
     throw new RelocationRefused(
       `The nodes of the cell ${name} cannot decrypt the webhook secrets of ${organizationId}. Set POSTHORN_TARGET_SECRET_KEY to the POSTHORN_SECRET_KEY of that cell.`,

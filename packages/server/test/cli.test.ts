@@ -74,7 +74,9 @@ describe.concurrent('help', () => {
     const { stdout } = await command(['serve', '--help'], unreachable);
     const said = stdout.replaceAll(/\s+/g, ' ');
     for (const { env: variable, description } of Object.values(settings))
-      expect(said).toContain(`${variable} ${description.replaceAll('`', '')}`);
+      expect(said).toContain(`${variable} ${description.replaceAll('`', '').replace(/\[.*/, '')}`);
+    expect(said).toContain('See Several processes on one machine (docs/scale.md).');
+    expect(said).not.toMatch(/`|\]\(/);
   });
 
   test('posthorn --version prints only the version', async () => {
@@ -180,13 +182,17 @@ describe.concurrent('failure is one line and exit code 1:', () => {
   };
 
   test('an unreachable database', () =>
-    expectFailure(['token', 'list'], unreachable, /^Cannot connect to the database: .*DATABASE_URL\.$/m));
+    expectFailure(
+      ['token', 'list'],
+      unreachable,
+      /^Cannot connect to the database: .*DATABASE_URL, check that it is correct\.$/m,
+    ));
 
   test('a database that does not exist', () =>
     expectFailure(
       ['token', 'list'],
       { DATABASE_URL: env.DATABASE_URL.replace(/\/[^/?]+(?=\?|$)/, '/absent') },
-      /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL\.$/m,
+      /^Cannot connect to the database: database "absent" does not exist\. .*DATABASE_URL, check that it is correct\.$/m,
     ));
 
   test('an invalid setting', () =>

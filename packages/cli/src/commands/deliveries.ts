@@ -9,7 +9,7 @@ import type { Column } from '../table.js';
 
 const argument = {
   name: 'id',
-  description: 'Delivery ID, WDLV-…, or its unique ending.',
+  description: 'Delivery ID, WDLV-…, or enough of its ending to be unique.',
 } as const;
 
 export const deliveriesList: Command = {

@@ -22,7 +22,7 @@ const filters = {
   actor: { value: 'id', description: 'Only events caused by this actor.' },
 } as const;
 
-/** Returns whether to run the operator's command: an organization is given, but no connection to the API. */
+/** Returns whether to run the operator command: an organization is given, but no connection to the API. */
 const readsDatabase: NonNullable<Command['readsDatabase']> = (context) =>
   context.options.organization !== undefined && !namesConnection(context);
 
@@ -59,7 +59,7 @@ export const eventsList: Command = {
 export const eventsGet: Command = {
   name: 'events get',
   summary: 'Show one event with its payload.',
-  argument: { name: 'id', description: 'Event ID, EVT-…, or its unique ending.' },
+  argument: { name: 'id', description: 'Event ID, EVT-…, or enough of its ending to be unique.' },
   options: { organization, json: jsonLines, ...connectionOptions },
   readsDatabase,
   run: async (context) => {

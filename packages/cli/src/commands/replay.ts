@@ -11,7 +11,7 @@ const barWidth = 30;
 
 export const deliveriesReplay: Command = {
   name: 'deliveries replay',
-  summary: 'Deliver the events of a time range to a webhook again, and show the progress.',
+  summary: 'Deliver the events in a time range to a webhook again, and show the progress.',
   options: {
     webhook: { value: 'id', description: 'The webhook; a unique ending is enough.', required: true },
     from: { ...rangeOptions.from, required: true },

@@ -13,14 +13,14 @@ import { webhooksTest } from './webhook-checks.js';
 export const trigger: Command = {
   name: 'trigger',
   summary:
-    'Send a sample event: to a URL, signed on this machine, or to a webhook, as a test event. Can also send a recorded event to a URL again.',
+    'Send a sample event, either to a URL (signed on this machine) or to a webhook (as a test event). Can also send a recorded event to a URL again.',
   argument: {
     name: 'type',
     description: 'An event type such as invoice.paid, or the ID of a recorded event.',
   },
   options: {
     to: { value: 'URL', description: 'Send to this URL, such as http://localhost:3000/hooks.' },
-    webhook: { value: 'id', description: 'Let the service send a test event to this webhook.' },
+    webhook: { value: 'id', description: 'Have the service send a test event to this webhook.' },
     set: {
       value: 'path=value',
       description: 'Replace a value in the sample, such as payload.amount_minor=100. Can be repeated.',
@@ -128,7 +128,9 @@ function changeOf(text: string): Change {
       `--set: '${text}' is not valid. Expected a path and a value, such as payload.amount_minor=100.`,
     );
   if (!changeable.includes(first))
-    throw new UsageError(`--set: '${first}' cannot be set. The path starts with ${changeable.join(', ')}.`);
+    throw new UsageError(
+      `--set: '${first}' cannot be set. The path must start with one of ${changeable.join(', ')}.`,
+    );
   const written = text.slice(equals + 1);
   try {
     JSON.parse(written);
@@ -143,7 +145,7 @@ function changed(event: string, changes: readonly Change[]): string {
     const next = withValue(text, path, value);
     if (next !== undefined) return next;
     throw new UsageError(
-      `--set: '${path.join('.')}' does not exist. To change an array, use an index from 0.`,
+      `--set: '${path.join('.')}' does not exist. To change an array, use a zero-based index.`,
     );
   }, event);
 }

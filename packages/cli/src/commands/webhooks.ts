@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.js';
 /** The argument of every command that is about one webhook. */
 export const webhookArgument = {
   name: 'id',
-  description: 'Webhook ID, WHK-…, or its unique ending.',
+  description: 'Webhook ID, WHK-…, or enough of its ending to be unique.',
 } as const;
 
 export const webhooksList: Command = {

@@ -7,7 +7,7 @@ import {
   shortTime,
   type Terminal,
 } from 'posthorn';
-import { auditEntryJson, oldestAuditMs, type StoredAuditEntry } from '../domain/audit.js';
+import { auditEntryJson, earliestAuditMs, type StoredAuditEntry } from '../domain/audit.js';
 import { readAuditPage, readNewestAudit } from '../storage/audit.js';
 import {
   type ChainFault,
@@ -33,7 +33,7 @@ export const auditListCommand: OperatorCommand = {
       actor_id: options.actor,
       action: options.action,
       target_id: options.target,
-      ...rangeOf(options, oldestAuditMs(Date.now())),
+      ...rangeOf(options, earliestAuditMs(Date.now())),
     };
     const organization_id = organizationOf(options);
     const page = await withDatabase(config, (database) =>

@@ -16,7 +16,7 @@ const clockMsMax = 1_000;
 export const doctor: OperatorCommand = {
   name: 'doctor',
   summary:
-    'Check the database, the clock, the keys, permissions, the address guard and the ports. Exits with 1 if something is wrong.',
+    'Check the database, the clock, the keys, permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   options: { json: jsonLines },
   run: async ({ options, config, env, terminal }) => {
     const findings: Finding[] = [];

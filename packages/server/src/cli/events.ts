@@ -19,7 +19,7 @@ import {
 } from 'posthorn';
 import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
-import { eventJson, oldestReadableMs, type StoredEvent } from '../domain/event.js';
+import { earliestReadableMs, eventJson, type StoredEvent } from '../domain/event.js';
 import { idTimeMs } from '../domain/identifier.js';
 import type { Order, Position } from '../domain/page.js';
 import type { Database } from '../storage/database.js';
@@ -73,13 +73,13 @@ export const eventsGetCommand: OperatorCommand = {
   ...eventsGet,
   run: async ({ argument, options, config, terminal }) => {
     const organization_id = organizationOf(options) ?? '';
-    const oldestMs = oldestReadableMs(Date.now(), config.eventRetentionMs);
+    const earliestMs = earliestReadableMs(Date.now(), config.eventRetentionMs);
     const { id, event } = await withDatabase(config, async (database) => {
       const id = isWhole('EVT', argument)
         ? argument.toUpperCase()
-        : await idWithEnding(database, argument, organization_id, oldestMs);
+        : await idWithEnding(database, argument, organization_id, earliestMs);
       const createdMs = idTimeMs('EVT', id) ?? 0;
-      const key = { id, organization_id, workspace_id: undefined, createdMs, oldestMs };
+      const key = { id, organization_id, workspace_id: undefined, createdMs, earliestMs };
       return { id, event: await readEvent(database, key) };
     });
     if (!event)
@@ -96,9 +96,9 @@ async function idWithEnding(
   database: Database,
   ending: string,
   organization_id: string,
-  oldestMs: number,
+  earliestMs: number,
 ): Promise<string> {
-  const newest = await readNewestEventIds(database, organization_id, oldestMs, searched);
+  const newest = await readNewestEventIds(database, organization_id, earliestMs, searched);
   const list = `posthorn events list --organization ${shellWord(organization_id)}`;
   return onlyWithEnding('event', ending, newest, list).id;
 }
@@ -133,7 +133,7 @@ function filterOf(options: Options, { eventRetentionMs }: Config): EventFilter {
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,
-    ...rangeOf(options, oldestReadableMs(Date.now(), eventRetentionMs)),
+    ...rangeOf(options, earliestReadableMs(Date.now(), eventRetentionMs)),
   };
 }
 

@@ -19,7 +19,7 @@ export interface OperatorContext extends Context {
   config: Config;
 }
 
-/** Turns an operator's command into one that the command line can run. */
+/** Turns an operator command into one that the command line can run. */
 export function operatorCommand({
   showsSettings,
   fallbacks = {},
@@ -58,10 +58,15 @@ function fallbackSections(fallbacks: Partial<Record<SettingName, string>>): Sect
 function settingsSection(): Section {
   const rows = Object.values(settings).map((setting) => {
     const fallback = setting.fallbackNote ?? setting.fallback ?? 'none';
-    return [setting.env, `${setting.description} Default: ${fallback}.`.replaceAll('`', '')] as const;
+    return [setting.env, plainText(`${setting.description} Default: ${fallback}.`)] as const;
   });
   const link = 'It reads the [settings](../README.md#settings) from the environment.';
   return { title: 'Settings (environment variables)', rows, link };
+}
+
+/** Returns Markdown as a terminal shows it: without backticks, and with the file that a link leads to. */
+function plainText(markdown: string): string {
+  return markdown.replaceAll('`', '').replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 ($2)');
 }
 
 /** Returns a one-line failure for an error that a user can act on, and any other error unchanged. */
@@ -76,7 +81,7 @@ export function failureOf(error: unknown): unknown {
   if (!isUnreachable(error) && !isRefused(error)) return error;
   // Node gives no message if a name has several addresses and none of them accepts the connection.
   const { message, code } = error as NodeJS.ErrnoException;
-  const advice = 'Check that PostgreSQL is running and, if you set it, DATABASE_URL.';
+  const advice = 'Check that PostgreSQL is running. If you set DATABASE_URL, check that it is correct.';
   return new CommandFailure(`Cannot connect to the database: ${message || code}. ${advice}`);
 }
 

@@ -7,7 +7,7 @@ import { openSecretBox, parseSecretKeys } from '../keys.js';
 import { operatorOrigin } from '../operator.js';
 import { moveOrganization, type Relocated, RelocationRefused, type RelocationStep } from '../relocation.js';
 import { abortMove } from '../relocation-abort.js';
-import type { Reseal } from '../storage/arrivals.js';
+import type { Reencrypt } from '../storage/arrivals.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { isMigrated } from '../storage/migrate.js';
 import { MoveTakenOver } from '../storage/relocations.js';
@@ -98,7 +98,7 @@ async function move(
     to,
     origin: operatorOrigin(),
     signal: interrupted.signal,
-    reseal: await resealing(config, env),
+    reencrypt: await reencryption(config, env),
     onStep: (step) => progress.step(step),
     onPage: (table, rows) => progress.copied(table, rows),
   });
@@ -127,7 +127,7 @@ class ProgressLine {
 }
 
 /** Returns the function that encrypts secrets for the other cell. */
-async function resealing(config: Config, env: OperatorContext['env']): Promise<Reseal> {
+async function reencryption(config: Config, env: OperatorContext['env']): Promise<Reencrypt> {
   const text = env[targetKeys];
   if (!text) return (sealed) => sealed;
   const keys = parseSecretKeys(text);

@@ -2,11 +2,11 @@ import { type Options, UsageError } from 'posthorn';
 import { parseInstantMs } from '../domain/instant.js';
 
 /** Returns the requested time range, cut off at the retention limit. */
-export function rangeOf(options: Options, oldestMs: number): { fromMs: number; toMs: number | undefined } {
+export function rangeOf(options: Options, earliestMs: number): { fromMs: number; toMs: number | undefined } {
   const [from, to] = [timeOf('from', 'start', options), timeOf('to', 'end', options)];
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError('--from must not be later than --to.');
-  return { fromMs: Math.max(from ?? oldestMs, oldestMs), toMs: to };
+  return { fromMs: Math.max(from ?? earliestMs, earliestMs), toMs: to };
 }
 
 function timeOf(name: 'from' | 'to', edge: 'start' | 'end', options: Options): number | undefined {

@@ -65,13 +65,13 @@ export function adviceFor(
   const { nodes, partitions, oldest_due_seconds: oldestDueSeconds } = overview;
   const advice: string[] = [];
   if (!nodes.some(({ alive }) => alive))
-    advice.push('no node is attempting deliveries. Run posthorn serve with the role delivery.');
+    advice.push('no node is attempting deliveries. Run posthorn serve with the delivery role.');
   else if (oldestDueSeconds > longWaitSeconds)
     advice.push('due deliveries are waiting for a node. Add nodes, or look for errors in their logs.');
   const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
   if (short)
     advice.push(
-      `${short.table} has no partitions for the coming week. Run a node with the role maintenance.`,
+      `${short.table} has no partitions for the coming week. Run a node with the maintenance role.`,
     );
   return advice;
 }

@@ -25,8 +25,8 @@ export class Claimer {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #claiming: Promise<void> | undefined;
   /**
-   * The fraction of the room to claim. It is halved before a claim and restored if the claim succeeds, so a claim that
-   * was too large is followed by a smaller one.
+   * The fraction of the free room that a claim may fill. It is halved before a claim and restored if the claim
+   * succeeds, so a claim that was too large is followed by a smaller one.
    */
   #fraction = 1;
   #stopped = false;

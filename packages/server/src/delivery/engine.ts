@@ -170,7 +170,7 @@ export class DeliveryEngine {
     const sent = span ? { ...message, traceparent: span.traceparent } : message;
     const ended = await attempt(sender, target, sent, timeoutMs, mayStart);
     const tookMs = performance.now() - startedMs;
-    // Too late: most likely, our own shutdown has closed the connection. The outcome cannot be written any more.
+    // Too late: most likely, our own shutdown has closed the connection. The outcome can no longer be written.
     const outcome: Outcome | Withheld = this.#settler.isStopped
       ? { kind: 'withheld', reason: 'shutdown' }
       : ended;
@@ -210,7 +210,7 @@ export class DeliveryEngine {
 
   /**
    * Settles a delivery that cannot be attempted now, so that it waits in the database. If this node has stopped, the
-   * delivery already waits there: its lease has been released, and the same attempt is made again.
+   * delivery is already waiting there: its lease has been released, and the same attempt is made again.
    */
   #wait(delivery: LeasedDelivery, node: number, reason: Reason): Ended {
     if (reason === 'out_of_resources') this.#warnOutOfResources();
@@ -255,7 +255,7 @@ export class DeliveryEngine {
     return notAttempted;
   }
 
-  /** Settles a delivery without an attempt: it waits in the database for any node. */
+  /** Settles a delivery without an attempt: it waits in the database until any node claims it. */
   #setAside(delivery: LeasedDelivery, node: number, waitMs: number): void {
     this.#settler.add({ node, settlement: setAside(delivery, waitMs) });
   }

@@ -61,7 +61,10 @@ export class Lane {
     return delivery;
   }
 
-  /** Removes and returns all but `kept` deliveries. Keeps retries first, and the oldest of each. */
+  /**
+   * Removes and returns all but `kept` deliveries. Keeps retries in preference to fresh deliveries, and the oldest of
+   * each kind.
+   */
   takeAllBut(kept: number): LeasedDelivery[] {
     const freshKept = Math.max(0, kept - this.#retries.length);
     const taken = this.#fresh.splice(freshKept, this.#fresh.length) ?? [];

@@ -2,7 +2,7 @@ import { limits } from './limits.js';
 
 /**
  * How the receiver of a webhook currently responds, as one node sees it:
- * - `new`: has not responded with success yet
+ * - `new`: has not responded successfully yet
  * - `healthy`: responds
  * - `slow`: responds, but takes more than a second
  * - `stalled`: nothing in flight has ended for a second
@@ -72,7 +72,7 @@ export function conditionOf(observed: Observed, nowMs: number): Condition {
   return observed.responseUs > limits.slowMs * 1_000 ? 'slow' : 'healthy';
 }
 
-/** Returns whether a webhook has responded with success and is not failing. Such webhooks get most of the memory. */
+/** Returns whether a webhook has responded successfully and is not failing. Such webhooks get most of the memory. */
 export function isResponsive({ successes, failuresInARow }: Observed): boolean {
   return successes > 0 && failuresInARow < limits.failingAfter;
 }
@@ -90,7 +90,8 @@ export type Ended = { kind: 'delivered' | 'failed'; tookMs: number } | { kind: '
 export function ended(observed: Observed, attempt: Ended, isWaiting: boolean, nowMs: number): Observed {
   let { successes, failuresInARow, responseUs, bestUs, window } = observed;
   if (attempt.kind !== 'not attempted') {
-    // If the average started at 0, the first responses would look fast, and all later ones slowed down.
+    // If the average started at 0, the first responses would look fast, and the receiver would then always seem to have
+    // slowed down.
     const tookUs = attempt.tookMs * 1_000;
     responseUs = Math.round(responseUs === 0 ? tookUs : responseUs + (tookUs - responseUs) / 8);
     bestUs = Math.min(responseUs, bestUs);
@@ -186,8 +187,8 @@ function inMemoryOf(condition: Condition, held: { queued: number; bytes: number 
 }
 
 /**
- * Returns how long a failed request keeps its place. It grows with the failures in a row and with the number of
- * failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose nothing.
+ * Returns how long a failed request keeps its place. It grows with the number of consecutive failures and with the
+ * number of failing webhooks: together they get about 600 attempts per second, and webhooks that respond lose nothing.
  */
 function restMsOf({ failuresInARow }: Observed, { failing }: Load): number {
   const factor = Math.min(limits.restFactorMax, 1 + failuresInARow / limits.restLongerEvery);

@@ -60,7 +60,7 @@ export class Settler {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
 
-  /** Returns whether outcomes are no longer written, because this node is about to end. */
+  /** Returns whether outcomes are no longer written, because this node is about to shut down. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
@@ -137,7 +137,10 @@ export class Settler {
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
   }
 
-  /** Takes the next batch, all with one node ID. Entries that disable a webhook or were refused twice are taken alone. */
+  /**
+   * Takes the next batch of entries with the same node ID. Entries that disable a webhook or were refused twice are
+   * taken alone.
+   */
   #take(): Entry[] {
     const [first] = this.#entries;
     if (!first) return [];

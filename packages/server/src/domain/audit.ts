@@ -53,8 +53,8 @@ export function changesBetween(before: Fields | undefined, after: Fields | undef
   return changes;
 }
 
-/** Returns the oldest time, inclusive, from which entries can still be read: 12 calendar months ago. */
-export function oldestAuditMs(nowMs: number): number {
+/** Returns the earliest time, inclusive, from which entries can still be read: 12 calendar months ago. */
+export function earliestAuditMs(nowMs: number): number {
   const date = new Date(nowMs);
   const day = date.getUTCDate();
   date.setUTCFullYear(date.getUTCFullYear() - 1);

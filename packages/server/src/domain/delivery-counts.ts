@@ -4,7 +4,7 @@ import { addDuration, addHistogram, type Histogram } from './latency.js';
 /** The results of the attempts in a period. */
 export interface DeliveryCounts {
   delivered: number;
-  /** Failed attempts, including the last attempt of a delivery that was given up. */
+  /** Failed attempts, including the last attempt of a delivery that the service gave up on. */
   failed_attempts: number;
   /** Deliveries that ended without success. */
   given_up: number;

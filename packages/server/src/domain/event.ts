@@ -30,8 +30,8 @@ export interface StoredEvent {
   created_at: Date;
 }
 
-/** Returns the oldest time, inclusive, from which events and deliveries can still be read. */
-export function oldestReadableMs(nowMs: number, retentionMs: number): number {
+/** Returns the earliest time, inclusive, from which events and deliveries can still be read. */
+export function earliestReadableMs(nowMs: number, retentionMs: number): number {
   return nowMs - retentionMs;
 }
 

@@ -36,7 +36,9 @@ function dayStartMs(date: string): number | undefined {
 
 let last = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
 
-/** Returns `at.toISOString()`, which takes 1 µs. The events of a batch share their time, so the last text is cached. */
+/**
+ * Returns `at.toISOString()`, which takes 1 µs. All events in a batch have the same time, so the last text is cached.
+ */
 export function isoText(at: Date): string {
   const ms = at.getTime();
   if (ms !== last.ms) last = { ms, text: at.toISOString() };

@@ -48,7 +48,7 @@ export function moveSample(lifecycle: Lifecycle, name: string): LifecycleSample 
   return sampleOf(lifecycle, name, event, moved(lifecycle, name, after));
 }
 
-/** Returns the shortest sequence of moves from the creation to a status. */
+/** Returns the shortest sequence of moves from creation to a status. */
 export function shortestPathTo(lifecycle: Lifecycle, status: string): readonly string[] {
   const ways = new Map<string, readonly string[]>([[lifecycle.creation.to, []]]);
   // A Map also iterates over entries that are added during the loop, so this is a breadth-first search.

@@ -15,7 +15,7 @@ export interface Lifecycle {
 
 export type Attribute = AttributeOrigin & {
   readonly required?: true;
-  /** The value if a creation leaves it out. Without a fallback, the value is null. */
+  /** The value if the creation request omits it. Without a fallback, the value is null. */
   readonly fallback?: Fallback;
   /**
    * Name of an event field. The attribute is read-only: each move whose event has that field increments it.
@@ -55,7 +55,7 @@ export function fallbackFor(fallback: Fallback, actor: Reference): string | numb
 }
 
 /** Returns the value for a field. `sinceMs` is when the resource entered the status that it is leaving. */
-export function filled(
+export function fillValue(
   fill: Fill,
   actor: Reference,
   atMs: number,

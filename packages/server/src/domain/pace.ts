@@ -25,7 +25,7 @@ export class Pace {
     this.#freeAtMs = limit === undefined ? nowMs : nowMs + 1_000 / limit;
   }
 
-  /** Notes that a request starts. */
+  /** Notes that a request is starting. */
   begin(nowMs: number): void {
     if (this.#limit === undefined) return;
     // If a request starts slightly late because its timer fired late, later requests keep to the original

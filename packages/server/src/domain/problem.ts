@@ -143,7 +143,7 @@ export const problems = {
     status: 422,
     title: 'Invalid request body',
     advice:
-      'A field is missing, unknown, of the wrong type, or has a value that is not accepted. See `errors`.',
+      'A field is missing, unknown or of the wrong type, or has a value that is not accepted. See `errors`.',
   },
   rate_limited: {
     status: 429,

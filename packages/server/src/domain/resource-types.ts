@@ -113,7 +113,7 @@ export type ResourceMove<Name extends ResourceName, Move extends MoveName<Name>>
     Partial<Omit<MoveFields<Name, EventOfMove<Name, Move>>, Needed<Name, Move> & string>>
 >;
 
-/** The event of a creation, or undefined if a creation records none. */
+/** The event that is recorded when a resource is created, or undefined if there is none. */
 export type CreationEvent<Name extends ResourceName> = Table[Name]['creation'] extends {
   event: infer Type extends EventTypeName;
 }

@@ -1,7 +1,7 @@
 import type { Changes } from './audit.js';
 import type { EventTypeName } from './catalogue.js';
 import type { Reference } from './event.js';
-import { fallbackFor, filled, type Lifecycle, type Move } from './lifecycle.js';
+import { fallbackFor, fillValue, type Lifecycle, type Move } from './lifecycle.js';
 import { isNullable, payloadFields } from './resource-schema.js';
 
 /** A resource as it is stored. */
@@ -35,7 +35,7 @@ export function resourceBody({ attributes }: Lifecycle, stored: StoredResource):
 
 type Request = Readonly<Record<string, unknown>> & { readonly actor: Reference };
 
-/** Returns the attributes that a creation sets: the given ones, and fallbacks for the others. */
+/** Returns the attributes to set when a resource is created: the given ones, and fallbacks for the others. */
 export function attributesOf({ attributes }: Lifecycle, request: Request): Record<string, unknown> {
   const set: Record<string, unknown> = {};
   for (const [name, { fallback }] of Object.entries(attributes)) {
@@ -95,7 +95,7 @@ function fieldValue(
   if (field === 'id' || field === 'status') return after[field];
   if (request[field] !== undefined) return request[field];
   const fill = move?.fills?.[field];
-  if (fill && before) return filled(fill, request.actor, after.updated_ms, before.status_since_ms);
+  if (fill && before) return fillValue(fill, request.actor, after.updated_ms, before.status_since_ms);
   const attribute = Object.keys(attributes).find((name) => (attributes[name]!.counts ?? name) === field);
   return attribute === undefined ? undefined : current(after, attribute);
 }

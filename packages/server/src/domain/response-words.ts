@@ -28,12 +28,13 @@ export function wordsOf(response: string | null): ResponseWords {
 
 const tidy = (text: string) => withoutRuns(printable(text)).replace(/[.\s]+$/, '');
 
-/** Shortens runs of one character, which would otherwise push the words out of a sentence. */
+/** Shortens runs of one character, which would otherwise crowd out the words in a sentence. */
 const withoutRuns = (text: string) => text.replaceAll(/(\S)\1{11,}/gu, (_run, one) => `${one.repeat(4)}…`);
 
 /**
  * Returns whether a body that was decoded as UTF-8 is not text. Text in another encoding has some characters that could
- * not be decoded, but hardly any control characters other than white space and the start of a terminal's color (`ESC [`).
+ * not be decoded, but hardly any control characters other than white space and the start of a terminal color sequence
+ * (`ESC [`).
  */
 function isBinary(body: string): boolean {
   const controls = body.match(/(?!\s)\p{Cc}(?!\[)/gu)?.length ?? 0;

@@ -7,8 +7,8 @@ const ivLength = 12;
 const tagLength = 16;
 
 /** Reports that no key matches. The operator must restore the key or rotate the webhook's secret. */
-export class SecretNotOpened extends Error {
-  override name = 'SecretNotOpened';
+export class SecretNotDecrypted extends Error {
+  override name = 'SecretNotDecrypted';
 
   constructor() {
     super('a webhook secret was encrypted with a key that POSTHORN_SECRET_KEY no longer contains');
@@ -53,7 +53,7 @@ export class SecretBox {
     const keyId = sealed.subarray(1, 1 + keyIdLength);
     const known = this.#keys.find(({ id }) => id.equals(keyId));
     if (sealed[0] !== version || !known) {
-      throw new SecretNotOpened();
+      throw new SecretNotDecrypted();
     }
     const iv = sealed.subarray(5, 5 + ivLength);
     const tag = sealed.subarray(5 + ivLength, 5 + ivLength + tagLength);

@@ -36,7 +36,7 @@ export interface GivenUp {
 }
 
 /**
- * Returns the event for a delivery that was given up. If the delivered event was itself about a webhook, the new
+ * Returns the event for a delivery that the service gave up on. If the delivered event was itself about a webhook, the new
  * event is recorded but not delivered: otherwise two failing webhooks would report each other's failures forever.
  */
 export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {

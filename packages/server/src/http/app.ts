@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { AddressPolicy, Cidr } from '../domain/address.js';
 import type { Catalogue } from '../domain/catalogue.js';
 import { durationText } from '../domain/duration.js';
-import { oldestReadableMs } from '../domain/event.js';
+import { earliestReadableMs } from '../domain/event.js';
 import type { SecretBox } from '../domain/secret-box.js';
 import type { Notifier } from '../signals/notifier.js';
 import type { Database } from '../storage/database.js';
@@ -103,7 +103,7 @@ const publicTags = (kept: string): readonly Tag[] => [
 /** Creates the public listener: API, console and reference. */
 export async function createPublicApi(options: PublicApiOptions): Promise<FastifyInstance> {
   const { catalogue, control, database, now, readEvents, tokens, webhooksMax } = options;
-  const oldestMs = () => oldestReadableMs(now(), options.retentionMs);
+  const earliestMs = () => earliestReadableMs(now(), options.retentionMs);
   const app = await createListener({
     name: 'public',
     logger: options.logger,
@@ -128,12 +128,12 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);
-  eventRoutes(app, database, oldestMs, readEvents);
+  eventRoutes(app, database, earliestMs, readEvents);
   eventTailRoute(app, {
     readEvents,
     database,
     now,
-    oldestMs,
+    earliestMs,
     recorded: options.recorded,
     stopping: options.stopping,
     isStillAllowed: (request) => tokens.allows(bearerText(request)),
@@ -153,9 +153,9 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
   webhookSecretRoute(app, { database, control, now, secrets: options.secrets });
   webhookTestRoute(app, { database, catalogue, control, now });
   webhookStatsRoute(app, database, now);
-  deliveryListRoutes(app, database, oldestMs);
-  deliveryRoutes(app, { database, oldestMs, userAgent: `Posthorn/${options.version}` });
-  replayRoutes(app, { database, catalogue, oldestMs });
+  deliveryListRoutes(app, database, earliestMs);
+  deliveryRoutes(app, { database, earliestMs, userAgent: `Posthorn/${options.version}` });
+  replayRoutes(app, { database, catalogue, earliestMs });
   auditLogRoutes(app, database, now);
   auditChainRoutes(app, database, now);
   tokenRoute(app);

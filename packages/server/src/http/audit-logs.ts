@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { auditEntryJson, oldestAuditMs } from '../domain/audit.js';
+import { auditEntryJson, earliestAuditMs } from '../domain/audit.js';
 import { bindingOf } from '../domain/page.js';
 import type { InputFault } from '../domain/problem.js';
 import { readAuditPage } from '../storage/audit.js';
@@ -116,14 +116,14 @@ export function auditLogRoutes(app: FastifyInstance, database: Database, now: ()
       const { query } = request;
       const { actor_id, action, target_id } = query;
       const { fromMs, toMs } = rangeOf(query);
-      const oldestMs = oldestAuditMs(now());
+      const earliestMs = earliestAuditMs(now());
       const filter = {
         ...tenancyOf(request.token, query),
         actor_id,
         action,
         target_id,
         toMs,
-        fromMs: Math.max(fromMs ?? oldestMs, oldestMs),
+        fromMs: Math.max(fromMs ?? earliestMs, earliestMs),
       };
       const binding = bindingFor(query, request);
       const after = positionOf(query.cursor, binding);

@@ -75,7 +75,7 @@ export class TokenDirectory {
     const hash = tokenHash(text);
     const key = hash.toString('base64');
     const known = this.#remembered.get(key);
-    // A clock that is set back must not prolong it.
+    // Setting the clock back must not extend the life of a lookup.
     if (known && nowMs >= known.sinceMs && nowMs < known.sinceMs + rememberMs) return known.token;
     const token = findToken(this.#database, hash);
     // Unknown tokens are not cached, so that guessing cannot fill the memory.
@@ -86,7 +86,7 @@ export class TokenDirectory {
       if (!found) this.#remembered.delete(key);
       return found;
     } catch (error) {
-      // The database could not be asked. What was known before is still known, and is looked up again.
+      // The database could not be queried. What was known before is still known, and is looked up again.
       if (known) this.#remembered.set(key, known);
       else this.#remembered.delete(key);
       throw error;

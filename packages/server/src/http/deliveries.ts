@@ -31,14 +31,14 @@ export interface DeliveryRoutesOptions {
   database: Database;
   /** The `User-Agent` of deliveries. */
   userAgent: string;
-  /** Returns the oldest time from which events can still be read. */
-  oldestMs: () => number;
+  /** Returns the earliest time from which events can still be read. */
+  earliestMs: () => number;
 }
 
 /** Adds the routes that get and redeliver one delivery. */
 export function deliveryRoutes(
   app: FastifyInstance,
-  { database, userAgent, oldestMs }: DeliveryRoutesOptions,
+  { database, userAgent, earliestMs }: DeliveryRoutesOptions,
 ): void {
   app.get<{ Params: DeliveryParams }>(
     '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
@@ -61,7 +61,7 @@ export function deliveryRoutes(
         webhook,
         delivery,
         userAgent,
-        oldestMs: oldestMs(),
+        earliestMs: earliestMs(),
       });
       const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
       const attempt_log = attemptLog(delivery, { url: webhook.url, bodyBytes });
@@ -143,7 +143,7 @@ export function deliveryRoutes(
     const { delivery_id: id } = request.params as DeliveryParams;
     const createdMs = idTimeMs('WDLV', id) ?? 0;
     const key = { organization_id: webhook.organization_id, webhook_id: webhook.id, createdMs, id };
-    const isReadable = createdMs >= oldestMs();
+    const isReadable = createdMs >= earliestMs();
     const delivery = isReadable ? await readDelivery(database, key) : undefined;
     if (!delivery) throw new Problem('not_found', 'The delivery does not exist.');
     return { webhook, delivery, key };

@@ -20,7 +20,7 @@ import { webhookParams } from './webhook-schemas.js';
 const pageSize = 25;
 const shortPages =
   'If only a few deliveries out of many match the filters, a page can be short or empty even though `has_more` is ' +
-  'true. In that case, `meta.searched_to` shows how far back the page searched. Continue with its cursor.';
+  'true. In that case, `meta.searched_to` shows how far back the search went. Continue with its cursor.';
 const SearchedPageMeta = Type.Object(
   {
     ...PageMeta.properties,
@@ -28,7 +28,7 @@ const SearchedPageMeta = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'How far back the page searched. Present if the page ended early because it reached the limit on ' +
+          'How far back the search for this page went. Present if the page ended early because it reached the limit on ' +
           'deliveries to read.',
       }),
     ),
@@ -38,7 +38,7 @@ const SearchedPageMeta = Type.Object(
 const DeliveryList = Type.Object({ data: Type.Array(DeliverySchema), meta: SearchedPageMeta });
 
 /** Adds the lists of deliveries: of all webhooks, of one webhook, and of one event. */
-export function deliveryListRoutes(app: FastifyInstance, database: Database, oldestMs: () => number): void {
+export function deliveryListRoutes(app: FastifyInstance, database: Database, earliestMs: () => number): void {
   app.get<{ Querystring: ListQuery }>(
     '/v1/deliveries',
     {
@@ -110,7 +110,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
       const event =
         createdMs === undefined
           ? undefined
-          : await readEvent(database, { ...key, createdMs, oldestMs: oldestMs() });
+          : await readEvent(database, { ...key, createdMs, earliestMs: earliestMs() });
       if (!event)
         throw new Problem('not_found', 'The event does not exist, or it is past its retention period.');
       const binding = bindingFor(request);
@@ -128,7 +128,7 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, old
   ) {
     const limit = query.limit ?? pageSize;
     const { fromMs, toMs } = rangeOf(query);
-    const readableMs = oldestMs();
+    const readableMs = earliestMs();
     const filter: DeliveryFilter = {
       ...of,
       status: query.status,

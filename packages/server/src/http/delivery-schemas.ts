@@ -124,8 +124,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        "Request URL. If the webhook's URL or header names have changed since the attempt, this is the URL of the " +
-        'failed attempt without the query, or null if the attempt succeeded.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
+        'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
       ...urlExamples,
     }),
     ...requestFields,

@@ -26,8 +26,8 @@ export interface TailOptions {
   database: Database;
   readEvents: ReadEvents;
   now: () => number;
-  /** Returns the oldest time from which events can still be read. */
-  oldestMs: () => number;
+  /** Returns the earliest time from which events can still be read. */
+  earliestMs: () => number;
   recorded: Notifier;
   /** Returns whether the request's token is still valid. Called before every read. */
   isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
@@ -83,7 +83,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         .type('text/event-stream; charset=utf-8')
         .header('Cache-Control', 'no-store')
         .header('X-Accel-Buffering', 'no');
-      // A client that has already gone would never release its place: the response does not close again.
+      // A client that is already gone would never release its slot: the response does not emit `close` again.
       if (request.method === 'HEAD' || reply.raw.destroyed) return reply.send('');
       const tokenId = request.token.id;
       const count = open.get(tokenId) ?? 0;
@@ -126,7 +126,7 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       const filter = {
         ...request.query,
         workspace_id: workspaceId,
-        fromMs: options.oldestMs(),
+        fromMs: options.earliestMs(),
       };
       const page = await readEventPage(
         ...([options.database, filter, 'asc', position, batchSize] as const),

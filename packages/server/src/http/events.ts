@@ -37,7 +37,7 @@ type EventQuery = Static<typeof EventQuery>;
 export function eventRoutes(
   app: FastifyInstance,
   database: Database,
-  oldestMs: () => number,
+  earliestMs: () => number,
   readEvents: ReadEvents,
 ): void {
   app.get<{ Querystring: EventQuery }>(
@@ -102,7 +102,7 @@ export function eventRoutes(
       const { token } = request;
       const createdMs = idTimeMs('EVT', id);
       const { organization_id, workspace_id } = token;
-      const key = { id, organization_id, workspace_id: workspace_id ?? undefined, oldestMs: oldestMs() };
+      const key = { id, organization_id, workspace_id: workspace_id ?? undefined, earliestMs: earliestMs() };
       const event =
         createdMs === undefined
           ? undefined
@@ -120,7 +120,7 @@ export function eventRoutes(
   function filterOf(query: EventQuery, workspaceId: string | undefined): EventFilter {
     const { fromMs, toMs } = rangeOf(query);
     const { organization_id, type, subject_type, subject_id, actor_id } = query;
-    const keptFromMs = oldestMs();
+    const keptFromMs = earliestMs();
     return {
       organization_id,
       workspace_id: workspaceId,

@@ -64,12 +64,12 @@ type ReplayBody = Static<typeof ReplayBody>;
 export interface ReplayRoutesOptions {
   database: Database;
   catalogue: Catalogue;
-  /** Returns the oldest time from which events can still be replayed. */
-  oldestMs: () => number;
+  /** Returns the earliest time from which events can still be replayed. */
+  earliestMs: () => number;
 }
 
 export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): void {
-  const { database, catalogue, oldestMs } = options;
+  const { database, catalogue, earliestMs } = options;
   app.post<{ Body: ReplayBody }>(
     '/v1/webhooks/:webhook_id/replay',
     {
@@ -97,7 +97,7 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
       refuseInactive(webhook.status);
       const types =
         body.event_types === undefined ? undefined : normalizeEventTypes(body.event_types, catalogue);
-      const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, oldestMs());
+      const fromMs = Math.max(parseInstantMs(body.from, 'start') ?? 0, earliestMs());
       const asked: NewReplay = {
         organization_id: webhook.organization_id,
         webhook_id: webhook.id,

@@ -15,16 +15,16 @@ import { readEvent } from '../storage/events.js';
 export async function sentRequest(
   database: Queryable,
   request: FastifyRequest,
-  sent: { webhook: Webhook; delivery: DeliveryDetail; userAgent: string; oldestMs: number },
+  sent: { webhook: Webhook; delivery: DeliveryDetail; userAgent: string; earliestMs: number },
 ): Promise<ShownRequest> {
-  const { webhook, delivery, userAgent, oldestMs } = sent;
+  const { webhook, delivery, userAgent, earliestMs } = sent;
   const event = request.token.scopes.includes('events:read')
     ? await readEvent(database, {
         id: delivery.event_id,
         organization_id: webhook.organization_id,
         workspace_id: undefined,
         createdMs: delivery.event_created_at.getTime(),
-        oldestMs,
+        earliestMs,
       })
     : undefined;
   const message = {

@@ -62,10 +62,10 @@ const figureFields = {
   ),
   delivered: count('Number of deliveries that succeeded.', 124),
   failed_attempts: count(
-    'Number of attempts that failed, including the last attempt of deliveries that were given up.',
+    'Number of attempts that failed, including the last attempt of deliveries that the service gave up on.',
     6,
   ),
-  given_up: count('Number of deliveries that were given up.', 1),
+  given_up: count('Number of deliveries that the service gave up on.', 1),
   p50_ms: orNull(
     'Median duration of the successful attempts, accurate to within 10%. Null if there are none.',
     41,

@@ -58,7 +58,7 @@ const rateLimitOptions = {
   examples: [null],
 };
 
-/** What a creation or a change can set in addition to the subscription. */
+/** What a request to create or change a webhook can set, in addition to the subscription. */
 export const settingFields = {
   description: Type.Optional(
     Type.Union(

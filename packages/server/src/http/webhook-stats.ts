@@ -21,7 +21,8 @@ const StatsSchema = Type.Object(
       examples: [0],
     }),
     success_rate: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Fraction of ended deliveries that succeeded, from 0 to 1. Null if none have ended.',
+      description:
+        'Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended.',
       examples: [0.998],
     }),
     duration_ms: Type.Object(

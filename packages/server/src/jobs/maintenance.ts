@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { oldestAuditMs } from '../domain/audit.js';
+import { earliestAuditMs } from '../domain/audit.js';
 import { dayMs } from '../domain/duration.js';
-import { oldestReadableMs } from '../domain/event.js';
+import { earliestReadableMs } from '../domain/event.js';
 import { Repeating } from '../signals/repeating.js';
 import { levelFor } from '../signals/reported.js';
 import type { Database } from '../storage/database.js';
@@ -48,17 +48,17 @@ export class Maintenance {
 
   async #runParts(nowMs: number): Promise<void> {
     const dayAgo = new Date(nowMs - dayMs);
-    const oldestMs = oldestReadableMs(nowMs, this.#retentionMs);
+    const earliestMs = earliestReadableMs(nowMs, this.#retentionMs);
     await this.#try('partitions ahead', () => makePartitionsAhead(this.#database, nowMs));
     await this.#repeat('held deliveries', () => releaseHeld(this.#database, heldAtOnce));
     await this.#repeat('old backlog', () =>
-      deleteOldBacklog(this.#database, new Date(oldestMs), deletedAtOnce),
+      deleteOldBacklog(this.#database, new Date(earliestMs), deletedAtOnce),
     );
-    await this.#try('old events', () => this.#drop('events', oldestMs, nowMs));
-    await this.#try('old deliveries', () => this.#drop('deliveries', oldestMs, nowMs));
-    await this.#try('old delivery counts', () => this.#drop('delivery_counts', oldestMs, nowMs));
-    await this.#try('old event counts', () => this.#drop('event_counts', oldestMs, nowMs));
-    await this.#try('old audit log entries', () => this.#drop('audit_log', oldestAuditMs(nowMs), nowMs));
+    await this.#try('old events', () => this.#drop('events', earliestMs, nowMs));
+    await this.#try('old deliveries', () => this.#drop('deliveries', earliestMs, nowMs));
+    await this.#try('old delivery counts', () => this.#drop('delivery_counts', earliestMs, nowMs));
+    await this.#try('old event counts', () => this.#drop('event_counts', earliestMs, nowMs));
+    await this.#try('old audit log entries', () => this.#drop('audit_log', earliestAuditMs(nowMs), nowMs));
     await this.#repeat('event keys', () => deleteEventKeys(this.#database, dayAgo, deletedAtOnce));
     await this.#repeat('request keys', () => deleteRequestKeys(this.#database, dayAgo, deletedAtOnce));
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));

@@ -28,7 +28,7 @@ export async function rotateSecrets(database: Database, secrets: SecretBox, logg
   if (unreadable > 0)
     logger.error(
       { webhooks: unreadable },
-      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with the grace period 0s',
+      'secrets were encrypted with a key that POSTHORN_SECRET_KEY does not contain: add it, or rotate them with a grace period of 0s',
     );
 }
 

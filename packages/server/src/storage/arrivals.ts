@@ -9,7 +9,7 @@ import { readSecretsOf, type SealedSecrets } from './webhook-secrets.js';
 
 type Sealed = Pick<SealedSecrets, 'secret' | 'previous_secret' | 'headers'>;
 /** Encrypts the secrets of a webhook with the key of the other cell. */
-export type Reseal = (webhook: SealedSecrets) => Sealed;
+export type Reencrypt = (webhook: SealedSecrets) => Sealed;
 
 /** The tables whose rows would take effect immediately, in an order in which rows refer only to earlier ones. */
 const staged = ['webhooks', 'webhook_health', 'tokens', 'replays', 'request_keys', 'event_counts'] as const;
@@ -23,12 +23,12 @@ export async function stageRows(
   to: Database,
   move: OrganizationMove,
   firstDay: string,
-  reseal: Reseal,
+  reencrypt: Reencrypt,
 ): Promise<void> {
   const rows = await from.transaction(async (client) => {
     await client.query({ text: 'set transaction isolation level repeatable read' });
     await useCopySettings(client);
-    return readRows(client, move.organizationId, firstDay, reseal);
+    return readRows(client, move.organizationId, firstDay, reencrypt);
   }, true);
   await to.transaction(async (client) => {
     await requireState(client, move, 'arriving');
@@ -58,10 +58,10 @@ async function readRows(
   client: Queryable,
   organizationId: string,
   firstDay: string,
-  reseal: Reseal,
+  reencrypt: Reencrypt,
 ): Promise<StagedRow[]> {
   const secrets = await readSecretsOf(client, organizationId);
-  const resealed = secrets.map((webhook) => hexOf(reseal(webhook)));
+  const reencrypted = secrets.map((webhook) => hexOf(reencrypt(webhook)));
   const { rows } = await client.query<StagedRow>({
     text: `
   select 'webhooks' as relation, jsonb_populate_record(w, s.sealed)::text as content, null as at_ms
@@ -83,7 +83,7 @@ async function readRows(
    where organization_id = $1 and t.at >= $2::timestamptz
    union all
   select 'counted_until', counted_until::text, null from posthorn.event_count_progress`,
-    values: [organizationId, firstDay, secrets.map(({ id }) => id), resealed],
+    values: [organizationId, firstDay, secrets.map(({ id }) => id), reencrypted],
   });
   return rows;
 }

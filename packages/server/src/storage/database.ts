@@ -38,7 +38,7 @@ const jsonOid = 114;
 const bigintOid = 20;
 const timestamptzOid = 1184;
 
-/** Parses timestamps. The rows of a batch share their time, so the last result is cached. */
+/** Parses timestamps. All rows in a batch have the same time, so the last result is cached. */
 function timeParser(): (text: string) => Date {
   const parse = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date;
   let last = { text: '', date: new Date(0) };

@@ -36,7 +36,7 @@ const heldWebhooksMax = 10;
 
 /**
  * Releases deliveries that are still held although their webhook is no longer unverified, because releasing them failed
- * when its status changed: about `atMost` each of a few webhooks. Returns how many.
+ * when its status changed: about `atMost` for each of a few webhooks. Returns how many.
  */
 export async function releaseHeld(database: Queryable, atMost: number): Promise<number> {
   const { rows } = await database.query<{ released: number }>({

@@ -9,7 +9,7 @@ import { useCopySettings } from './row-copy.js';
  */
 const tables: Readonly<Record<string, string>> = {
   arrivals: 'organization_id, relation, ordinal',
-  // Before the deliveries: if a node dies now, a delivery without a row and without a webhook is not attempted.
+  // Deleted before the deliveries: if a node then dies, a delivery with neither a row nor a webhook is not attempted.
   webhooks: 'organization_id, id',
   backlog: 'organization_id, webhook_id, created_at, head, first',
   deliveries: 'organization_id, webhook_id, created_at, id',

@@ -87,7 +87,7 @@ export interface FailingWebhook {
 }
 
 /**
- * Returns the active webhooks without a success since their first failure, those that have been failing longest first.
+ * Returns the active webhooks without a success since their first failure, longest-failing first.
  */
 async function readFailingWebhooks(database: Queryable, limit: number): Promise<readonly FailingWebhook[]> {
   const { rows } = await database.query<FailingWebhook>({

@@ -21,7 +21,7 @@ const restMs = 1_000;
 /**
  * Reads events from a replica if it has everything that the primary had committed before the read began, and otherwise
  * from the primary. So a read is never behind what was acknowledged, and never behind an earlier read, no matter which
- * nodes recorded and where the earlier read took place.
+ * nodes recorded the events and where the earlier read took place.
  *
  * It asks the primary where its write-ahead log ends, and the replica how much of the log it has replayed. Every
  * commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the primary.

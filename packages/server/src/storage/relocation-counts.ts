@@ -1,5 +1,5 @@
 import type { Database } from './database.js';
-import { isHere, type OrganizationMove } from './relocations.js';
+import { type OrganizationMove, servesOrganization } from './relocations.js';
 import { type CopiedTable, copyRows, type RowCondition, useCopySettings } from './row-copy.js';
 
 export const deliveryCounts: CopiedTable = {
@@ -11,7 +11,8 @@ export const deliveryCounts: CopiedTable = {
     ['part', 'int'],
   ],
   partitionedBy: 'at',
-  // Rows only grow. If the organization has been in the new cell before, a node there may have continued a row.
+  // The counts in a row only grow. If the organization has been in the new cell before, a node there may have added to
+  // a row.
   replaces: `p.delivered + p.failed_attempts + p.given_up >= t.delivered + t.failed_attempts + t.given_up`,
 };
 /**
@@ -42,8 +43,9 @@ export async function copyCounts(from: Database, to: Database, move: Organizatio
 }
 
 /**
- * Adds up the hours of these parts from their minutes. A node adds a minute to its hour only when the minute ends, and
- * writes the hour to the old cell, too late to be copied. The result is the same row as the one that it writes.
+ * Computes the hourly rows of these parts by adding up their minutes. A node adds a minute to its hour only when the
+ * minute ends, and writes the hour to the old cell, too late to be copied. The result is the same row as the one that
+ * it writes.
  */
 async function addUpHours(
   database: Database,
@@ -52,7 +54,7 @@ async function addUpHours(
   parts: readonly number[],
 ): Promise<void> {
   await database.transaction(async (client) => {
-    if (!(await isHere(client, organizationId))) return;
+    if (!(await servesOrganization(client, organizationId))) return;
     await useCopySettings(client);
     await client.query({
       text: `

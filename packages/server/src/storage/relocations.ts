@@ -117,7 +117,7 @@ export async function changeState(
 }
 
 /** Lets the organization work here again, unless another process has taken over. Returns whether it did so. */
-export async function resumeHere(client: Queryable, move: OrganizationMove): Promise<boolean> {
+export async function resumeOrganization(client: Queryable, move: OrganizationMove): Promise<boolean> {
   const { rowCount } = await client.query({
     text: `
   update posthorn.relocations set state = 'copying', stopped_at = null
@@ -155,27 +155,31 @@ export async function lockRelocation(
 
 /**
  * Ends a move to the cell `cell`, so that the organization stays here. Leaves a move to another cell alone. Returns
- * whether the organization works here now.
+ * whether this cell serves the organization now.
  */
-export async function stayHere(client: Queryable, organizationId: string, cell: string): Promise<boolean> {
+export async function keepOrganization(
+  client: Queryable,
+  organizationId: string,
+  cell: string,
+): Promise<boolean> {
   await client.query({
     text: 'delete from posthorn.relocations where organization_id = $1 and cell = $2',
     values: [organizationId, cell],
   });
-  return isHere(client, organizationId);
+  return servesOrganization(client, organizationId);
 }
 
 /**
- * What a cell has of an organization that has left another cell for it.
+ * What a cell holds for an organization that has left another cell to move there.
  * copied:     the complete copy, which it has not taken over yet
- * taken over: the organization, or the cell had it and passed it on
- * missing:    neither. Nothing can make it take over what has left.
+ * taken over: the organization itself, which the cell may have passed on since
+ * missing:    neither. The cell has no way to take over the organization.
  * unknown:    an organization with this ID that is not the one that has left
  */
 export type Arrival = 'copied' | 'taken over' | 'missing' | 'unknown';
 
 /**
- * Returns what the cell `to` has of an organization that has left the cell `from`, whose name is `cell`. Taking over
+ * Returns what the cell `to` holds for an organization that has left the cell `from`, whose name is `cell`. Taking over
  * adds an entry to the audit log, and nothing is added to the log in the cell that it has left. So if `to` has taken
  * over, the chain is longer there. One statement reads all of that, so it cannot change in between.
  */
@@ -208,8 +212,8 @@ export async function readArrival(
   return rows[0]!.arrival;
 }
 
-/** Returns whether this cell works for the organization. */
-export async function isHere(client: Queryable, organizationId: string): Promise<boolean> {
+/** Returns whether this cell serves the organization. */
+export async function servesOrganization(client: Queryable, organizationId: string): Promise<boolean> {
   const { rows } = await client.query<{ here: boolean }>({
     text: `select ${mayStartWork('o')} as here from (values ($1::text)) as o (organization_id)`,
     values: [organizationId],

@@ -15,7 +15,7 @@ export interface NewReplay {
   organization_id: string;
   webhook_id: string;
   from_at: Date;
-  /** If this is in the future, the replay ends with the events that are recorded now. */
+  /** If this is in the future, the replay ends with the events that have been recorded so far. */
   to_at: Date;
   event_types: readonly string[] | null;
   only_failed: boolean;
@@ -64,7 +64,7 @@ const countedMaxWithDeliveries = 5_000;
 
 /**
  * Creates a replay and counts the events that it will send, up to a limit. Returns undefined if the webhook already
- * has the maximum number of running replays. Now is what the database's clock shows, as for the times of events.
+ * has the maximum number of running replays. The current time comes from the database's clock, as it does for events.
  */
 export async function createReplay(
   client: Queryable,

@@ -3,7 +3,7 @@ import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Database, Queryable, Transaction } from './database.js';
 import { avoidScans } from './plan-settings.js';
-import { isHere, type OrganizationMove, requireState } from './relocations.js';
+import { type OrganizationMove, requireState, servesOrganization } from './relocations.js';
 
 /** A table whose rows are copied from one database to another, page by page in the order of its primary key. */
 export interface CopiedTable {
@@ -13,8 +13,8 @@ export interface CopiedTable {
   /** The column that determines the partition, if the table has partitions. */
   partitionedBy?: string;
   /**
-   * Whether a row that already exists is replaced, or an SQL condition for that on the row `t` and the new row `p`. If
-   * not, the row stays: its content never changes.
+   * Whether a row that already exists is replaced, or an SQL condition on the existing row `t` and the new row `p` that
+   * decides this. If not, the row stays: its content never changes.
    */
   replaces?: boolean | string;
 }
@@ -66,7 +66,7 @@ export async function copyRows(
   for (;;) {
     const page = await to.transaction(async (client) => {
       if (state === 'arriving') await requireState(client, move, state);
-      else if (!(await isHere(client, move.organizationId))) return { rows: 0, last: [] };
+      else if (!(await servesOrganization(client, move.organizationId))) return { rows: 0, last: [] };
       await useCopySettings(client);
       const rows = await receiveRows(
         from,

@@ -49,12 +49,12 @@ export function attempted(
   return settlement;
 }
 
-/** Returns what is written about a delivery that waits again, without an attempt. */
+/** Returns what is written about a delivery that goes back to waiting without a new attempt. */
 export function setAside(delivery: LeasedDelivery, waitMs: number): Settlement {
   return { delivery, status: 'pending', attempts: delivery.attempts, wait_ms: waitMs };
 }
 
-/** Returns the payload fields of the event about a delivery that was given up. */
+/** Returns the payload fields of the event about a delivery that the service gave up on. */
 export function givenUp({ delivery, attempts, attempted_at, ...outcome }: Settlement): GivenUp {
   return {
     delivery_id: delivery.delivery_id,

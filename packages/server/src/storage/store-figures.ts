@@ -8,7 +8,10 @@ export interface StoreFigures {
   oldestDueSeconds: number;
   /** Webhooks with deliveries that are due and that no node has claimed. */
   waitingWebhooks: number;
-  /** Those deliveries: the backlog, and all others, mostly retries. Each is counted up to `countedMax` rows. */
+  /**
+   * How many of those deliveries are in the backlog, and how many are not (mostly retries). Each is counted up to
+   * `countedMax` rows.
+   */
   waitingFirst: number;
   waitingRetries: number;
   /** Nodes that are alive. */

@@ -24,7 +24,7 @@ export interface VisibleWebhookKey extends WebhookKey {
   only_workspace_id: string | undefined;
 }
 
-/** The fields that a creation sets. */
+/** The fields that are set when a webhook is created. */
 export type NewWebhook = Pick<
   Webhook,
   | 'id'
@@ -221,8 +221,8 @@ export async function deleteWebhook(client: Queryable, key: VisibleWebhookKey): 
 }
 
 /**
- * Takes webhooks whose automatic verification is due, and schedules the next one, so that a node that dies only
- * delays it.
+ * Takes webhooks whose automatic verification is due, and schedules the next one, so that if a node dies, the
+ * verification is only delayed.
  */
 export async function takeDueVerifications(
   database: Queryable,

@@ -19,7 +19,7 @@ export interface MonitoringOptions {
 
 const bodyLimit = 1024;
 
-/** Creates the listener for a node without the role `platform`. It serves only health checks and metrics. */
+/** Creates the listener for a node without the `platform` role. It serves only health checks and metrics. */
 export async function createMonitoringListener(options: MonitoringOptions): Promise<FastifyInstance> {
   const { logger, metrics, token, guesses, trustedProxies } = options;
   const app = await createListener({

@@ -2,7 +2,7 @@ import Type from 'typebox';
 
 export const ProblemSchema = Type.Object({
   type: Type.String({ description: 'Link to the explanation of the code.' }),
-  title: Type.String({ description: 'Short description. It is always the same for a code.' }),
+  title: Type.String({ description: 'Short description. It is always the same for a given code.' }),
   status: Type.Integer({ description: 'HTTP status.' }),
   detail: Type.String({ description: 'What went wrong in this request.' }),
   instance: Type.String({ description: 'Request path.' }),

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
-import { SecretNotOpened } from '../domain/secret-box.js';
+import { SecretNotDecrypted } from '../domain/secret-box.js';
 import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
@@ -52,11 +52,11 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  if (error instanceof SecretNotOpened) {
+  if (error instanceof SecretNotDecrypted) {
     return new Problem(
       'unavailable',
       "The webhook's secret or headers were encrypted with a key that the service no longer has. Ask the operator " +
-        'to restore the key, or call rotate-secret with the grace period 0s and set the headers again.',
+        'to restore the key, or call rotate-secret with a grace period of 0s and set the headers again.',
       { headers: { 'Retry-After': '60' } },
     );
   }

@@ -318,7 +318,7 @@ describe('an outcome', () => {
     const { leased } = await recordFor(database, node, 1);
     const { deliveries } = await claimFor(database, node);
     const untried = [...leased, ...deliveries].map((delivery) => ({
-      ...({ delivery, status: 'pending', attempts: 0, wait_ms: 0 } as const),
+      ...({ delivery, status: 'pending', attempts: 0, wait_ms: -1 } as const),
     }));
     expect(await settleFor(database, node, untried)).toHaveLength(2);
     expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { auditEntryJson, changesBetween, oldestAuditMs } from '../../src/domain/audit.js';
+import { auditEntryJson, changesBetween, earliestAuditMs } from '../../src/domain/audit.js';
 
 describe('changes', () => {
   test('are the fields that differ, with what they were before', () => {
@@ -37,7 +37,7 @@ describe('12 months', () => {
     ['2028-02-29T12:00:00.000Z', '2027-02-28T12:00:00.000Z'],
     ['2027-01-31T23:59:59.999Z', '2026-01-31T23:59:59.999Z'],
   ])('before %s are %s', (now, oldest) => {
-    expect(new Date(oldestAuditMs(Date.parse(now))).toISOString()).toBe(oldest);
+    expect(new Date(earliestAuditMs(Date.parse(now))).toISOString()).toBe(oldest);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type RelocationStep,
 } from '../../src/relocation.js';
 import { abortMove } from '../../src/relocation-abort.js';
-import type { Reseal } from '../../src/storage/arrivals.js';
+import type { Reencrypt } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
@@ -58,7 +58,7 @@ function move(tenant: Tenant, options: Partial<RelocationOptions> = {}) {
     organizationId: tenant.organization,
     ...{ from: east.database, to: west.database, origin: operatorOrigin() },
     ...{
-      reseal: (sealed) => sealed,
+      reencrypt: (sealed) => sealed,
       onStep: () => undefined,
       onPage: () => undefined,
       countsMs: 0,
@@ -237,8 +237,8 @@ it('a move is refused if the nodes of the other cell could not decrypt the webho
   const tenant = await tenantOf();
   await tenant.webhook(await startReceiver());
   const foreign = new SecretBox([randomBytes(32)]);
-  const reseal: Reseal = ({ id, ...rest }) => ({ ...rest, secret: foreign.seal('a secret', id) });
-  await expect(move(tenant, { reseal })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
+  const reencrypt: Reencrypt = ({ id, ...rest }) => ({ ...rest, secret: foreign.seal('a secret', id) });
+  await expect(move(tenant, { reencrypt })).rejects.toThrow('Set POSTHORN_TARGET_SECRET_KEY');
   expect([await actsFor(east, tenant), await actsFor(west, tenant)]).toEqual([true, false]);
   expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
 });

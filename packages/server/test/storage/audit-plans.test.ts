@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { oldestAuditMs } from '../../src/domain/audit.js';
+import { earliestAuditMs } from '../../src/domain/audit.js';
 import { dayMs } from '../../src/domain/duration.js';
 import { type AuditFilter, auditPageStatement } from '../../src/storage/audit.js';
 import { makePartitionsAhead } from '../../src/storage/partitions.js';
@@ -9,7 +9,7 @@ import { PagePlans } from '../support/plans.js';
 
 const entries = 10_000;
 const nowMs = Date.now();
-const oldestMs = oldestAuditMs(nowMs);
+const earliestMs = earliestAuditMs(nowMs);
 
 /** Each filter, and the index that is made for it; PostgreSQL has shortened the longest name. */
 const filters: [string, Partial<AuditFilter>, string][] = [
@@ -29,7 +29,7 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: url });
   await client.connect();
   await client.query('begin');
-  for (let ms = oldestMs; ms < nowMs + 31 * dayMs; ms += 27 * dayMs) {
+  for (let ms = earliestMs; ms < nowMs + 31 * dayMs; ms += 27 * dayMs) {
     await client.query('select posthorn.ensure_partition($1, $2)', ['audit_log', new Date(ms)]);
   }
   await client.query(
@@ -41,7 +41,7 @@ beforeAll(async () => {
             'action.' || (g * 7919 % 23), 'webhook', 'WHK-' || (g * 7907 % 2003), '{}', ''
        from (select g, to_timestamp(($1::float8 + g * $3::float8) / 1000) as at
                from generate_series(0::bigint, $2::bigint - 1) g) e`,
-    [oldestMs, entries, (nowMs - oldestMs) / entries],
+    [earliestMs, entries, (nowMs - earliestMs) / entries],
   );
   await client.query('commit');
   await makePartitionsAhead(database, nowMs);
@@ -61,7 +61,7 @@ describe.each(['before statistics exist', 'with statistics'])('%s', (when) => {
         for (const order of ['asc', 'desc'] as const) {
           for (const toMs of [undefined, nowMs - 100 * dayMs]) {
             for (const after of [undefined, { atMs: nowMs - 150 * dayMs, id: 'AUD-0' }]) {
-              const page = { organization_id, fromMs: oldestMs, toMs, ...filter };
+              const page = { organization_id, fromMs: earliestMs, toMs, ...filter };
               const statement = auditPageStatement(page, order, after, 26);
               await plans.expectOrderedScan(statement, index, { page, order, after });
             }
@@ -74,7 +74,7 @@ describe.each(['before statistics exist', 'with statistics'])('%s', (when) => {
 
 test('a page over the whole year takes few locks', async () => {
   await client.query('begin');
-  const page = { organization_id: 'ORG-0', fromMs: oldestMs, action: 'action.3' };
+  const page = { organization_id: 'ORG-0', fromMs: earliestMs, action: 'action.3' };
   const { text, values } = auditPageStatement(page, 'desc', undefined, 26);
   expect((await client.query(text, values)).rows).toHaveLength(26);
   const { rows } = await client.query(

@@ -216,7 +216,7 @@ describe('next to a running service', () => {
       code: 1,
       stdout: '',
       stderr:
-        `Another posthorn serve or demo uses the data directory ${directory}. Stop it first. To run both, ` +
+        `Another posthorn serve or demo is using the data directory ${directory}. Stop it first. To run both, ` +
         'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).\n',
     });
     expect(await serverPid(directory)).toBe(server);

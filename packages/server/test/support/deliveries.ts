@@ -218,8 +218,9 @@ export const succeeded = (delivery: LeasedDelivery): Settlement => ({
   ...{ http_status: 200, error: null, duration_ms: 7, response: 'ok' },
 });
 
+/** A failed attempt. With a wait of 0 ms, the retry is due at once: rounded to milliseconds, "now" can lie ahead. */
 export const failedOnce = (delivery: LeasedDelivery, waitMs: number): Settlement => ({
-  ...{ delivery, status: 'pending', attempts: delivery.attempts + 1, wait_ms: waitMs },
+  ...{ delivery, status: 'pending', attempts: delivery.attempts + 1, wait_ms: waitMs || -1 },
   ...{ attempted_at: new Date(), http_status: 500, error: null, duration_ms: 7, response: 'no' },
 });
 

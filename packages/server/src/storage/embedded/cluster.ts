@@ -65,7 +65,7 @@ export async function openCluster(dataDir: string, overTcp = process.platform ==
 }
 
 /**
- * Returns the data directory, unless we are root and PostgreSQL's account cannot reach it. Then it returns a
+ * Returns the data directory, unless we are root and PostgreSQL's account cannot reach it. In that case, it returns a
  * directory that the account can reach, and stores its path in `database-directory`.
  */
 async function clusterHome(base: string): Promise<string> {

@@ -41,7 +41,7 @@ export async function openEmbedded(
   if (purpose === 'serve' && !(await takeServing(session.client))) {
     await leave(cluster, session);
     throw new DataDirectoryInUse(
-      `Another posthorn serve or demo uses the data directory ${dataDir}. Stop it first. To run both, ` +
+      `Another posthorn serve or demo is using the data directory ${dataDir}. Stop it first. To run both, ` +
         'set POSTHORN_DATA_DIR to another directory, and POSTHORN_PORT and POSTHORN_PLATFORM_PORT to free ports (0 selects any).',
     );
   }
