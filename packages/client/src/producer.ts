@@ -304,7 +304,8 @@ export class Producer {
       } catch (error) {
         const mayPass = error instanceof PosthornError && (isTransient(error) || error.status === 429);
         if (!mayPass) throw error;
-        const waitMs = error.retryAfterMs ?? Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
+        // Some proxies ask to retry after 0 seconds.
+        const waitMs = error.retryAfterMs || Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
         if (Date.now() + waitMs > deadlineMs) throw error;
         await pause(waitMs);
       }

@@ -18,6 +18,8 @@ export interface TailOptions {
 /** The service sends something every 15 s, so a connection that is silent for longer is dead. */
 const silenceMs = 45_000;
 const waitMsMax = 30_000;
+/** The longest wait that the service can ask for. `setTimeout` does not wait at all if a time is too long. */
+const retryAfterMsMax = 3_600_000;
 
 /**
  * New events, as they are recorded. If the connection is lost, the tail reconnects and continues where it
@@ -83,7 +85,8 @@ export class Tail implements AsyncIterable<Event> {
 
   /** Returns how long to wait. A lost connection is reopened almost immediately; after that, the waits grow. */
   #waitMs(failure: PosthornError | undefined, failures: number): number {
-    if (failure?.retryAfterMs !== undefined) return failure.retryAfterMs;
+    // Some proxies ask to retry after 0 seconds.
+    if (failure?.retryAfterMs) return Math.min(retryAfterMsMax, failure.retryAfterMs);
     if (failures === 0) return Math.random() * 250;
     return Math.min(waitMsMax, this.#retryMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
   }
