@@ -100,9 +100,12 @@ export class Tail implements AsyncIterable<Event> {
     const silence = new AbortController();
     const { signal } = this.#options;
     const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    let timer = setTimeout(() => silence.abort(), silenceMs);
+    const watch = <T>(arrival: Promise<T>): Promise<T> => {
+      const timer = setTimeout(() => silence.abort(), silenceMs);
+      return arrival.finally(() => clearTimeout(timer));
+    };
     try {
-      const response = await this.#transport.open('GET', '/v1/events/tail', {
+      const opening = this.#transport.open('GET', '/v1/events/tail', {
         query: this.#query,
         headers: {
           Accept: 'text/event-stream',
@@ -110,10 +113,10 @@ export class Tail implements AsyncIterable<Event> {
         },
         signal: abort,
       });
+      const response = await watch(opening);
       let isEmpty = true;
-      for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
-        clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(), silenceMs);
+      const body = response.body ?? new ReadableStream();
+      for await (const { id, data, retryMs } of messagesOf(body, watch)) {
         isEmpty = false;
         if (retryMs !== undefined) this.#retryMs = retryMs;
         yield { id, event: data === undefined ? undefined : (this.#transport.parse(data) as Event) };
@@ -124,7 +127,6 @@ export class Tail implements AsyncIterable<Event> {
       const detail = 'The connection broke.';
       throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));
     } finally {
-      clearTimeout(timer);
       silence.abort();
     }
   }
