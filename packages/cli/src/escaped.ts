@@ -1,9 +1,9 @@
-const colorOrControl = /\p{Cc}\[\d+m|(?![\t\n])\p{Cc}/gu;
+const colorOrControl = /(?![\t\n])(?:\p{Cc}\[\d+m|[\p{Cc}\p{Bidi_Control}])/gu;
 
 /**
  * Returns the text with every control character as `\u001b`, except tabs, line breaks and the color sequences in
  * `kept`. Otherwise, what a receiver responds, or what somebody wrote into an event, could move the cursor, clear the
- * screen or write to the clipboard. JSON means the same after this.
+ * screen, write to the clipboard or reverse the text after it. JSON means the same after this.
  */
 export function escaped(text: string, kept: ReadonlySet<string> = new Set()): string {
   return text

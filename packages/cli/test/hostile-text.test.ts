@@ -5,12 +5,13 @@ import { linesOf, run } from './support/cli.js';
 
 const service = await sharedService();
 
-/** Clears the screen, sets the title, writes to the clipboard, and hides text. `\u009b` is a short form of `ESC [`. */
-const hostile = '\u001b[2J\u001b]0;title\u0007\u001b]52;c;cm0gLXJm\u0007\rover\u009b2J\u007f\u001b[8mhidden';
+/** Clears the screen, sets the title, writes to the clipboard, reverses the text and hides it. `\u009b` is a short form of `ESC [`. */
+const hostile =
+  '\u001b[2J\u001b]0;title\u0007\u001b]52;c;cm0gLXJm\u0007\rover\u009b2J\u007f\u202e\u001b[8mhidden';
 const harmless =
-  '\\u001b[2J\\u001b]0;title\\u0007\\u001b]52;c;cm0gLXJm\\u0007\\u000dover\\u009b2J\\u007f\\u001b[8mhidden';
+  '\\u001b[2J\\u001b]0;title\\u0007\\u001b]52;c;cm0gLXJm\\u0007\\u000dover\\u009b2J\\u007f\\u202e\\u001b[8mhidden';
 /** What a terminal would act on, other than the colors that the command line uses. */
-const acted = /(?!\n|\t)\p{Cc}(?!\[([12]|22|3\d)m)/u;
+const acted = /(?!\n|\t)[\p{Cc}\p{Bidi_Control}](?!\[([12]|22|3\d)m)/u;
 const text = `This receiver responds with plain text that ends with what controls a terminal, and one more line: ${hostile}`;
 const image = Buffer.from('89504e470d0a1a0a0000000d494844520000001000000010080200000090916836', 'hex');
 
@@ -35,14 +36,14 @@ describe.each([
     printed('trigger', 'invoice.paid', '--to', url, '--secret', 'a-secret-of-16-characters-or-more');
 
   test('control characters in a response are printed as escapes', async () => {
-    const { receiver, webhook } = await tenant.connect({ status: 500, body: `${text}\r\nbye` });
-    expect(await triggered(receiver.url)).toContain(`${harmless}\nbye`);
-    expect(await printed('webhooks', 'test', webhook.id)).toContain(`${harmless}\nbye`);
+    const { receiver, webhook } = await tenant.connect({ status: 500, body: `${text}\r\n[1m bye` });
+    expect(await triggered(receiver.url)).toContain(`${harmless}\n[1m bye`);
+    expect(await printed('webhooks', 'test', webhook.id)).toContain(`${harmless}\n[1m bye`);
     await tenant.record();
     const [delivery] = await tenant.settled(webhook);
-    expect(await printed('deliveries', 'get', delivery.id)).toContain(`${harmless}\nbye`);
+    expect(await printed('deliveries', 'get', delivery.id)).toContain(`${harmless}\n[1m bye`);
     const exact = JSON.parse(await printed('deliveries', 'get', delivery.id, '--json'));
-    expect(exact.attempt_log[0].response).toBe(`${text}\r\nbye`);
+    expect(exact.attempt_log[0].response).toBe(`${text}\r\n[1m bye`);
   });
 
   test('a binary response is not printed', async () => {
