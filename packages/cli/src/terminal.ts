@@ -63,13 +63,15 @@ export class Terminal {
     return styleText(style, text, { validateStream: false });
   }
 
-  /** Prints names and values, one pair per line. A value may have several lines. */
+  /** Prints names and values, one pair per line. In a terminal, a value may have several lines. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
-      const indented = value.replaceAll('\n', `\n${' '.repeat(this.isInteractive ? width : 0)}`);
+      const indented = value.replaceAll('\n', `\n${' '.repeat(width)}`);
       this.line(
-        this.isInteractive ? `${this.paint('bold', name.padEnd(width))}${indented}` : `${name}\t${indented}`,
+        this.isInteractive
+          ? `${this.paint('bold', name.padEnd(width))}${indented}`
+          : `${name}\t${this.#cell(value)}`,
       );
     }
   }
