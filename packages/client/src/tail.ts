@@ -56,21 +56,22 @@ export class Tail implements AsyncIterable<Event> {
       let failure: PosthornError | undefined;
       let isOpen = false;
       try {
-        for await (const { id, event } of this.#connection()) {
-          if (!event && id !== undefined) this.#lastEventId = id;
+        for await (const { id, data } of this.#connection()) {
+          if (data === undefined && id !== undefined) this.#lastEventId = id;
           if (!isOpen) {
             isOpen = true;
             wasConnected = true;
             failures = 0;
             onConnect?.();
           }
-          if (!event) continue;
+          if (data === undefined) continue;
+          const event = this.#transport.parse(data) as Event;
           // Set before the event is yielded: a caller that breaks out of the loop has received the event.
           this.#lastEventId = id ?? event.id;
           yield event;
         }
       } catch (error) {
-        // An error of the caller's own callback ends the tail: connecting again would only repeat it.
+        // An error of a callback or of `parse` ends the tail: connecting again would only repeat it.
         if (!(error instanceof LostConnection)) throw error;
         signal?.throwIfAborted();
         failure = error.cause;
@@ -93,7 +94,7 @@ export class Tail implements AsyncIterable<Event> {
 
   /** Yields the messages of one connection, until it ends. All its errors are `LostConnection`. */
   async *#connection(): AsyncGenerator<
-    { id: string | undefined; event: Event | undefined },
+    { id: string | undefined; data: string | undefined },
     void,
     undefined
   > {
@@ -119,7 +120,7 @@ export class Tail implements AsyncIterable<Event> {
       for await (const { id, data, retryMs } of messagesOf(body, watch)) {
         isEmpty = false;
         if (retryMs !== undefined) this.#retryMs = retryMs;
-        yield { id, event: data === undefined ? undefined : (this.#transport.parse(data) as Event) };
+        yield { id, data };
       }
       if (isEmpty) throw new Error('the stream ended before its first message');
     } catch (cause) {

@@ -151,6 +151,37 @@ describe('the tail', () => {
     },
   );
 
+  it('ends with the error of parse, and does not reconnect', async () => {
+    const { organization: organization_id, token } = await newTenant(service);
+    const failure = new Error('This is not an event.');
+    let connections = 0;
+    const posthorn = new Posthorn({
+      ...{ url: service.publicUrl, token },
+      parse: () => {
+        throw failure;
+      },
+      fetch: (url, init) => {
+        connections += 1;
+        return fetch(url, init);
+      },
+    });
+    const stop = new AbortController();
+    const tail = posthorn.events.tail(
+      { organization_id },
+      {
+        signal: stop.signal,
+        onConnect: () => void record(service, event({ organization_id })),
+        onDisconnect: () => stop.abort(),
+      },
+    );
+    expect(
+      await tail[Symbol.asyncIterator]()
+        .next()
+        .catch((error) => error),
+    ).toBe(failure);
+    expect(connections).toBe(1);
+  });
+
   it.each([
     ['0', 1_000, 2_000],
     ['7', 7_000, 7_000],
