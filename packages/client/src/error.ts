@@ -71,10 +71,7 @@ export async function errorOf(response: Response): Promise<PosthornError> {
   };
   const text = await response.text().catch(() => '');
   const problem = problemIn(text);
-  if (!problem) {
-    const detail = `The response with status ${status} did not come from Posthorn. Check the URL.`;
-    return new PosthornError({ ...common, code: 'unexpected_response', detail });
-  }
+  if (!problem) return unexpected(response, undefined, common);
   const { code, title, detail, errors, request_id, possible_moves, cell } = problem;
   return new PosthornError({
     ...common,
@@ -86,6 +83,16 @@ export async function errorOf(response: Response): Promise<PosthornError> {
     cell,
     requestId: request_id ?? common.requestId,
   });
+}
+
+/** Returns the error for a response that is not from the service. */
+export function unexpected(
+  { status }: Response,
+  cause?: unknown,
+  common: Partial<ErrorFields> = {},
+): PosthornError {
+  const detail = `The response with status ${status} did not come from Posthorn. Check the URL.`;
+  return new PosthornError({ ...common, status, code: 'unexpected_response', detail, cause });
 }
 
 interface Problem {

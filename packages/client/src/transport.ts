@@ -1,4 +1,4 @@
-import { errorOf, PosthornError } from './error.js';
+import { errorOf, PosthornError, unexpected } from './error.js';
 import { pause } from './pause.js';
 
 export interface RetryOptions {
@@ -121,12 +121,14 @@ export class Transport {
     const response = await this.open(method, path, { ...options, signal }).catch((error) => {
       throw timeout.aborted && !options.signal?.aborted ? timeoutError(this.#timeoutMs) : error;
     });
-    try {
-      return parse(await response.text());
-    } catch (cause) {
+    const text = await response.text().catch((cause) => {
       options.signal?.throwIfAborted();
-      if (timeout.aborted) throw timeoutError(this.#timeoutMs);
-      throw unreachable(cause);
+      throw timeout.aborted ? timeoutError(this.#timeoutMs) : unreachable(cause);
+    });
+    try {
+      return parse(text);
+    } catch (cause) {
+      throw cause instanceof SyntaxError ? unexpected(response, cause) : cause;
     }
   }
 
@@ -191,9 +193,9 @@ export class Transport {
   }
 }
 
-/** Returns whether the same request may succeed a little later. */
+/** Returns whether the same request may succeed a little later. Proxies send 502 and 504 while a node restarts. */
 export function isTransient(error: PosthornError): boolean {
-  return error.status === 503 || error.code === 'unreachable' || error.code === 'timeout';
+  return [502, 503, 504].includes(error.status) || error.code === 'unreachable' || error.code === 'timeout';
 }
 
 function unreachable(cause: unknown): PosthornError {

@@ -132,8 +132,15 @@ describe('a problem', () => {
   });
 
   it('of a proxy is distinguished from one of the service', async () => {
-    const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }));
+    const { events } = intercepted(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }), 1);
     expect(await failureOf(events.get('EVT-1'))).toMatchObject({ status: 502, code: 'unexpected_response' });
+    let sent = 0;
+    const page = intercepted(async (count) => {
+      sent = count;
+      return new Response('<h1>Welcome</h1>', { status: 200 });
+    });
+    expect(await failureOf(page.token())).toMatchObject({ status: 200, code: 'unexpected_response' });
+    expect(sent).toBe(1);
   });
 
   it('of a redirect is one too: the token goes to no other address', async () => {
@@ -175,6 +182,13 @@ describe('a request that the service cannot handle now', () => {
     });
     expect((await client.token()).organization_id).toBe(organization_id);
     expect(sent).toBe(3);
+  });
+
+  it.each([502, 504])('is repeated if a proxy responds with %i', async (status) => {
+    const client = intercepted(async (count, pass) =>
+      count < 2 ? new Response('<h1>No upstream</h1>', { status }) : pass(),
+    );
+    expect((await client.token()).organization_id).toBe(organization_id);
   });
 
   it('is not repeated more often than allowed', async () => {

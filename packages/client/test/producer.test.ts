@@ -93,6 +93,14 @@ describe('a producer', () => {
     });
   });
 
+  it('repeats a batch while a proxy cannot reach the service', async () => {
+    const { producer, make, sizes } = await producing({}, async (count, send) =>
+      count === 1 ? new Response('<h1>Bad gateway</h1>', { status: 502 }) : send(),
+    );
+    expect((await producer.send(make())).id).toMatch(/^EVT-/);
+    expect(sizes).toHaveLength(2);
+  });
+
   it('does not give up early if the clock is set forward', async () => {
     const { now } = Date;
     onTestFinished(() => void vi.restoreAllMocks());
