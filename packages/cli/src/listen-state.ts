@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type Options, UsageError } from './command.js';
 import { cannotWrite, configDirectory, writePrivate } from './profiles.js';
 import { newSecret } from './secret.js';
 
@@ -64,8 +65,14 @@ export class ListenPosition {
   }
 }
 
+/** Returns the secret of the options, or the one that local requests are signed with by default. */
+export async function signingSecret({ secret }: Options, env: Env): Promise<string> {
+  if (secret === '') throw new UsageError('--secret: the secret is empty. Check that its variable is set.');
+  return secret ?? localSecret(env);
+}
+
 /** Returns the secret that local requests are signed with: the same one every time, so that receivers can keep it. */
-export async function localSecret(env: Env): Promise<string> {
+async function localSecret(env: Env): Promise<string> {
   const directory = configDirectory(env);
   if (directory === undefined) return newSecret();
   const file = join(directory, 'listen-secret');

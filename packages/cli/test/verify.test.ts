@@ -144,6 +144,17 @@ describe('trigger', () => {
     expect((await run(['verify', '--secret', secret], env, file)).code).toBe(0);
   });
 
+  test('refuses an empty secret, such as a variable that is not set', async () => {
+    const receiver = await startReceiver();
+    const args = ['trigger', 'invoice.paid', '--to', receiver.url, '--secret', ''];
+    expect(await run(args, env)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: '--secret: the secret is empty. Check that its variable is set.\n',
+    });
+    expect(receiver.deliveries.count).toBe(0);
+  });
+
   test('sends numbers as they were set, also inside objects and arrays', async () => {
     const receiver = await startReceiver();
     const set = [

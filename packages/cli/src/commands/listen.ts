@@ -4,7 +4,7 @@ import { type Command, type Context, UsageError } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { EventPatterns } from '../event-pattern.js';
 import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
-import { type Listener, ListenPosition, localSecret } from '../listen-state.js';
+import { type Listener, ListenPosition, signingSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { requestText, saveRequest } from '../saved-request.js';
@@ -61,7 +61,7 @@ export const listen: Command = {
     };
     const position = new ListenPosition(env, follows);
     const start = startOf(options.from, position);
-    const secret = options.secret ?? (await localSecret(env));
+    const secret = await signingSecret(options, env);
     const sender = new Sender(context, connection, target, secret);
     if (!options.json) {
       if (start !== undefined)

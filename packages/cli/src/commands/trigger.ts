@@ -4,7 +4,7 @@ import { type Command, CommandFailure, type Context, UsageError } from '../comma
 import { connect, connectionOptions } from '../connection.js';
 import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
 import { memberOf, withValue } from '../json-text.js';
-import { localSecret } from '../listen-state.js';
+import { signingSecret } from '../listen-state.js';
 import { json } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
@@ -45,7 +45,7 @@ export const trigger: Command = {
       return webhooksTest.run(toTest);
     }
     const url = targetUrl('to', options.to ?? '');
-    const secret = options.secret ?? (await localSecret(env));
+    const secret = await signingSecret(options, env);
     const { event, request } = await requestOf(context, secret);
     const result = await forward(url, request);
     if (options.json) terminal.line(JSON.stringify(jsonOf(event, url, result)));
