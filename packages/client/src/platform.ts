@@ -98,9 +98,8 @@ export class Platform {
   };
 
   /** Returns the metrics of the node, in the Prometheus text format. */
-  async metrics(options?: CallOptions): Promise<string> {
-    const response = await this.#transport.open('GET', '/metrics', { signal: options?.signal });
-    return response.text();
+  metrics(options?: CallOptions): Promise<string> {
+    return this.#transport.text('GET', '/metrics', { signal: options?.signal });
   }
 
   async #create<T>(path: string, body: unknown, options?: CallOptions): Promise<T> {

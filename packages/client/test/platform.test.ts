@@ -44,4 +44,15 @@ describe('the platform listener', () => {
   it('returns its metrics as text', async () => {
     expect(await platform.metrics()).toMatch(/^posthorn_deliveries_in_memory\{.*\} \d+$/m);
   });
+
+  it('has as much time for its metrics as for any other response', async () => {
+    const hanging = new Platform({
+      ...{ url: service.platformUrl, token: platformToken, timeoutMs: 20, retry: { attempts: 1 } },
+      fetch: (_url, init) =>
+        new Promise((_, reject) => {
+          init!.signal?.addEventListener('abort', () => reject(init!.signal!.reason));
+        }),
+    });
+    await expect(hanging.metrics()).rejects.toMatchObject({ code: 'timeout' });
+  });
 });
