@@ -74,7 +74,8 @@ export async function enterState(
 ): Promise<void> {
   const { rowCount } = await client.query({
     text: `
-  insert into posthorn.relocations as r (organization_id, state, cell, move) values ($1, $2, $3, $4)
+  insert into posthorn.relocations as r (organization_id, state, cell, move, progress)
+  values ($1, $2, $3, $4, '{"isNew": true}')
   on conflict (organization_id) do update
      set state = excluded.state, cell = excluded.cell, move = excluded.move, stopped_at = null,
          progress = case when r.state = 'arriving' then r.progress else '{}' end
