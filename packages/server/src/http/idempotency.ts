@@ -92,7 +92,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         body: withoutSecret(JSON.parse(payload)),
         location: location === undefined ? null : String(location),
       };
-      // The request has succeeded in any case. Its write has stored what a repeated request needs; a verification, which
+      // The request has succeeded either way. Its write has stored what a repeated request needs; a verification, which
       // stores nothing with its write, can be repeated.
       await storeResponse(database, key, response).catch((error) =>
         request.log[levelFor(error)](

@@ -99,7 +99,7 @@ export function eventTextStatement(
   return { ...page, name: `${page.name} as text`, text };
 }
 
-/** Reads one event of this organization (and workspace, if given) within its retention. */
+/** Reads one event of this organization (and workspace, if given), if it is within its retention period. */
 export async function readEvent(
   database: Queryable,
   key: {
