@@ -297,7 +297,7 @@ export interface ReceiptRequest {
   url: string;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
   body: string | null;
 }
 
@@ -399,7 +399,7 @@ export interface SentRequest {
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
   body: string | null;
 }
 
@@ -421,7 +421,7 @@ export interface Stats {
 export interface StatsBucket {
   /** Start of the bucket, in UTC. */
   at: string;
-  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
+  /** Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
@@ -436,7 +436,7 @@ export interface StatsBucket {
 }
 
 export interface StatsTotals {
-  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
+  /** Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;

@@ -109,7 +109,7 @@ const requestFields = {
   }),
   body: nullable(Type.String(), {
     description:
-      'Request body. Null if the token lacks the scope `events:read` or if the event no longer exists.',
+      'Request body. Null if the token lacks the `events:read` scope or if the event no longer exists.',
     examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
   }),
 };
