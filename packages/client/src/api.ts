@@ -390,7 +390,7 @@ export interface SearchedPageMeta {
   cursor: string | null;
   /** Whether there are more results. */
   has_more: boolean;
-  /** How far back the search for this page went. Present if the page ended early because it reached the limit on deliveries to read. */
+  /** How far back the search for this page went. Present if the page ended early because the search reached the maximum number of deliveries that it reads for one page. */
   searched_to?: string;
 }
 

@@ -141,7 +141,7 @@ export function installAuth(
     if (missing.length > 0) {
       throw new Problem(
         'insufficient_scope',
-        `The token does not have the required scope ${missing.join(' and ')}.`,
+        `The token does not have the required ${missing.length === 1 ? 'scope' : 'scopes'} ${missing.join(' and ')}.`,
       );
     }
   });

@@ -28,8 +28,8 @@ const SearchedPageMeta = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'How far back the search for this page went. Present if the page ended early because it reached the limit on ' +
-          'deliveries to read.',
+          'How far back the search for this page went. Present if the page ended early because the search ' +
+          'reached the maximum number of deliveries that it reads for one page.',
       }),
     ),
   },
