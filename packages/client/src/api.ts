@@ -395,7 +395,7 @@ export interface SearchedPageMeta {
 }
 
 export interface SentRequest {
-  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a successful attempt. For a failed attempt, it is the URL that was used, without its query string. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the attempt succeeded, or the URL that was used, without its query string, if the attempt failed. */
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;

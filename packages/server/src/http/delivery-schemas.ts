@@ -124,8 +124,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
-        'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the " +
+        'attempt succeeded, or the URL that was used, without its query string, if the attempt failed.',
       ...urlExamples,
     }),
     ...requestFields,

@@ -15,7 +15,7 @@ export interface Progress {
   floors: Readonly<Record<string, string>>;
   /** The first day whose event counts can still change. Those of earlier days are copied only once. */
   firstDay: string;
-  /** Whether the new cell knew nothing of the organization when the move began. */
+  /** Whether the new cell had no record of an earlier move of the organization when this move began. */
   isNew?: true;
   /** Whether nothing is there that was there before the first round. */
   isClear: true;

@@ -155,8 +155,8 @@ export async function lockRelocation(
 }
 
 /**
- * Ends a move to the cell `cell`, so that the organization stays here. Leaves a move to another cell alone. Returns
- * whether this cell serves the organization now.
+ * Ends a move to or from the cell `cell`, so that the organization stays here. Leaves a move to or from any other cell
+ * alone. Returns whether this cell may now start work for the organization.
  */
 export async function keepOrganization(
   client: Queryable,
@@ -213,7 +213,7 @@ export async function readArrival(
   return rows[0]!.arrival;
 }
 
-/** Returns whether this cell serves the organization. */
+/** Returns whether this cell may start work for the organization. */
 export async function servesOrganization(client: Queryable, organizationId: string): Promise<boolean> {
   const { rows } = await client.query<{ here: boolean }>({
     text: `select ${mayStartWork('o')} as here from (values ($1::text)) as o (organization_id)`,

@@ -53,7 +53,7 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => change.mutate()}
       >
         <p>
-          Deliveries stop immediately, and those that are waiting are abandoned. No deliveries are created for
+          Deliveries stop immediately, and those that are waiting fail without any further attempts. No deliveries are created for
           events that are recorded while the webhook is paused. You can send all of these events later with a
           replay.
         </p>
