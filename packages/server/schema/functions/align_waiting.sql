@@ -10,7 +10,11 @@ as $$
 declare
   -- `leased_by` of held deliveries: see posthorn.deliveries.
   nobody  constant int := 0;
-  state   text := (select w.status from posthorn.webhooks w where w.organization_id = organization and w.id = webhook);
+  -- The lock keeps the status until the commit. A change in between would not find what this holds, and what is recorded
+  -- after it would end.
+  state   text := (select w.status from posthorn.webhooks w
+                    where w.organization_id = organization and w.id = webhook
+                      for share);
   holds   boolean := state is not distinct from 'unverified';
   changed int;
   n       int;

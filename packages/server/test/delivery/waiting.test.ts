@@ -25,9 +25,12 @@ import {
   succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { eventually } from '../support/tenant.js';
 
 const dayMs = 86_400_000;
 const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
+/** The room of a node that has none for other webhooks. */
+const onlyFirst = { webhooks: new Map([['WHK-2', 0]]) };
 const disabled = { status: 'disabled', disabled_reason: 'manual' } as const;
 
 /** Returns a new database: what earlier tests deleted would be read, too. */
@@ -169,6 +172,48 @@ describe('a delivery that waits for its webhook', () => {
       expect(idsOf(deliveries).sort()).toEqual(all);
     },
   );
+
+  /** Resolves once a statement waits for a lock. */
+  const untilOneWaits = (database: Database) =>
+    eventually(
+      async () => {
+        const { rows } = await database.query<{ waiting: number }>({
+          text: `
+  select count(*) as waiting from pg_stat_activity
+   where datname = current_database() and wait_event_type = 'Lock'`,
+        });
+        return rows[0]!.waiting;
+      },
+      (waiting) => waiting > 0,
+    );
+
+  test.each([
+    ['a claim', (client: Queryable, node: number) => claimFor(client, node, onlyFirst)],
+    ['an alignment', (client: Queryable) => align(client)],
+  ])('is not held if the webhook becomes active while %s holds it', async (_, hold) => {
+    const { database, node, retries, waiting } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    const activated = await database.transaction(async (client) => {
+      await hold(client, node);
+      const activating = changeWebhook(database, webhook, { status: 'active' }).then(() => align(database));
+      await Promise.race([activating, untilOneWaits(database)]);
+      return { activating };
+    });
+    await activated.activating;
+    const { deliveries } = await claimFor(database, node, onlyFirst);
+    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
+  });
+
+  test('and whose webhook is being changed does not make a claim wait', async () => {
+    const { database, node } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await database.transaction(async (client) => {
+      await changeWebhook(client, webhook, { status: 'active' });
+      const { deliveries } = await claimFor(database, node);
+      expect(deliveries.map((one) => one.webhook_id)).toEqual(Array(2 + 8).fill('WHK-2'));
+    });
+    expect((await claimFor(database, node)).deliveries).toHaveLength(2 + 8);
+  });
 
   test('and is being claimed is left to the node that claims it', async () => {
     const { database, node, outcomes } = await prepared();
