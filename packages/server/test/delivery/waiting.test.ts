@@ -230,6 +230,22 @@ describe('a delivery that waits for its webhook', () => {
     expect(await backlogSizes(database, 'leased')).toEqual([4]);
   });
 
+  test('and is being claimed is not held, and the alignment does not wait for the claim, which could deadlock', async () => {
+    const { database, node } = await prepared();
+    const claimed = await database.transaction(async (client) => {
+      const { deliveries } = await claimFor(client, node, { ...onlyFirst, each: 6 });
+      await changeWebhook(database, webhook, { status: 'unverified' });
+      await align(database);
+      return idsOf(deliveries);
+    });
+    expect(claimed).toHaveLength(6);
+    await align(database);
+    const waiting = (await deliveryRows(database)).filter(({ webhook_id: id }) => id === 'WHK-1');
+    expect(waiting.map(({ leased_by }) => leased_by)).toEqual([node, node]);
+    expect(await backlogSizes(database, 'leased')).toEqual([4]);
+    expect((await backlogSizes(database, 'held')).reduce((sum, size) => sum + size)).toBe(2 + 8 - 6);
+  });
+
   test('and is given back after the webhook was disabled or deleted does not wait', async () => {
     for (const [end, status] of [
       [(database: Database) => changeWebhook(database, webhook, disabled), 'failed'],
