@@ -6,6 +6,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
+import { holdDeliveries, releaseDeliveries } from '../../src/storage/draining.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
@@ -244,6 +245,20 @@ describe('a delivery that waits for its webhook', () => {
     expect(waiting.map(({ leased_by }) => leased_by)).toEqual([node, node]);
     expect(await backlogSizes(database, 'leased')).toEqual([4]);
     expect((await backlogSizes(database, 'held')).reduce((sum, size) => sum + size)).toBe(2 + 8 - 6);
+  });
+
+  test('and is being claimed does not make a move to another cell wait for the claim, which could deadlock', async () => {
+    const { database, node } = await prepared();
+    const claimed = await database.transaction(async (client) => {
+      const { deliveries } = await claimFor(client, node, { ...onlyFirst, each: 6 });
+      const holding = holdDeliveries(database, 'ORG-acme');
+      expect(await Promise.race([holding, untilOneWaits(database)])).toBe(false);
+      return deliveries;
+    });
+    await settleFor(database, node, claimed.map(succeeded));
+    expect(await holdDeliveries(database, 'ORG-acme')).toBe(true);
+    await database.transaction((client) => releaseDeliveries(client, 'ORG-acme'));
+    expect((await claimFor(database, node)).deliveries).toHaveLength(2 * (2 + 8) - 6);
   });
 
   test('and is given back after the webhook was disabled or deleted does not wait', async () => {
