@@ -1,7 +1,7 @@
 -- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds
 -- them. Active: lets nodes claim held ones again. Disabled: ends them as failed. Deleted: cancels them and deletes the
--- backlog. Skips rows that a claim is taking: waiting for them could deadlock with the node's settlement. Returns how
--- many deliveries and backlog rows it changed.
+-- backlog. Skips rows that a claim is taking: waiting for them could deadlock with the node's settlement. No claim takes
+-- held rows, so it waits for those. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
 -- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
@@ -36,7 +36,7 @@ begin
              where d.organization_id = organization and d.webhook_id = webhook
                and d.status = 'pending' and d.leased_by = nobody and not holds
              limit at_most
-               for update skip locked) h
+               for update) h
   )
   update posthorn.deliveries d
      set leased_by = case when holds then nobody end
@@ -58,7 +58,7 @@ begin
                     where c.organization_id = organization and c.webhook_id = webhook and c.leased_by = nobody
                       and not holds
                     limit at_most
-                      for update skip locked) h));
+                      for update) h));
   get diagnostics n = row_count;
   changed := changed + n;
   if state in ('active', 'unverified') then

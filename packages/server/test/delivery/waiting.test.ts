@@ -6,6 +6,7 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
+import { bringForward } from '../../src/storage/delivery-history.js';
 import { holdDeliveries, releaseDeliveries } from '../../src/storage/draining.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { readStoreFigures } from '../../src/storage/store-figures.js';
@@ -245,6 +246,24 @@ describe('a delivery that waits for its webhook', () => {
     expect(waiting.map(({ leased_by }) => leased_by)).toEqual([node, node]);
     expect(await backlogSizes(database, 'leased')).toEqual([4]);
     expect((await backlogSizes(database, 'held')).reduce((sum, size) => sum + size)).toBe(2 + 8 - 6);
+  });
+
+  test('and is held is released although it is being redelivered at this moment', async () => {
+    const { database, node, retries, waiting } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await align(database);
+    await changeWebhook(database, webhook, { status: 'active' });
+    const [row] = (await deliveryRows(database)).filter(({ id }) => id === retries[0]);
+    const { aligned } = await database.transaction(async (client) => {
+      const key = { organization_id: 'ORG-acme', webhook_id: 'WHK-1', createdMs: row!.created_at.getTime() };
+      expect(await bringForward(client, { ...key, id: row!.id })).toBeDefined();
+      const aligned = align(database);
+      await Promise.race([aligned, untilOneWaits(database)]);
+      return { aligned };
+    });
+    await aligned;
+    const { deliveries } = await claimFor(database, node, onlyFirst);
+    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
   });
 
   test('and is being claimed does not make a move to another cell wait for the claim, which could deadlock', async () => {
