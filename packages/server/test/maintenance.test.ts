@@ -107,10 +107,21 @@ describe('one run, a limited number at a time,', () => {
   insert into posthorn.event_keys (organization_id, key, event_id, created_at)
   select 'ORG-acme', n, 'EVT-' || n, now() - n * interval '1 minute' - interval '30 s' from generate_series(1, 2000) n`,
     });
-    const dayAgo = new Date(Date.now() - dayMs);
-    expect(await deleteEventKeys(database, dayAgo, 10)).toBe(10);
+    expect(await deleteEventKeys(database, 10)).toBe(10);
     await new Maintenance(database, silent, Date.now, retentionMs).run();
     expect(await countOf(database, 'event_keys')).toBe(1_439);
+  });
+
+  test('keeps keys of the last 24 hours, even if the clock of the node is two days ahead', async () => {
+    const { database } = await freshDatabase();
+    await database.query({
+      text: `
+  insert into posthorn.event_keys (organization_id, key, event_id, created_at) values ('ORG-acme', '1', 'EVT-1', now());
+  insert into posthorn.request_keys (organization_id, token_id, route, key, fingerprint, created_at)
+  values ('ORG-acme', 'TOK-1', 'POST /', '1', '', now())`,
+    });
+    await new Maintenance(database, silent, () => Date.now() + 2 * dayMs, retentionMs).run();
+    expect([await countOf(database, 'event_keys'), await countOf(database, 'request_keys')]).toEqual([1, 1]);
   });
 
   test('releases all deliveries that are still held although their webhook is active', async () => {

@@ -29,7 +29,7 @@ const abandonedMs = 60_000;
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
  * only successful responses, without secrets. A handler that writes also calls `storeWithWrite`.
  */
-export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
+export function installIdempotency(app: FastifyInstance, database: Database): void {
   app.decorateRequest('heldKey', undefined);
 
   app.addHook('preHandler', async (request, reply) => {
@@ -50,10 +50,8 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
       route: `${request.method} ${request.url.split('?', 1)[0]}`,
       key: given,
     };
-    const nowMs = now();
-    const abandonedBefore = new Date(nowMs - abandonedMs);
     const fingerprint = fingerprintOf(request);
-    const earlier = await takeRequestKey(database, key, fingerprint, new Date(nowMs), abandonedBefore);
+    const earlier = await takeRequestKey(database, key, fingerprint, abandonedMs);
     if (!earlier) {
       request.heldKey = key;
       return;
@@ -64,7 +62,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         'This Idempotency-Key was used with a different body. Use a new key for a new request.',
       );
     }
-    if (earlier.status === null || (earlier.running && earlier.created_at >= abandonedBefore)) {
+    if (earlier.status === null || earlier.running) {
       throw new Problem(
         'idempotency_in_progress',
         'The first request with this Idempotency-Key is still running.',

@@ -59,8 +59,8 @@ export class Maintenance {
     await this.#try('old delivery counts', () => this.#drop('delivery_counts', earliestMs, nowMs));
     await this.#try('old event counts', () => this.#drop('event_counts', earliestMs, nowMs));
     await this.#try('old audit log entries', () => this.#drop('audit_log', earliestAuditMs(nowMs), nowMs));
-    await this.#repeat('event keys', () => deleteEventKeys(this.#database, dayAgo, deletedAtOnce));
-    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, dayAgo, deletedAtOnce));
+    await this.#repeat('event keys', () => deleteEventKeys(this.#database, deletedAtOnce));
+    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, deletedAtOnce));
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
   }
 

@@ -209,4 +209,19 @@ describe('POST /v1/webhooks/{id}/test', () => {
       service.clock.stoppedAtMs = undefined;
     }
   });
+
+  it('can be sent again as soon as a clock that was half an hour ahead is set right', async () => {
+    const tenant = await newTenant(service);
+    const { webhook } = await tenant.connect();
+    const startedMs = Date.now();
+    try {
+      service.clock.stoppedAtMs = startedMs + 1_800_000;
+      for (let n = 0; n < 10; n += 1) expect((await test(tenant, webhook)).status).toBe(200);
+      expect((await test(tenant, webhook)).status).toBe(429);
+      service.clock.stoppedAtMs = startedMs;
+      expect((await test(tenant, webhook)).status).toBe(200);
+    } finally {
+      service.clock.stoppedAtMs = undefined;
+    }
+  });
 });
