@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from './domain/audit.js';
 import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
+import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
@@ -15,8 +16,6 @@ import {
   type OrganizationMove,
   readArrival,
   readCell,
-  readClock,
-  readClockMs,
   readProgress,
   readRelocation,
   resumeOrganization,
