@@ -297,7 +297,7 @@ export interface ReceiptRequest {
   url: string;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
   body: string | null;
 }
 
@@ -390,16 +390,16 @@ export interface SearchedPageMeta {
   cursor: string | null;
   /** Whether there are more results. */
   has_more: boolean;
-  /** How far back the search for this page went. Present if the page ended early because it reached the limit on deliveries to read. */
+  /** How far back the search for this page went. Present if the page ended early because the search reached the maximum number of deliveries that it reads for one page. */
   searched_to?: string;
 }
 
 export interface SentRequest {
-  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a successful attempt. For a failed attempt, it is the URL that was used, without its query string. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the attempt succeeded, or the URL that was used, without its query string, if the attempt failed. */
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
-  /** Request body. Null if the token lacks the scope `events:read` or if the event no longer exists. */
+  /** Request body. Null if the token lacks the `events:read` scope or if the event no longer exists. */
   body: string | null;
 }
 
@@ -421,7 +421,7 @@ export interface Stats {
 export interface StatsBucket {
   /** Start of the bucket, in UTC. */
   at: string;
-  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
+  /** Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;
@@ -436,7 +436,7 @@ export interface StatsBucket {
 }
 
 export interface StatsTotals {
-  /** Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set. */
+  /** Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set. */
   events: number | null;
   /** Number of deliveries that succeeded. */
   delivered: number;

@@ -10,7 +10,7 @@ export interface CreatePortalSessionRequest {
   workspace_id?: string | null;
   /** The actor that the audit log shows for actions with this token. Default: the token itself. */
   actor?: ReferenceInput;
-  /** Whether to omit the scope `webhooks:write`, so that the session cannot change anything. */
+  /** Whether to omit the `webhooks:write` scope, so that the session cannot change anything. */
   read_only?: boolean;
   /** Lifetime of the session: a duration, at most `24h`. */
   expires?: string;

@@ -76,7 +76,7 @@ describeInBrowser('the views of the console', async (open) => {
     const { page, faults } = await watched();
     await page.goto(link(tenant.token, '/deliveries?event_type=task.created'));
     await page.getByRole('heading', { name: 'No match so far' }).waitFor();
-    await page.getByText(/No match was found since \d/).waitFor();
+    await page.getByText(/Searched back to \d/).waitFor();
     await expectAccessible(page, 'a search that stopped', 'main');
     await page.getByRole('button', { name: 'Search further' }).click();
     await page.getByRole('link', { name: 'task.created' }).waitFor();

@@ -37,7 +37,7 @@ export type Verification =
 // no explanation.
 const EXPLAINED_BYTES_MAX = 1024 * 1024;
 const KEEP_RAW =
-  'Pass the bytes that arrived, or use an adapter of @posthorn/receiver. In Express, register the route before ' +
+  'Pass the bytes that arrived, or use an adapter from @posthorn/receiver. In Express, register the route before ' +
   "express.json(), with express.raw({ type: 'application/json' }); in Fastify, add a content type parser with " +
   "parseAs: 'buffer'; elsewhere, use request.text().";
 
@@ -75,7 +75,7 @@ export function verify(
   if (!timestamped && (options.requireTimestamp || service.length === 0)) {
     const given = { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': standard };
     const missing = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [name] : []));
-    const detail = `The request has no ${missing.join(', no ')} header.`;
+    const detail = `The request has no ${missing.join(' or ')} header.`;
     return options.requireTimestamp && (standard !== undefined || service.length > 0)
       ? refuse(
           'missing_timestamp',

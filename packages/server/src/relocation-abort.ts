@@ -4,6 +4,7 @@ import { namesOf, RelocationRefused } from './relocation.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted } from './storage/departed-rows.js';
 import { releaseDeliveries } from './storage/draining.js';
+import type { Progress } from './storage/relocation-rounds.js';
 import {
   changeState,
   hasOrganization,
@@ -11,6 +12,7 @@ import {
   lockRelocation,
   type OrganizationMove,
   readArrival,
+  readProgress,
   readRelocation,
   takeOver,
   writeProgress,
@@ -43,6 +45,12 @@ export async function abortMove(from: Database, to: Database, organizationId: st
       await releaseDeliveries(client, organizationId);
   }, true);
   if (!hasCopy) return;
+  const { isNew, isClear } = await readProgress<Progress>(to, move);
+  if (isNew && !isClear) {
+    // Nothing has been copied. Whatever is there was recorded there.
+    await keepOrganization(to, organizationId, names.from);
+    return;
+  }
   // A later move must not continue with what is left of this copy.
   await writeProgress(to, move, {});
   await deleteDeparted(to, move, 'arriving');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from './domain/audit.js';
 import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
+import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
 import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
@@ -11,11 +12,10 @@ import {
   changeState,
   enterState,
   hasOrganization,
+  keepOrganization,
   type OrganizationMove,
   readArrival,
   readCell,
-  readClock,
-  readClockMs,
   readProgress,
   readRelocation,
   resumeOrganization,
@@ -153,8 +153,7 @@ async function begin(
     );
   if (!(await hasOrganization(from, organizationId)))
     throw new RelocationRefused(`The cell ${names.from} has no data for ${organizationId}.`);
-  if (!there && (await hasOrganization(to, organizationId)))
-    throw new RelocationRefused(`The cell ${names.to} already has an organization ${organizationId}.`);
+  if (!there && (await hasOrganization(to, organizationId))) throw alreadyThere(organizationId, names.to);
   await refuseSkew(from, to);
   await refuseForeignKeys(options, names.to);
   await from.transaction(async (client) => {
@@ -163,14 +162,31 @@ async function begin(
     await releaseDeliveries(client, organizationId);
   }, true);
   await enterState(to, move, 'arriving', names.from);
-  const { isClear } = await readProgress<Progress>(to, move);
+  const { isNew, isClear } = await readProgress<Progress>(to, move);
   if (isClear) await deleteOpenRows(to, move);
   else {
+    if (isNew) await refuseMerge(options, names);
     // What an earlier stay or an aborted move has left behind may have gaps.
-    await deleteDeparted(to, move, 'arriving');
+    else await deleteDeparted(to, move, 'arriving');
     await writeProgress(to, move, { isClear: true });
   }
   return undefined;
+}
+
+/** Ends the move if the new cell recorded something for this organization before it knew of the move. */
+async function refuseMerge(
+  { from, to, organizationId }: RelocationOptions,
+  names: { from: string; to: string },
+): Promise<void> {
+  await transactionsEnd(to, 'new', transactionsMsMax);
+  if (!(await hasOrganization(to, organizationId))) return;
+  await keepOrganization(to, organizationId, names.from);
+  await keepOrganization(from, organizationId, names.to);
+  throw alreadyThere(organizationId, names.to);
+}
+
+function alreadyThere(organizationId: string, cell: string): RelocationRefused {
+  return new RelocationRefused(`The cell ${cell} already has an organization ${organizationId}.`);
 }
 
 /** Refuses to delete anything in the old cell unless the new one has taken over the organization. */
@@ -213,13 +229,13 @@ async function leave(
   for (let round = 1; round <= roundsMax; round += 1) {
     const beganMs = performance.now();
     const floor = await readClock(from);
-    await transactionsEnd(from, transactionsMsMax);
+    await transactionsEnd(from, 'old', transactionsMsMax);
     const next = await copy.round(progress, floor);
     await writeProgress(to, move, next);
     progress = next;
     if (performance.now() - beganMs < shortRoundMs) break;
   }
-  await transactionsEnd(from, transactionsMsMax);
+  await transactionsEnd(from, 'old', transactionsMsMax);
 
   signal?.throwIfAborted();
   onStep('stopping');
@@ -229,7 +245,7 @@ async function leave(
   try {
     await drain(from, move.organizationId, deadlineMs);
     await changeState(from, move, 'stopping', 'stopped');
-    await transactionsEnd(from, deadlineMs - performance.now());
+    await transactionsEnd(from, 'old', deadlineMs - performance.now());
     onStep('copying the rest');
     await copy.lastRound(progress);
     await stageRows(from, to, move, progress.firstDay ?? '', reencrypt);
@@ -245,7 +261,7 @@ async function leave(
 
 /** Waits until all transactions that began before the stop have ended and no attempt is in flight. */
 async function drain(from: Database, organizationId: string, deadlineMs: number): Promise<void> {
-  await transactionsEnd(from, deadlineMs - performance.now());
+  await transactionsEnd(from, 'old', deadlineMs - performance.now());
   while (!(await holdDeliveries(from, organizationId))) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
@@ -256,13 +272,14 @@ async function drain(from: Database, organizationId: string, deadlineMs: number)
   }
 }
 
-async function transactionsEnd(database: Database, msMax: number): Promise<void> {
+/** Waits until all transactions that are open now have ended. */
+async function transactionsEnd(database: Database, cell: 'old' | 'new', msMax: number): Promise<void> {
   const deadlineMs = performance.now() + msMax;
   let open = await openTransactions(database);
   while (open.length > 0) {
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `Transactions in the old cell are still open (${open.length}). Look for them in pg_stat_activity, or try again later.`,
+        `Transactions in the ${cell} cell are still open (${open.length}). Look for them in pg_stat_activity, or try again later.`,
       );
     }
     await delay(pollMs);

@@ -85,7 +85,7 @@ export async function startService(
       const audit = new AuditWatch(database, logger);
       watchAudit(metrics, audit);
       for (const job of [
-        new Maintenance(database, logger, now, config.eventRetentionMs),
+        new Maintenance(database, logger, config.eventRetentionMs),
         new EventCounting(database, logger),
         audit,
       ]) {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { dayMs } from '../src/domain/duration.js';
 import { Maintenance } from '../src/jobs/maintenance.js';
 import { writeAudit } from '../src/storage/audit.js';
@@ -45,7 +45,7 @@ describe('on one node at a time', () => {
     await other.connect();
     await other.query('begin');
     await other.query("select pg_advisory_xact_lock(hashtextextended('posthorn.maintenance', 0))");
-    const maintenance = new Maintenance(database, silent, Date.now, retentionMs);
+    const maintenance = new Maintenance(database, silent, retentionMs);
     await maintenance.run();
     expect((await partitionsOf(database)).events).toEqual([]);
     await other.query('commit');
@@ -57,7 +57,7 @@ describe('on one node at a time', () => {
     const { database } = await freshDatabase();
     for (let turn = 0; turn < 2; turn++) {
       const nowMs = Date.now() + turn * 30 * dayMs;
-      await new Maintenance(database, silent, () => nowMs, retentionMs).run();
+      await new Maintenance(database, silent, retentionMs, () => nowMs).run();
       expect((await partitionsOf(database)).events?.at(-1)).toBe(weeks(nowMs).at(-1));
     }
   });
@@ -67,7 +67,7 @@ describe('on one node at a time', () => {
     const away = new Database({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const warnings: unknown[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) });
-    await new Maintenance(away, logger, Date.now, retentionMs).run();
+    await new Maintenance(away, logger, retentionMs).run();
     expect(warnings).toEqual(['maintenance failed and will be retried']);
     await away.close();
   });
@@ -76,7 +76,7 @@ describe('on one node at a time', () => {
 test('after a missed week the first run creates what is missing and drops what is old', async () => {
   const { database } = await freshDatabase();
   let nowMs = Date.now();
-  const maintenance = new Maintenance(database, silent, () => nowMs, retentionMs);
+  const maintenance = new Maintenance(database, silent, retentionMs, () => nowMs);
   await maintenance.run();
   const before = weeks(nowMs);
   const endOfSecondMs = weekOf(nowMs) + 14 * dayMs;
@@ -95,6 +95,19 @@ test('after a missed week the first run creates what is missing and drops what i
   expect((await partitionsOf(database)).events).toEqual([...before.slice(2), ...after, ...weeks(nowMs)]);
 });
 
+test('a node whose clock is a year ahead drops nothing that is not old', async () => {
+  const { database } = await freshDatabase();
+  await new Maintenance(database, silent, retentionMs).run();
+  const before = await partitionsOf(database);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 366 * dayMs });
+  try {
+    await new Maintenance(database, silent, retentionMs).run();
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(await partitionsOf(database)).toEqual(before);
+});
+
 describe('one run, a limited number at a time,', () => {
   const countOf = async (database: Database, text: string) =>
     (await database.query<{ count: number }>({ text: `select count(*) from posthorn.${text}` })).rows[0]!
@@ -107,15 +120,26 @@ describe('one run, a limited number at a time,', () => {
   insert into posthorn.event_keys (organization_id, key, event_id, created_at)
   select 'ORG-acme', n, 'EVT-' || n, now() - n * interval '1 minute' - interval '30 s' from generate_series(1, 2000) n`,
     });
-    const dayAgo = new Date(Date.now() - dayMs);
-    expect(await deleteEventKeys(database, dayAgo, 10)).toBe(10);
-    await new Maintenance(database, silent, Date.now, retentionMs).run();
+    expect(await deleteEventKeys(database, 10)).toBe(10);
+    await new Maintenance(database, silent, retentionMs).run();
     expect(await countOf(database, 'event_keys')).toBe(1_439);
+  });
+
+  test('keeps keys of the last 24 hours, even if the clock of the node is two days ahead', async () => {
+    const { database } = await freshDatabase();
+    await database.query({
+      text: `
+  insert into posthorn.event_keys (organization_id, key, event_id, created_at) values ('ORG-acme', '1', 'EVT-1', now());
+  insert into posthorn.request_keys (organization_id, token_id, route, key, fingerprint, created_at)
+  values ('ORG-acme', 'TOK-1', 'POST /', '1', '', now())`,
+    });
+    await new Maintenance(database, silent, retentionMs, () => Date.now() + 2 * dayMs).run();
+    expect([await countOf(database, 'event_keys'), await countOf(database, 'request_keys')]).toEqual([1, 1]);
   });
 
   test('releases all deliveries that are still held although their webhook is active', async () => {
     const { database } = await withNode();
-    const maintenance = new Maintenance(database, silent, Date.now, retentionMs);
+    const maintenance = new Maintenance(database, silent, retentionMs);
     await maintenance.run();
     await database.query({
       text: `
@@ -137,7 +161,7 @@ describe('as the clock moves on', () => {
   const events = () => countOf(`/v1/events?organization_id=${tenant.organization}`);
   const entries = () => countOf('/v1/audit-logs');
   const maintain = () =>
-    new Maintenance(service.database, silent, () => Date.now() + service.clock.offsetMs, retentionMs).run();
+    new Maintenance(service.database, silent, retentionMs, () => Date.now() + service.clock.offsetMs).run();
 
   beforeEach(async () => {
     service ??= await startTestService();

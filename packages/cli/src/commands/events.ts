@@ -11,7 +11,8 @@ import type { Terminal } from '../terminal.js';
 
 const organization = {
   value: 'ORG-x',
-  description: 'For operators: read this organization from the database instead of the API, without a token.',
+  description:
+    'For operators: read the events of this organization from the database instead of the API, without a token.',
 } as const;
 const filters = {
   organization,

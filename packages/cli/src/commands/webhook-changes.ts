@@ -92,7 +92,7 @@ export const webhooksUpdate: Command = {
 export const webhooksPause: Command = {
   name: 'webhooks pause',
   summary:
-    'Disable a webhook. Waiting deliveries are marked as failed. To send their events later, run posthorn deliveries replay.',
+    'Disable a webhook. Waiting deliveries fail without any further attempts. To send their events later, run posthorn deliveries replay.',
   argument: webhookArgument,
   options: { json, ...connectionOptions },
   run: onWebhook(({ posthorn }, id) => posthorn.webhooks.change(id, { status: 'disabled' })),

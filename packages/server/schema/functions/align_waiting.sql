@@ -1,6 +1,7 @@
 -- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds
 -- them. Active: lets nodes claim held ones again. Disabled: ends them as failed. Deleted: cancels them and deletes the
--- backlog. Skips rows that a claim is taking. Returns how many deliveries and backlog rows it changed.
+-- backlog. Skips rows that a claim is taking: waiting for them could deadlock with the node's settlement. No claim takes
+-- held rows, so it waits for those. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
 -- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
@@ -10,7 +11,11 @@ as $$
 declare
   -- `leased_by` of held deliveries: see posthorn.deliveries.
   nobody  constant int := 0;
-  state   text := (select w.status from posthorn.webhooks w where w.organization_id = organization and w.id = webhook);
+  -- The lock keeps the status until the commit. A change in between would not find what this holds, and what is recorded
+  -- after it would end.
+  state   text := (select w.status from posthorn.webhooks w
+                    where w.organization_id = organization and w.id = webhook
+                      for share);
   holds   boolean := state is not distinct from 'unverified';
   changed int;
   n       int;
@@ -19,34 +24,41 @@ begin
   -- `picked` has the whole key. If the organization and the webhook came from the parameters, the planner could look up
   -- each delivery by these two alone, and read all deliveries of the webhook for each that it changes.
   with picked as materialized (
-    (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
-      where d.organization_id = organization and d.webhook_id = webhook
-        and d.status = 'pending' and d.leased_by is null and holds
-      limit at_most)
+    select w.*
+      from (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
+             where d.organization_id = organization and d.webhook_id = webhook
+               and d.status = 'pending' and d.leased_by is null and holds
+             limit at_most
+               for update skip locked) w
      union all
-    (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
-      where d.organization_id = organization and d.webhook_id = webhook
-        and d.status = 'pending' and d.leased_by = nobody and not holds
-      limit at_most)
+    select h.*
+      from (select d.organization_id, d.webhook_id, d.created_at, d.id from posthorn.deliveries d
+             where d.organization_id = organization and d.webhook_id = webhook
+               and d.status = 'pending' and d.leased_by = nobody and not holds
+             limit at_most
+               for update) h
   )
   update posthorn.deliveries d
      set leased_by = case when holds then nobody end
     from picked p
    where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
-     and d.created_at = p.created_at and d.id = p.id
-     and d.status = 'pending' and coalesce(d.leased_by, nobody) = nobody;
+     and d.created_at = p.created_at and d.id = p.id;
   get diagnostics changed = row_count;
   update posthorn.backlog b
      set leased_by = case when holds then nobody end
    where b.ctid = any (array(
-           (select c.ctid from posthorn.backlog c
-             where c.organization_id = organization and c.webhook_id = webhook and c.leased_by is null and holds
-             limit at_most)
+           select w.place
+             from (select c.ctid as place from posthorn.backlog c
+                    where c.organization_id = organization and c.webhook_id = webhook and c.leased_by is null and holds
+                    limit at_most
+                      for update skip locked) w
             union all
-           (select c.ctid from posthorn.backlog c
-             where c.organization_id = organization and c.webhook_id = webhook and c.leased_by = nobody and not holds
-             limit at_most)))
-     and coalesce(b.leased_by, nobody) = nobody;
+           select h.place
+             from (select c.ctid as place from posthorn.backlog c
+                    where c.organization_id = organization and c.webhook_id = webhook and c.leased_by = nobody
+                      and not holds
+                    limit at_most
+                      for update) h));
   get diagnostics n = row_count;
   changed := changed + n;
   if state in ('active', 'unverified') then

@@ -63,8 +63,14 @@ begin
       from ordered o;
   end if;
 
-  -- Holds or ends the deliveries of webhooks that are not active, so that later claims do not see them.
-  perform posthorn.align_waiting(i.value, i.key, 500) from jsonb_each_text(idle) i;
+  -- Holds or ends the deliveries of webhooks that are not active, so that later claims do not see them. Skips webhooks
+  -- that are being changed, because waiting for them would delay all others.
+  perform posthorn.align_waiting(i.value, i.key, 500)
+     from jsonb_each_text(idle) i
+    where not exists (select from posthorn.webhooks w where w.organization_id = i.value and w.id = i.key)
+       or exists (select from posthorn.webhooks w
+                   where w.organization_id = i.value and w.id = i.key
+                     for share skip locked);
 
   if webhooks is not null then
     with turns as materialized (

@@ -29,7 +29,7 @@ export const doctor: OperatorCommand = {
     if (wrong.length === 0) return;
     const names = wrong.map(({ check }) => check).join(', ');
     throw new CommandFailure(
-      `Found problems: ${names}. Follow the remedies above, then run posthorn doctor again.`,
+      `Found problems: ${names}. Apply the remedies above, then run posthorn doctor again.`,
     );
   },
 };

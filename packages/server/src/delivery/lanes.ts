@@ -132,6 +132,7 @@ export class Lanes {
     for (const lane of this.#lanes.values()) {
       const wasAsked = (asked.webhooks.get(lane.webhookId) ?? asked.each) > 0;
       if (wasAsked && !more.has(lane.webhookId)) lane.noteNoneWaiting(beganMs);
+      this.#forgetIdle(lane);
     }
     return again;
   }
@@ -240,7 +241,7 @@ export class Lanes {
     if (restMs > 0) this.#rest(lane, restMs);
     else this.#offer(lane);
     const surplus = this.#takeExcess(lane);
-    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
+    this.#forgetIdle(lane);
     return { surplus, wantsMore: this.#wantsMore(lane) };
   }
 
@@ -280,6 +281,11 @@ export class Lanes {
     const lane = new Lane(organizationId, webhookId);
     this.#lanes.set(webhookId, lane);
     return lane;
+  }
+
+  /** Forgets an idle lane if there are too many. One that rests or has deliveries waiting becomes idle later. */
+  #forgetIdle(lane: Lane): void {
+    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
   }
 
   #offer(lane: Lane): void {

@@ -60,7 +60,7 @@ export class Settler {
     return this.#entries.length >= limits.unsettledOutcomes;
   }
 
-  /** Returns whether outcomes are no longer written, because this node is about to shut down. */
+  /** Returns whether outcomes are no longer written, because this node is about to exit. */
   get isStopped(): boolean {
     return this.#isStopped;
   }

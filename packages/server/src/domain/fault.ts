@@ -79,7 +79,7 @@ function faultsOf(finding: Finding, root: unknown): Fault[] {
 
 /**
  * Returns one fault that names all accepted types if the value has none of them. Otherwise returns the faults of the
- * closest branch of the value's type.
+ * closest branch that accepts the value's type.
  */
 function faultsOfBranches({ error, tried }: Finding, root: unknown): Fault[] {
   const { instancePath, schemaPath } = error;

@@ -96,5 +96,5 @@ export function possibleMoves({ moves }: Lifecycle, status: string): readonly st
 /** Explains why a move was refused and what is allowed instead. */
 export function refusalOf(what: string, status: string, move: string, possible: readonly string[]): string {
   const instead = possible.length > 0 ? `Allowed moves: ${possible.join(', ')}` : 'No move is allowed';
-  return `${what} is ${status}, which does not allow '${move}'. ${instead}.`;
+  return `${what} is ${status}, so '${move}' is not allowed. ${instead}.`;
 }

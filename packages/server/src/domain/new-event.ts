@@ -65,8 +65,8 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, validat
 export type EventChecker = (events: readonly unknown[]) => readonly Fault[];
 
 /**
- * Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. It compiles the
- * schema of events when the first one arrives.
+ * Returns a checker for a whole batch. The pointer of each fault starts with the index of the event. The checker
+ * compiles the event schema when the first event arrives.
  */
 export function createEventChecker(catalogue: Catalogue, validatePayload: PayloadValidator): EventChecker {
   let hasShape: ValidateFunction | undefined;

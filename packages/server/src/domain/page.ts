@@ -35,8 +35,8 @@ export function decodeCursor(cursor: string, binding: string): Position | undefi
   const body = bytes.subarray(digestLength);
   if (body[0] !== version || !digest(body, binding).equals(bytes.subarray(0, digestLength))) return undefined;
   const id = body.subarray(7).toString('latin1');
-  // Anyone can compute the digest, so an ID that the database cannot handle must be rejected here, such as
-  // one with NUL.
+  // Anyone can compute the digest, so an ID that the database cannot handle, such as one with NUL, must be rejected
+  // here.
   return /^[!-~]*$/.test(id) ? { atMs: body.readUIntBE(1, 6), id } : undefined;
 }
 

@@ -17,7 +17,7 @@ export function createPayloadValidator(catalogue: Catalogue): PayloadValidator {
   const compiled = new Map<string, ValidateFunction>();
   const ajv = new Ajv2020({
     allErrors: true,
-    // Refuse unknown keywords and formats, because they are typos that would check nothing. The other strict rules
+    // Refuse unknown keywords and formats, because they are typos and would have no effect. The other strict rules
     // would reject valid schemas that people write for their own types.
     strict: true,
     strictTypes: false,

@@ -112,7 +112,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     onFinished: options.metrics.observeRequests('public'),
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
-  installIdempotency(app, database, now);
+  installIdempotency(app, database);
   await installOpenApi(app, {
     title: 'Posthorn API',
     version: options.version,

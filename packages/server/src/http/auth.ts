@@ -86,7 +86,7 @@ export class TokenDirectory {
       if (!found) this.#remembered.delete(key);
       return found;
     } catch (error) {
-      // The database could not be queried. What was known before is still known, and is looked up again.
+      // The database could not be queried. A token that was known before stays known, and is looked up again next time.
       if (known) this.#remembered.set(key, known);
       else this.#remembered.delete(key);
       throw error;
@@ -141,7 +141,7 @@ export function installAuth(
     if (missing.length > 0) {
       throw new Problem(
         'insufficient_scope',
-        `The token does not have the required scope ${missing.join(' and ')}.`,
+        `The token does not have the required ${missing.length === 1 ? 'scope' : 'scopes'} ${missing.join(' and ')}.`,
       );
     }
   });

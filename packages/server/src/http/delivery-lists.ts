@@ -20,7 +20,7 @@ import { webhookParams } from './webhook-schemas.js';
 const pageSize = 25;
 const shortPages =
   'If only a few deliveries out of many match the filters, a page can be short or empty even though `has_more` is ' +
-  'true. In that case, `meta.searched_to` shows how far back the search went. Continue with its cursor.';
+  'true. In that case, `meta.searched_to` shows how far back the search went. To continue, request the next page with `meta.cursor`.';
 const SearchedPageMeta = Type.Object(
   {
     ...PageMeta.properties,
@@ -28,8 +28,8 @@ const SearchedPageMeta = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'How far back the search for this page went. Present if the page ended early because it reached the limit on ' +
-          'deliveries to read.',
+          'How far back the search for this page went. Present if the page ended early because the search ' +
+          'reached the maximum number of deliveries that it reads for one page.',
       }),
     ),
   },

@@ -109,7 +109,7 @@ const requestFields = {
   }),
   body: nullable(Type.String(), {
     description:
-      'Request body. Null if the token lacks the scope `events:read` or if the event no longer exists.',
+      'Request body. Null if the token lacks the `events:read` scope or if the event no longer exists.',
     examples: ['{"id":"EVT-01JAB3C4D5E6F7G8H9J0K1M2N3"}'],
   }),
 };
@@ -124,8 +124,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null for a " +
-        'successful attempt. For a failed attempt, it is the URL that was used, without its query string.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the " +
+        'attempt succeeded, or the URL that was used, without its query string, if the attempt failed.',
       ...urlExamples,
     }),
     ...requestFields,

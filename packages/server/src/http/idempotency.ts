@@ -31,7 +31,7 @@ const pathLengthMax = 512;
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
  * only successful responses, without secrets. A handler that writes also calls `storeWithWrite`.
  */
-export function installIdempotency(app: FastifyInstance, database: Database, now: () => number): void {
+export function installIdempotency(app: FastifyInstance, database: Database): void {
   app.decorateRequest('heldKey', undefined);
 
   app.addHook('preHandler', async (request, reply) => {
@@ -55,10 +55,8 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
       route: `${request.method} ${path}`,
       key: given,
     };
-    const nowMs = now();
-    const abandonedBefore = new Date(nowMs - abandonedMs);
     const fingerprint = fingerprintOf(request);
-    const earlier = await takeRequestKey(database, key, fingerprint, new Date(nowMs), abandonedBefore);
+    const earlier = await takeRequestKey(database, key, fingerprint, abandonedMs);
     if (!earlier) {
       request.heldKey = key;
       return;
@@ -69,7 +67,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         'This Idempotency-Key was used with a different body. Use a new key for a new request.',
       );
     }
-    if (earlier.status === null || (earlier.running && earlier.created_at >= abandonedBefore)) {
+    if (earlier.status === null || earlier.running) {
       throw new Problem(
         'idempotency_in_progress',
         'The first request with this Idempotency-Key is still running.',
@@ -97,7 +95,7 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         body: withoutSecret(JSON.parse(payload)),
         location: location === undefined ? null : String(location),
       };
-      // The request has succeeded in any case. Its write has stored what a repeated request needs; a verification, which
+      // The request has succeeded either way. Its write has stored what a repeated request needs; a verification, which
       // stores nothing with its write, can be repeated.
       await storeResponse(database, key, response).catch((error) =>
         request.log[levelFor(error)](

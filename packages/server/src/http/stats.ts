@@ -57,7 +57,7 @@ const orNull = (description: string, example: number) =>
 
 const figureFields = {
   events: orNull(
-    'Number of events recorded. Null if the token lacks the scope `events:read`, or if `webhook_id` is set.',
+    'Number of events recorded. Null if the token lacks the `events:read` scope, or if `webhook_id` is set.',
     128,
   ),
   delivered: count('Number of deliveries that succeeded.', 124),

@@ -4,6 +4,7 @@ import { dayMs } from '../domain/duration.js';
 import { earliestReadableMs } from '../domain/event.js';
 import { Repeating } from '../signals/repeating.js';
 import { levelFor } from '../signals/reported.js';
+import { readClockMs } from '../storage/clock.js';
 import type { Database } from '../storage/database.js';
 import { deleteOldBacklog, releaseHeld } from '../storage/deliveries.js';
 import { deleteEventKeys } from '../storage/events.js';
@@ -23,17 +24,23 @@ const repeatMsMax = 5_000;
 export class Maintenance {
   readonly #database: Database;
   readonly #logger: Logger;
-  readonly #now: () => number;
   /** How long events and deliveries can be read. */
   readonly #retentionMs: number;
+  /** Returns the database's time: a node whose clock is ahead must not delete what is not old. */
+  readonly #now: () => Promise<number> | number;
   #repeating: Repeating | undefined;
   #isStopping = false;
 
-  constructor(database: Database, logger: Logger, now: () => number, retentionMs: number) {
+  constructor(
+    database: Database,
+    logger: Logger,
+    retentionMs: number,
+    now: () => Promise<number> | number = () => readClockMs(database),
+  ) {
     this.#database = database;
     this.#logger = logger;
-    this.#now = now;
     this.#retentionMs = retentionMs;
+    this.#now = now;
   }
 
   async start(): Promise<void> {
@@ -43,7 +50,9 @@ export class Maintenance {
 
   /** Runs all parts unless another node is running them. */
   async run(): Promise<void> {
-    await this.#try('the lock', () => withMaintenanceLock(this.#database, () => this.#runParts(this.#now())));
+    await this.#try('the lock', () =>
+      withMaintenanceLock(this.#database, async () => this.#runParts(await this.#now())),
+    );
   }
 
   async #runParts(nowMs: number): Promise<void> {
@@ -59,8 +68,8 @@ export class Maintenance {
     await this.#try('old delivery counts', () => this.#drop('delivery_counts', earliestMs, nowMs));
     await this.#try('old event counts', () => this.#drop('event_counts', earliestMs, nowMs));
     await this.#try('old audit log entries', () => this.#drop('audit_log', earliestAuditMs(nowMs), nowMs));
-    await this.#repeat('event keys', () => deleteEventKeys(this.#database, dayAgo, deletedAtOnce));
-    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, dayAgo, deletedAtOnce));
+    await this.#repeat('event keys', () => deleteEventKeys(this.#database, deletedAtOnce));
+    await this.#repeat('request keys', () => deleteRequestKeys(this.#database, deletedAtOnce));
     await this.#repeat('portal sessions', () => deletePortalSessions(this.#database, dayAgo, deletedAtOnce));
   }
 

@@ -27,7 +27,9 @@ export class Replays {
       // If the page turns out to be too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));
       const advanced = await this.#database.transaction((client) => advanceReplay(client, replay, page));
-      if (advanced?.status === 'running') this.#pages.set(replay.id, page);
+      // Grow slowly, because a page that is too large is lost.
+      if (advanced?.status === 'running')
+        this.#pages.set(replay.id, Math.min(defaultPage, Math.ceil(page * 1.1)));
       else this.#pages.delete(replay.id);
       if (!advanced) return;
     }

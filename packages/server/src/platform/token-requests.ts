@@ -58,7 +58,7 @@ export const SessionRequest = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Whether to omit the scope `webhooks:write`, so that the session cannot change anything.',
+          'Whether to omit the `webhooks:write` scope, so that the session cannot change anything.',
         examples: [false],
       }),
     ),
@@ -74,7 +74,7 @@ export const SessionRequest = Type.Object(
   { additionalProperties: false },
 );
 
-/** Returns a check of the field `expires`: a duration of at least a millisecond and at most `msMax`. */
+/** Returns a check of the `expires` field: a duration of at least a millisecond and at most `msMax`. */
 export function expiresCheck(msMax: number, maxText: string) {
   return (request: FastifyRequest): readonly InputFault[] => {
     const expires = (request.body as { expires?: unknown } | undefined)?.expires;

@@ -35,7 +35,7 @@ export interface ChainFault {
 
 export interface ChainReport {
   organization_id: string;
-  /** The number of entries, without those that retention dropped. */
+  /** The number of entries, not counting those that retention dropped. */
   entries: number;
   /** The position of the last entry that was verified, and its hash in hex. */
   position: number;

@@ -93,8 +93,8 @@ export class Database implements Queryable {
     });
     // An idle connection that breaks is replaced on next use. If that fails, the caller gets the error.
     this.#pool.on('error', () => undefined);
-    // A connection that breaks in use fails its statement. Between two statements nothing else listens, and an
-    // unhandled 'error' event would end the process.
+    // If a connection breaks while in use, its statement fails. Between two statements, nothing else listens for
+    // errors, and an unhandled 'error' event would end the process.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 

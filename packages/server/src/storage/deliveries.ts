@@ -51,6 +51,8 @@ export async function releaseHeld(database: Queryable, atMost: number): Promise<
            where not exists (select from posthorn.webhooks w
                               where w.organization_id = held.organization_id and w.id = held.webhook_id
                                 and w.status = 'unverified')
+           -- Locks the webhooks in the same order as other transactions do.
+           order by 1, 2
            limit ${heldWebhooksMax}) h`,
     values: [atMost],
   });

@@ -57,7 +57,7 @@ export async function listDeliveries(
   return { rows: matches, hasMore: true, next: { atMs, id: end.id }, searchedToMs: atMs };
 }
 
-/** Returns the statement of a list, or undefined if no delivery can match the filter. */
+/** Returns the statement for a list, or undefined if no delivery can match the filter. */
 export function deliveryListStatement(
   filter: DeliveryFilter,
   after: Position | undefined,

@@ -32,14 +32,21 @@ export async function holdDeliveries(database: Database, organizationId: string)
   await releaseLeases(database, releaseMax);
   return database.transaction(async (client) => {
     await avoidScans(client);
-    for (const [table, pending] of [
-      ['deliveries', "and status = 'pending'"],
-      ['backlog', ''],
+    // With these joins, the update would read all deliveries of the organization.
+    await client.query({ text: 'set local enable_hashjoin = off; set local enable_mergejoin = off' });
+    // Skips what a claim is taking: waiting for it could deadlock with the node's settlement.
+    for (const [table, key, pending] of [
+      ['deliveries', 'organization_id, webhook_id, created_at, id', "and status = 'pending'"],
+      ['backlog', 'organization_id, webhook_id, created_at, head, first', ''],
     ]) {
       await client.query({
         text: `
-  update posthorn.${table} set leased_by = -1
-   where organization_id = $1 ${pending} and (leased_by is null or leased_by = 0)`,
+  with waiting as materialized (
+    select ${key} from posthorn.${table}
+     where organization_id = $1 ${pending} and (leased_by is null or leased_by = 0)
+       for update skip locked
+  )
+  update posthorn.${table} set leased_by = -1 where (${key}) in (select * from waiting)`,
         values: [organizationId],
       });
     }

@@ -36,7 +36,7 @@ async function countNext(client: Queryable): Promise<boolean> {
   const [next] = rows;
   if (!next) return false;
   await ensurePartitions(client, 'event_counts', next.days.map(Date.parse));
-  // Only the index by time finds the latest events of all organizations without reading older ones.
+  // Only the index `events_by_time` finds the latest events of all organizations without reading older ones.
   await avoidScans(client, ['seqscan', 'indexscan', 'indexonlyscan']);
   await client.query({
     text: `

@@ -99,7 +99,7 @@ export function eventTextStatement(
   return { ...page, name: `${page.name} as text`, text };
 }
 
-/** Reads one event of this organization (and workspace, if given) within its retention. */
+/** Reads one event of this organization (and workspace, if given), if it is within its retention period. */
 export async function readEvent(
   database: Queryable,
   key: {
@@ -155,14 +155,17 @@ export async function readHorizonMs(database: Queryable, organizationId: string 
   return rows[0]!.horizon.getTime();
 }
 
-/** Deletes up to `atMost` of the producers' idempotency keys that are older than `before`. Returns how many. */
-export async function deleteEventKeys(database: Queryable, before: Date, atMost: number): Promise<number> {
+/**
+ * Deletes up to `atMost` of the producers' idempotency keys that are older than 24 hours by the database's clock, which
+ * recordings also use. Returns how many.
+ */
+export async function deleteEventKeys(database: Queryable, atMost: number): Promise<number> {
   const { rowCount } = await database.query({
     text: `
   delete from posthorn.event_keys
-   where ctid = any (array(select ctid from posthorn.event_keys where created_at < $1 limit $2))
-     and created_at < $1`,
-    values: [before, atMost],
+   where ctid = any (array(select ctid from posthorn.event_keys where created_at < now() - interval '24 hours' limit $1))
+     and created_at < now() - interval '24 hours'`,
+    values: [atMost],
   });
   return rowCount ?? 0;
 }

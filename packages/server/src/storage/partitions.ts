@@ -9,7 +9,7 @@ export type Partitioned = (typeof partitioned)[number];
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
-/** Creates the partitions for now and the coming two weeks. */
+/** Creates the partitions for the current time and the next two weeks. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
   for (const parent of partitioned) await ensurePartitions(database, parent, weeks);

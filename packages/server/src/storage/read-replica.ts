@@ -119,7 +119,7 @@ export class ReadReplica {
       if (this.#stopped) return;
       if (attempt.kind !== 'read') return this.#tryLater();
       this.#restingFor = undefined;
-      this.#options.logger.info('the read replica is used again');
+      this.#options.logger.info('the read replica is in use again');
     }, restMs);
   }
 

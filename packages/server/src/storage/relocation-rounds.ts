@@ -15,7 +15,9 @@ export interface Progress {
   floors: Readonly<Record<string, string>>;
   /** The first day whose event counts can still change. Those of earlier days are copied only once. */
   firstDay: string;
-  /** Whether everything that was there before the first round has been deleted. */
+  /** Whether the new cell had no record of an earlier move of the organization when this move began. */
+  isNew?: true;
+  /** Whether nothing is there that was there before the first round. */
   isClear: true;
 }
 

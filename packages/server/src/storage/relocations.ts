@@ -74,7 +74,8 @@ export async function enterState(
 ): Promise<void> {
   const { rowCount } = await client.query({
     text: `
-  insert into posthorn.relocations as r (organization_id, state, cell, move) values ($1, $2, $3, $4)
+  insert into posthorn.relocations as r (organization_id, state, cell, move, progress)
+  values ($1, $2, $3, $4, '{"isNew": true}')
   on conflict (organization_id) do update
      set state = excluded.state, cell = excluded.cell, move = excluded.move, stopped_at = null,
          progress = case when r.state = 'arriving' then r.progress else '{}' end
@@ -154,8 +155,8 @@ export async function lockRelocation(
 }
 
 /**
- * Ends a move to the cell `cell`, so that the organization stays here. Leaves a move to another cell alone. Returns
- * whether this cell serves the organization now.
+ * Ends a move to or from the cell `cell`, so that the organization stays here. Leaves a move to or from any other cell
+ * alone. Returns whether this cell may now start work for the organization.
  */
 export async function keepOrganization(
   client: Queryable,
@@ -212,27 +213,13 @@ export async function readArrival(
   return rows[0]!.arrival;
 }
 
-/** Returns whether this cell serves the organization. */
+/** Returns whether this cell may start work for the organization. */
 export async function servesOrganization(client: Queryable, organizationId: string): Promise<boolean> {
   const { rows } = await client.query<{ here: boolean }>({
     text: `select ${mayStartWork('o')} as here from (values ($1::text)) as o (organization_id)`,
     values: [organizationId],
   });
   return rows[0]!.here;
-}
-
-/** Returns the database's current time, in milliseconds. */
-export async function readClockMs(database: Queryable): Promise<number> {
-  const { rows } = await database.query<{ at: Date }>({ text: 'select clock_timestamp() as at' });
-  return rows[0]!.at.getTime();
-}
-
-/** Returns the database's current time as text that every database parses the same way. */
-export async function readClock(database: Queryable): Promise<string> {
-  const { rows } = await database.query<{ at: string }>({
-    text: "select (clock_timestamp() at time zone 'UTC')::text || '+00' as at",
-  });
-  return rows[0]!.at;
 }
 
 /** An SQL condition: whether the database has any rows of the organization `$1`. */

@@ -10,11 +10,10 @@ export interface RequestKey {
 /** An earlier request with the same key, and its response if there is one yet. */
 export interface EarlierRequest {
   fingerprint: Buffer;
-  created_at: Date;
   status: number | null;
   body: string | null;
   location: string | null;
-  /** Whether its write is committed, but its response has not been sent yet. */
+  /** Whether its write is committed, but its response has not been sent yet and still can be. */
   running: boolean;
 }
 
@@ -26,39 +25,38 @@ export interface StoredResponse {
 
 /**
  * Takes a key for a request. Returns the earlier request if the key was already taken in the last 24 hours, unless that
- * request began before `abandonedBefore` and still has no response.
+ * request began more than `abandonedMs` ago and still has no response. Uses the database's clock, because requests with
+ * the same key can reach nodes whose clocks differ.
  */
 export async function takeRequestKey(
   database: Queryable,
   key: RequestKey,
   fingerprint: Buffer,
-  now: Date,
-  abandonedBefore: Date,
+  abandonedMs: number,
 ): Promise<EarlierRequest | undefined> {
   const { organization_id, token_id, route, key: text } = key;
   const { rowCount } = await database.query({
     text: `
   insert into posthorn.request_keys as k (organization_id, token_id, route, key, fingerprint, created_at)
-  values ($1, $2, $3, $4, $5, $6)
+  values ($1, $2, $3, $4, $5, clock_timestamp())
   on conflict (organization_id, token_id, route, key) do update
      set fingerprint = excluded.fingerprint, created_at = excluded.created_at,
          status = null, body = null, location = null, running = false
-   where k.created_at <= $6::timestamptz - interval '24 hours'
-      or (k.status is null and k.created_at < $7)`,
-    values: [organization_id, token_id, route, text, fingerprint, now, abandonedBefore],
+   where k.created_at <= excluded.created_at - interval '24 hours'
+      or (k.status is null and k.created_at < excluded.created_at - make_interval(secs => $6 / 1000.0))`,
+    values: [organization_id, token_id, route, text, fingerprint, abandonedMs],
   });
   if (rowCount === 1) return undefined;
   const { rows } = await database.query<EarlierRequest>({
     text: `
-  select fingerprint, created_at, status, body, location, running
+  select fingerprint, status, body, location,
+         running and created_at >= clock_timestamp() - make_interval(secs => $5 / 1000.0) as running
     from posthorn.request_keys
    where organization_id = $1 and token_id = $2 and route = $3 and key = $4`,
-    values: [organization_id, token_id, route, text],
+    values: [organization_id, token_id, route, text, abandonedMs],
   });
   // The key was released between the two statements: the earlier request just failed, and a retry gets the key.
-  return (
-    rows[0] ?? { fingerprint, created_at: now, status: null, body: null, location: null, running: false }
-  );
+  return rows[0] ?? { fingerprint, status: null, body: null, location: null, running: false };
 }
 
 /** Stores the response to a request, which may still be running. */
@@ -104,14 +102,14 @@ export async function releaseRequestKey(database: Queryable, key: RequestKey): P
   });
 }
 
-/** Deletes up to `atMost` keys that are older than `before`. Returns how many. */
-export async function deleteRequestKeys(database: Queryable, before: Date, atMost: number): Promise<number> {
+/** Deletes up to `atMost` keys that are older than 24 hours. Returns how many. */
+export async function deleteRequestKeys(database: Queryable, atMost: number): Promise<number> {
   const { rowCount } = await database.query({
     text: `
   delete from posthorn.request_keys
-   where ctid = any (array(select ctid from posthorn.request_keys where created_at < $1 limit $2))
-     and created_at < $1`,
-    values: [before, atMost],
+   where ctid = any (array(select ctid from posthorn.request_keys where created_at < now() - interval '24 hours' limit $1))
+     and created_at < now() - interval '24 hours'`,
+    values: [atMost],
   });
   return rowCount ?? 0;
 }

@@ -122,7 +122,7 @@ async function receiveRows(
   }, true);
 }
 
-/** Inserts the rows of the table `page`, and creates the partitions that they need. */
+/** Inserts the rows of the `page` table, and creates the partitions that they need. */
 async function insertRows(
   client: Queryable,
   { name, key, partitionedBy, replaces }: CopiedTable,

@@ -247,9 +247,12 @@ export async function takeDueVerifications(
   return rows;
 }
 
-/** Whether the tests of a webhook were counted less than a minute ago, or, on a node whose clock is ahead, from now. */
-const isCurrentMinute = `tests_since > $3::timestamptz - interval '1 minute'
-                         and tests_since < $3::timestamptz + interval '1 minute'`;
+/**
+ * Whether the minute in which tests are counted has not ended. If it starts far ahead, a clock has been set back since,
+ * and it would not end for a long time.
+ */
+const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
+                       and tests_since < $3::timestamptz + interval '1 minute'`;
 
 /** Counts a test event. Returns false if the webhook has reached its limit per minute. */
 export async function countTest(
@@ -261,9 +264,9 @@ export async function countTest(
   const { rowCount } = await database.query({
     text: `
   update posthorn.webhooks
-     set tests = case when ${isCurrentMinute} then tests + 1 else 1 end,
-         tests_since = case when ${isCurrentMinute} then tests_since else $3 end
-   where organization_id = $1 and id = $2 and (tests < $4 or not (${isCurrentMinute}))`,
+     set tests = case when ${isCurrent} then tests + 1 else 1 end,
+         tests_since = case when ${isCurrent} then tests_since else $3 end
+   where organization_id = $1 and id = $2 and ((${isCurrent}) is not true or tests < $4)`,
     values: [key.organization_id, key.id, now, max],
   });
   return rowCount === 1;

@@ -34,7 +34,7 @@ const headers = {
   ),
   ETag: text('Identifies this content. Send it as `If-None-Match`.', '"h1Nq0dJ3v0m7T2yWc5kZbA"'),
   'Idempotency-Replayed': text(
-    '`true` if this is the stored response of the first request with the same `Idempotency-Key`.',
+    '`true` if this is the stored response to the first request with the same `Idempotency-Key`.',
     'true',
   ),
   'Posthorn-Cell': text('The name of the cell to use instead.', 'eu2'),

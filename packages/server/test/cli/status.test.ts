@@ -62,7 +62,7 @@ describe('status', () => {
     };
     expect(adviceFor(overview, Date.parse('2026-11-16'))).toEqual([]);
     expect(adviceFor(overview, Date.parse('2026-12-02'))).toEqual([
-      expect.stringContaining('role maintenance'),
+      expect.stringContaining('maintenance role'),
     ]);
     expect(adviceFor({ ...overview, oldest_due_seconds: 90 }, Date.parse('2026-11-16'))).toEqual([
       expect.stringContaining('waiting for a node'),

@@ -3,6 +3,7 @@ import { Lanes, type Turn } from '../../src/delivery/lanes.js';
 import { limits } from '../../src/delivery/limits.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
 import type { Room } from '../../src/storage/room.js';
+import { setLimits } from '../support/limits.js';
 
 let number = 0;
 
@@ -273,6 +274,25 @@ test('webhooks that rest after failures do not delay others', () => {
   expect([rig.inFlight.length, rig.lanes.inFlight]).toEqual([0, 0]);
   rig.add(...many(8, 'WHK-new'));
   expect(rig.count('WHK-new')).toBe(8);
+});
+
+test.each([
+  ['rested after failures', (rig: Rig) => rig.wait()],
+  [
+    'had deliveries in the database that other nodes took',
+    (rig: Rig) => rig.lanes.recorded([{ webhook_id: 'WHK-1', revision: 1, has_backlog: true }]),
+  ],
+])('beyond the limit, an idle webhook that %s is not remembered', (_, before) => {
+  setLimits({ lanes: 0 });
+  const rig = new Rig();
+  rig.add(...many(8, 'WHK-1'));
+  rig.end('failed');
+  before(rig);
+  while (rig.timers.length > 0) rig.wait();
+  rig.nowMs += 1;
+  rig.claimed(rig.lanes.roomToClaim(1, 1));
+  rig.add(...many(20, 'WHK-1'));
+  expect(rig.count('WHK-1')).toBe(limits.windowAtStart);
 });
 
 test('a receiver that takes 300 ms gets as many requests in flight as 300 events/s need', () => {

@@ -6,6 +6,8 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { WebhookDirectory } from '../../src/sending/directory.js';
 import type { Database, Queryable } from '../../src/storage/database.js';
 import { alignWaiting, deleteOldBacklog, releaseHeld } from '../../src/storage/deliveries.js';
+import { bringForward } from '../../src/storage/delivery-history.js';
+import { holdDeliveries, releaseDeliveries } from '../../src/storage/draining.js';
 import { registerNode } from '../../src/storage/nodes.js';
 import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { changeWebhook, deleteWebhook } from '../../src/storage/webhooks.js';
@@ -25,9 +27,12 @@ import {
   succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { eventually } from '../support/tenant.js';
 
 const dayMs = 86_400_000;
 const webhook = { organization_id: 'ORG-acme', id: 'WHK-1', only_workspace_id: undefined };
+/** The room of a node that has none for other webhooks. */
+const onlyFirst = { webhooks: new Map([['WHK-2', 0]]) };
 const disabled = { status: 'disabled', disabled_reason: 'manual' } as const;
 
 /** Returns a new database: what earlier tests deleted would be read, too. */
@@ -170,6 +175,48 @@ describe('a delivery that waits for its webhook', () => {
     },
   );
 
+  /** Resolves once a statement waits for a lock. */
+  const untilOneWaits = (database: Database) =>
+    eventually(
+      async () => {
+        const { rows } = await database.query<{ waiting: number }>({
+          text: `
+  select count(*) as waiting from pg_stat_activity
+   where datname = current_database() and wait_event_type = 'Lock'`,
+        });
+        return rows[0]!.waiting;
+      },
+      (waiting) => waiting > 0,
+    );
+
+  test.each([
+    ['a claim', (client: Queryable, node: number) => claimFor(client, node, onlyFirst)],
+    ['an alignment', (client: Queryable) => align(client)],
+  ])('is not held if the webhook becomes active while %s holds it', async (_, hold) => {
+    const { database, node, retries, waiting } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    const activated = await database.transaction(async (client) => {
+      await hold(client, node);
+      const activating = changeWebhook(database, webhook, { status: 'active' }).then(() => align(database));
+      await Promise.race([activating, untilOneWaits(database)]);
+      return { activating };
+    });
+    await activated.activating;
+    const { deliveries } = await claimFor(database, node, onlyFirst);
+    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
+  });
+
+  test('and whose webhook is being changed does not make a claim wait', async () => {
+    const { database, node } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await database.transaction(async (client) => {
+      await changeWebhook(client, webhook, { status: 'active' });
+      const { deliveries } = await claimFor(database, node);
+      expect(deliveries.map((one) => one.webhook_id)).toEqual(Array(2 + 8).fill('WHK-2'));
+    });
+    expect((await claimFor(database, node)).deliveries).toHaveLength(2 + 8);
+  });
+
   test('and is being claimed is left to the node that claims it', async () => {
     const { database, node, outcomes } = await prepared();
     await database.transaction(async (client) => {
@@ -183,6 +230,54 @@ describe('a delivery that waits for its webhook', () => {
     const ended = (await outcomes()).filter(({ status }) => status === 'failed');
     expect(ended.length).toBe(2 + 8 - 6);
     expect(await backlogSizes(database, 'leased')).toEqual([4]);
+  });
+
+  test('and is being claimed is not held, and the alignment does not wait for the claim, which could deadlock', async () => {
+    const { database, node } = await prepared();
+    const claimed = await database.transaction(async (client) => {
+      const { deliveries } = await claimFor(client, node, { ...onlyFirst, each: 6 });
+      await changeWebhook(database, webhook, { status: 'unverified' });
+      await align(database);
+      return idsOf(deliveries);
+    });
+    expect(claimed).toHaveLength(6);
+    await align(database);
+    const waiting = (await deliveryRows(database)).filter(({ webhook_id: id }) => id === 'WHK-1');
+    expect(waiting.map(({ leased_by }) => leased_by)).toEqual([node, node]);
+    expect(await backlogSizes(database, 'leased')).toEqual([4]);
+    expect((await backlogSizes(database, 'held')).reduce((sum, size) => sum + size)).toBe(2 + 8 - 6);
+  });
+
+  test('and is held is released although it is being redelivered at this moment', async () => {
+    const { database, node, retries, waiting } = await prepared();
+    await changeWebhook(database, webhook, { status: 'unverified' });
+    await align(database);
+    await changeWebhook(database, webhook, { status: 'active' });
+    const [row] = (await deliveryRows(database)).filter(({ id }) => id === retries[0]);
+    const { aligned } = await database.transaction(async (client) => {
+      const key = { organization_id: 'ORG-acme', webhook_id: 'WHK-1', createdMs: row!.created_at.getTime() };
+      expect(await bringForward(client, { ...key, id: row!.id })).toBeDefined();
+      const aligned = align(database);
+      await Promise.race([aligned, untilOneWaits(database)]);
+      return { aligned };
+    });
+    await aligned;
+    const { deliveries } = await claimFor(database, node, onlyFirst);
+    expect(idsOf(deliveries).sort()).toEqual([...retries, ...waiting].sort());
+  });
+
+  test('and is being claimed does not make a move to another cell wait for the claim, which could deadlock', async () => {
+    const { database, node } = await prepared();
+    const claimed = await database.transaction(async (client) => {
+      const { deliveries } = await claimFor(client, node, { ...onlyFirst, each: 6 });
+      const holding = holdDeliveries(database, 'ORG-acme');
+      expect(await Promise.race([holding, untilOneWaits(database)])).toBe(false);
+      return deliveries;
+    });
+    await settleFor(database, node, claimed.map(succeeded));
+    expect(await holdDeliveries(database, 'ORG-acme')).toBe(true);
+    await database.transaction((client) => releaseDeliveries(client, 'ORG-acme'));
+    expect((await claimFor(database, node)).deliveries).toHaveLength(2 * (2 + 8) - 6);
   });
 
   test('and is given back after the webhook was disabled or deleted does not wait', async () => {

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import { newTokenText } from '../../src/domain/token.js';
 import { TokenDirectory } from '../../src/http/auth.js';
 import type { Database } from '../../src/storage/database.js';
+import { touchTokens } from '../../src/storage/tokens.js';
 import { freshDatabase } from '../support/database.js';
 import { makeToken } from '../support/service.js';
+import { eventually } from '../support/tenant.js';
 
 test('a token that was valid stays known while the database is unreachable, and one never seen does not become known', async () => {
   const { database } = await freshDatabase();
@@ -54,4 +56,24 @@ test('the time of last use that could not be written is written the next time', 
   await tokens.flush();
   const { rows } = await database.query({ text: 'select last_used_at from posthorn.tokens' });
   expect(rows).toEqual([{ last_used_at: new Date(nowMs) }]);
+});
+
+test('nodes that write last uses of the same tokens in different orders do not block each other', async () => {
+  const { database } = await freshDatabase();
+  const used = (...ids: string[]) => new Map(ids.map((id) => [id, new Date()]));
+  for (const id of ['TOK-2', 'TOK-1']) await makeToken(database, { id });
+  const { other } = await database.transaction(async (client) => {
+    await touchTokens(client, used('TOK-1'));
+    const other = touchTokens(database, used('TOK-2', 'TOK-1'));
+    await eventually(
+      () =>
+        database.query({
+          text: "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        }),
+      ({ rowCount }) => rowCount === 1,
+    );
+    await touchTokens(client, used('TOK-2'));
+    return { other };
+  });
+  await other;
 });

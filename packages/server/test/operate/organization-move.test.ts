@@ -231,6 +231,44 @@ describe('posthorn organization move', () => {
     await expect(move(tenant)).rejects.toThrow('already has an organization');
     expect(await readRelocation(east.database, tenant.organization)).toBeUndefined();
   });
+
+  it.each([
+    'the move goes on',
+    'the move is interrupted and aborted',
+    'the move is interrupted and repeated',
+  ])(
+    'keeps an event that the new cell recorded by mistake just before the move began, if %s',
+    async (then) => {
+      const tenant = await tenantOf();
+      await tenant.record();
+      const { organization } = tenant;
+      let refused: Promise<unknown> | undefined;
+      await west.database.transaction(async (client) => {
+        const mistaken = JSON.stringify([event({ organization_id: organization })]);
+        await client.query({ text: 'select posthorn.record_events($1)', values: [mistaken] });
+        const life = { changesLeft: then === 'the move goes on' ? 10 : 2 };
+        refused = move(tenant, { to: mortal(west.database, life), from: mortal(east.database, life) });
+        refused.catch(() => undefined);
+        await eventually(
+          () => readRelocation(west.database, organization),
+          (relocation) => relocation?.state === 'arriving',
+        );
+      });
+      if (then === 'the move is interrupted and aborted') {
+        await expect(refused).rejects.toThrow('killed');
+        await abortMove(east.database, west.database, organization);
+      } else if (then === 'the move is interrupted and repeated') {
+        await expect(refused).rejects.toThrow('killed');
+        await expect(move(tenant)).rejects.toThrow('already has an organization');
+      } else await expect(refused).rejects.toThrow('already has an organization');
+      expect([await rowsIn(east, organization), await rowsIn(west, organization)]).toMatchObject([
+        { events: 1 },
+        { events: 1 },
+      ]);
+      for (const cell of [east, west])
+        expect(await readRelocation(cell.database, organization)).toBeUndefined();
+    },
+  );
 });
 
 it('a move is refused if the nodes of the other cell could not decrypt the webhook secrets', async () => {

@@ -69,7 +69,7 @@ describe('a read replica', () => {
       'the read replica cannot be used; events are read from the primary',
     ]);
     await postgres.resume();
-    await log.until('the read replica is used again');
+    await log.until('the read replica is in use again');
     await untilUsed();
     expect((await list('&limit=1')).data[0]?.id).toBe(id);
   });

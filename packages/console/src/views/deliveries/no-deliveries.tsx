@@ -32,10 +32,10 @@ export function NoneSoFar({
       <p role="status">
         {searchedTo && (
           <>
-            No match was found since <ClockTime at={searchedTo} />.{' '}
+            Searched back to <ClockTime at={searchedTo} /> without a match.{' '}
           </>
         )}
-        There are many deliveries, so the search runs in parts. To make it faster, choose a time range or a
+        There are many deliveries, so the search runs in steps. To make it faster, choose a time range or a
         webhook.
       </p>
     </Empty>

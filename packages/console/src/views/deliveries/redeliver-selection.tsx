@@ -91,7 +91,7 @@ export function RedeliverSelection({
         <p>
           They go to {plural(webhooks, 'webhook')}.{' '}
           {waiting > 0 &&
-            `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry: those are attempted now. `}
+            `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now. `}
           {waiting === 0 && 'For each, a new delivery of the same event is created.'}
           {waiting > 0 &&
             waiting < deliveries.length &&

@@ -20,8 +20,8 @@ export function NoEvents() {
   return (
     <Empty title="No events yet">
       <p>
-        The platform records events on its own listener. After <code>npm start</code>, run this in the same
-        directory to record the first event. Turn on Live to see it arrive.
+        The platform records events through its own listener. After <code>npm start</code>, run this in the
+        same directory to record the first event. Turn on Live to see it arrive.
       </p>
       <RecordCommand />
     </Empty>

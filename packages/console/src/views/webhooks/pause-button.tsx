@@ -53,9 +53,9 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
         onConfirm={() => change.mutate()}
       >
         <p>
-          Deliveries stop immediately, and those that are waiting are abandoned. No deliveries are created for
-          events that are recorded while the webhook is paused. You can send all of these events later with a
-          replay.
+          Deliveries stop immediately, and those that are waiting fail without any further attempts. No
+          deliveries are created for events that are recorded while the webhook is paused. You can send all of
+          these events later with a replay.
         </p>
       </Confirm>
     </>

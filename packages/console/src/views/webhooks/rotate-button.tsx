@@ -68,10 +68,10 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
         <SecretBox secret={next?.secret ?? ''} />
         {!rotate.isSuccess && (
           <div className="field">
-            <span className="label">Grace period of the old secret</span>
+            <span className="label">Grace period for the old secret</span>
             <div>
               <Segmented
-                label="Grace period of the old secret"
+                label="Grace period for the old secret"
                 choices={graces}
                 value={grace}
                 onChange={setGrace}

@@ -20,7 +20,7 @@ const instead = 'Set DATABASE_URL to use your own PostgreSQL, version 15 or newe
 
 /**
  * Returns the PostgreSQL programs for this system, executable by `account`. Uses them where npm put them, or a copy
- * if the account cannot reach that directory (a checkout in a home directory with mode 700).
+ * if the account cannot reach that directory (for example, a checkout in a home directory with mode 700).
  */
 export async function findBinaries(
   account: Account | undefined,

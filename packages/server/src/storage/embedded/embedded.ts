@@ -9,7 +9,7 @@ import {
   stopServer,
 } from './cluster.js';
 
-/** Reports that another process already serves from this data directory. */
+/** Reports that another process is already serving from this data directory. */
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse';
 }
