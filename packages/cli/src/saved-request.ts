@@ -21,9 +21,9 @@ export function requestText(url: URL | undefined, { headers, body }: WebhookRequ
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Writes a request to a file in the directory, and returns its path. */
+/** Writes a request to a file in the directory, whatever characters the name has, and returns its path. */
 export async function saveRequest(directory: string, name: string, text: string): Promise<string> {
-  const file = join(directory, `${name}.http`);
+  const file = join(directory, `${encodeURIComponent(name)}.http`);
   try {
     await mkdir(directory, { recursive: true });
     await writeFile(file, text);

@@ -1,6 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
+import { saveRequest } from '../src/saved-request.js';
 import { linesOf, run } from './support/cli.js';
 
 const service = await sharedService();
@@ -69,4 +72,10 @@ describe.each([
     expect(await printed('events', 'get', id)).toContain('over\\u009b2J\\u007f');
     expect(JSON.parse(await printed('events', 'get', id, '--json')).payload).toEqual(payload);
   });
+});
+
+test('a request is saved in the given directory, whatever ID the service sends', async () => {
+  const directory = join(await mkdtemp(join(inject('runDirectory'), 'saved-')), 'requests');
+  const file = await saveRequest(directory, '../../escaped', 'POST / HTTP/1.1');
+  expect([dirname(file), await readdir(directory)]).toEqual([directory, ['..%2F..%2Fescaped.http']]);
 });
