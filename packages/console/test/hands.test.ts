@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -153,6 +154,36 @@ describeInBrowser('the console at work', async (open) => {
     expect(await filter.inputValue()).toBe('orders');
     await page.waitForURL((url) => url.searchParams.get('q') === 'orders');
     await page.getByRole('link', { name: 'orders-eu' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('counts the events that a replay will send, without those that it skips', async () => {
+    const tenant = await newTenant(service, { scopes });
+    // Only the service records such an event. It is sent to nobody, so that there are no loops.
+    const payload = { webhook_id: 'WHK-other', event_type: 'webhook.disabled' };
+    await service.database.query({
+      text: `update posthorn.events set type = 'webhook.delivery_failed' where organization_id = $1 and id = $2`,
+      values: [tenant.organization, (await tenant.record({ payload })).id],
+    });
+    await tenant.record();
+    const held: ServerResponse[] = [];
+    const { receiver, webhook } = await tenant.connect((response) => void held.push(response));
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay`));
+    await page.getByText('1 event will be sent.').waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 delivery was created.').waitFor();
+    await receiver.deliveries.nth(2);
+
+    // Now both wait for their first attempt.
+    await page.getByRole('link', { name: 'Another replay' }).click();
+    await page.getByText('0 events will be sent.').waitFor();
+    await page.getByRole('checkbox').uncheck();
+    await page.getByText('2 events will be sent.').waitFor();
+    for (const response of held) response.end();
     expect(faults).toEqual([]);
   });
 

@@ -178,11 +178,13 @@ function sentenceOf({ count, certainty }: ReplayPreview): string {
   }
 }
 
+const skipped = 'The replay skips events that have been delivered or are waiting for their first attempt.';
+
 const certaintyNotes = {
   exact: undefined,
-  up_to: 'The replay skips events that have already been delivered.',
+  up_to: skipped,
   about: 'An estimate from the statistics, which include new events within a minute.',
-  up_to_about: 'An estimate from the statistics. The replay skips events that have already been delivered.',
+  up_to_about: `An estimate from the statistics. ${skipped}`,
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {
