@@ -122,6 +122,11 @@ describeInBrowser('the console at work', async (open) => {
     await sent[0]!.continue();
     await page.getByText('Stopped. 1 delivery is on the way, 1 was not sent.').waitFor();
     await page.getByText('2 deliveries selected').waitFor();
+    // In a low window, the buttons for the selection stay at the bottom.
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 400 });
+      expect(await isRedeliverCovered(page), `${width} px`).toBe(false);
+    }
     expect(sent).toHaveLength(1);
     await receiver.deliveries.nth(7);
   });
@@ -334,6 +339,24 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 });
+
+/** Returns whether the message about what was done covers a button for the selection. */
+async function isRedeliverCovered(page: Page): Promise<boolean> {
+  const [message, ...buttons] = await page.locator('.toast, .selection .btn').evaluateAll((all) =>
+    all
+      .sort((one) => (one.className === 'toast' ? -1 : 1))
+      .map((one) => one.getBoundingClientRect())
+      .map(({ left, top, right, bottom }) => ({ left, top, right, bottom })),
+  );
+  expect(buttons).toHaveLength(2);
+  return buttons.some(
+    (button) =>
+      button.left < message!.right &&
+      button.right > message!.left &&
+      button.top < message!.bottom &&
+      button.bottom > message!.top,
+  );
+}
 
 /** Refuses the first request to a path for a second, as the rate limit does, and notes when it came again. */
 async function refuseOnce(page: Page, path: string): Promise<{ first: number; again: number }> {
