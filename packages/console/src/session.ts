@@ -1,5 +1,6 @@
 import { tabStorage } from './browser-storage';
 import { createStore } from './store';
+import { forgetTyped } from './typed';
 
 /** The token of this tab, or why there is none. */
 export type Session =
@@ -50,6 +51,7 @@ export function markPortal(isPortal: boolean): void {
 export function signOut(): void {
   tabStorage.remove(tokenKey);
   tabStorage.remove(portalKey);
+  forgetTyped();
   session.set({ kind: 'none' });
 }
 
