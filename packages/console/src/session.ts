@@ -41,6 +41,8 @@ export function openSession(token: string): void {
   if (tabStorage.get(tokenKey) !== token) tabStorage.remove(portalKey);
   tabStorage.set(tokenKey, token);
   session.set({ kind: 'open', token });
+  // The browser does not send such a header, which would look as if the service were unreachable.
+  if (!/^[\x20-\x7e]+$/.test(token)) endSession(token, 'It contains a character that no token contains.');
 }
 
 /** Remembers that the token is a portal session, so that its end can be explained. */

@@ -299,6 +299,9 @@ describeInBrowser('the console in a browser', async (open) => {
     };
     await signIn(await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) }));
     await page.getByText('The token was not accepted').waitFor();
+    // Copied from an example, it cannot be sent at all.
+    await signIn('pht_…');
+    await page.getByText('It contains a character that no token contains.').waitFor();
     await signIn(good);
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/webhooks');
