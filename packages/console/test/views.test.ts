@@ -70,6 +70,60 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('leave room for what a row is about, on a tablet and with names that cannot be broken', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const receiver = await startReceiver({ onDelivery: 500 });
+    const webhook = await tenant.webhook(receiver, {
+      ...{ description: 'x'.repeat(256), url: `${receiver.url}/${'y'.repeat(300)}` },
+    });
+    const event = await tenant.record({ subject: { type: 'invoice', id: `INV-${'z'.repeat(100)}` } });
+    await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    for (const [path, heading] of [
+      ['', '1 webhook needs attention'],
+      ['/events', 'Events'],
+      [`/events/${event.id}`, 'invoice.paid'],
+      ['/webhooks', 'Webhooks'],
+      [`/webhooks/${webhook.id}?tab=receiver`, 'x'.repeat(256)],
+      ['/deliveries', 'Deliveries'],
+      ['/event-types?type=invoice.paid', 'invoice.paid'],
+      ['/audit', 'Audit log'],
+      ['/webhooks/new', 'New webhook'],
+    ] as const) {
+      await visit(page, path, heading);
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
+      for (const width of [320, 721, 901, 1024, 1181]) {
+        await page.setViewportSize({ width, height: 740 });
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(
+          width,
+        );
+        const cells = page.locator('td:has(a.row-link)');
+        const widths = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+        expect(Math.min(999, ...widths), `${path} at ${width}`).toBeGreaterThan(width === 320 ? 80 : 130);
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('forget a selection of deliveries if another webhook is opened', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook: one } = await tenant.connect(500, { description: 'orders-eu' });
+    const { webhook: other } = await tenant.connect(500, { description: 'orders-us' });
+    await tenant.record();
+    await tenant.settled(one, 1);
+    await tenant.settled(other, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${other.id}`));
+    await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+    await visit(page, `/webhooks/${one.id}`, 'orders-eu');
+    await page.locator('tbody').getByRole('checkbox').check();
+    await page.getByText('1 delivery selected').waitFor();
+    await visit(page, `/webhooks/${other.id}`, 'orders-us');
+    await page.getByText('1 delivery selected').waitFor({ state: 'hidden' });
+    expect(faults).toEqual([]);
+  });
+
   it('search deliveries in parts, and say how far back they have searched', async () => {
     const tenant = await newTenant(service, { scopes });
     const hidden = await hideDelivery(service, tenant, 700);
