@@ -71,6 +71,11 @@ describeInBrowser('the console at work', async (open) => {
     expect(command).toContain(tenant.token);
     await run('sh', ['-c', command.replace('https://example.com/webhooks', receiver.url)]);
     expect(await tenant.data('GET', '/v1/webhooks')).toMatchObject([{ url: receiver.url, status: 'active' }]);
+    // Without a secure connection, the browser has no clipboard for the page. The focus stays where it was.
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    const copy = page.getByRole('button', { name: 'Copy the command with the token' });
+    await copy.click();
+    expect(await copy.evaluate((button) => button.matches(':focus'))).toBe(true);
     await page.getByRole('button', { name: 'Show the token' }).click();
     await page.getByText(tenant.token).waitFor();
     expect(faults).toEqual([]);

@@ -20,7 +20,8 @@ export function TestView({ webhook }: { webhook: Webhook }) {
   const query = useQuery(eventTypesQuery);
   const { data: types } = query;
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
-  const type = chosen ?? fitting ?? types?.[0]?.type ?? '';
+  const known = types?.find(({ type }) => type === chosen)?.type;
+  const type = known ?? fitting ?? types?.[0]?.type ?? '';
   const test = useAction({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
   return (
     <>
