@@ -73,6 +73,23 @@ describeInBrowser('the forms of the console', async (open) => {
     expect(unexpected(faults, /status of 500/)).toEqual([]);
   });
 
+  it('propose the URL of a link once, not again after another one was saved', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    const proposed = encodeURIComponent(`${receiver.url}/proposed`);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings&url=${proposed}`));
+    const url = page.getByLabel('URL');
+    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/proposed`);
+    await url.fill(`${receiver.url}/chosen`);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.waitForURL((address) => !address.searchParams.has('url'));
+    await page.reload();
+    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/chosen`);
+    expect(faults).toEqual([]);
+  });
+
   it('refuse a time range that ends before it starts, in its own words', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect();

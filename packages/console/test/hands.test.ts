@@ -40,6 +40,7 @@ describeInBrowser('the console at work', async (open) => {
     await field.fill('WS-berlin');
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     const views = page.getByRole('navigation', { name: 'Views', exact: true });
+    expect(await views.getByRole('link', { name: 'Webhooks' }).innerText()).toMatch(/^Webhooks\s+1\b/);
     await views.getByRole('link', { name: 'Deliveries' }).click();
     const rows = page.locator('tbody tr');
     // The overview has a row with this name too, without a state.

@@ -1,6 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
@@ -49,6 +49,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId' });
   const [base, setBase] = useState(webhook);
   const token = useToken();
   const form = `webhook ${webhook.id}`;
@@ -74,6 +75,14 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       // A verification takes seconds, in which the user can go on typing.
       setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      // A reload must not propose the URL again.
+      if (url)
+        void navigate({
+          search: ({ url: _, ...rest }) => rest,
+          replace: true,
+          resetScroll: false,
+          ignoreBlocker: true,
+        });
       say(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
       );
