@@ -308,6 +308,42 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
+  it('closes what lies over a view with the view: on the way back, and when the session ends', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(link(tenant.token, '/events'));
+    await page.getByRole('link', { name: 'Webhooks' }).last().click();
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
+    const more = page.getByRole('dialog', { name: 'More' });
+    await page.getByRole('button', { name: 'More' }).click();
+    await more.waitFor();
+    await page.goBack();
+    await more.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
+
+    const again = async () => {
+      await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();
+      await page.unroute('**/v1/**');
+      await page.getByLabel('Token').fill(tenant.token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('main h1').waitFor();
+      expect(await page.locator('[role="dialog"], [role="alertdialog"]').count()).toBe(0);
+    };
+    await page.goto(link(tenant.token, '/webhooks?live=1'));
+    await page.getByRole('button', { name: 'More' }).click();
+    await more.waitFor();
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
+    await again();
+    await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
+    await again();
+    expect(unexpected(faults, /status of 401/)).toEqual([]);
+  });
+
   it('keeps what was typed into a form while one session ends and another one starts', async () => {
     const tenant = await newTenant(service, { scopes });
     const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
