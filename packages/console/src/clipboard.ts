@@ -14,6 +14,7 @@ export async function copyText(text: string, what: string): Promise<void> {
 }
 
 function copyThroughField(text: string): boolean {
+  const before = document.activeElement;
   const field = document.createElement('textarea');
   field.value = text;
   field.setAttribute('readonly', '');
@@ -22,5 +23,6 @@ function copyThroughField(text: string): boolean {
   field.select();
   const isCopied = document.execCommand('copy');
   field.remove();
+  if (before instanceof HTMLElement) before.focus();
   return isCopied;
 }

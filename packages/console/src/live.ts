@@ -20,6 +20,7 @@ export function useLive(): Live {
         to: '.',
         search: (search) => ({ ...search, live: isLive ? undefined : '1' }) as never,
         replace: true,
+        resetScroll: false,
       }),
     refetchInterval: isLive ? refreshMs : false,
   };

@@ -1,5 +1,6 @@
 import { tabStorage } from './browser-storage';
 import { createStore } from './store';
+import { forgetTyped } from './typed';
 
 /** The token of this tab, or why there is none. */
 export type Session =
@@ -40,6 +41,8 @@ export function openSession(token: string): void {
   if (tabStorage.get(tokenKey) !== token) tabStorage.remove(portalKey);
   tabStorage.set(tokenKey, token);
   session.set({ kind: 'open', token });
+  // The browser does not send such a header, which would look as if the service were unreachable.
+  if (!/^[\x20-\x7e]+$/.test(token)) endSession(token, 'It contains a character that no token contains.');
 }
 
 /** Remembers that the token is a portal session, so that its end can be explained. */
@@ -50,6 +53,7 @@ export function markPortal(isPortal: boolean): void {
 export function signOut(): void {
   tabStorage.remove(tokenKey);
   tabStorage.remove(portalKey);
+  forgetTyped();
   session.set({ kind: 'none' });
 }
 

@@ -299,9 +299,116 @@ describeInBrowser('the console in a browser', async (open) => {
     };
     await signIn(await makeToken(service.database, { expires_at: new Date(Date.now() - 1_000) }));
     await page.getByText('The token was not accepted').waitFor();
+    // Copied from an example, it cannot be sent at all.
+    await signIn('pht_…');
+    await page.getByText('It contains a character that no token contains.').waitFor();
     await signIn(good);
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/webhooks');
+    expect(unexpected(faults, /status of 401/)).toEqual([]);
+  });
+
+  it('closes what lies over a view with the view: on the way back, and when the session ends', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(link(tenant.token, '/events'));
+    await page.getByRole('link', { name: 'Webhooks' }).last().click();
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
+    const more = page.getByRole('dialog', { name: 'More' });
+    await page.getByRole('button', { name: 'More' }).click();
+    await more.waitFor();
+    await page.goBack();
+    await more.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
+
+    const again = async () => {
+      await page.getByRole('heading', { name: 'Sign in with a token' }).waitFor();
+      await page.unroute('**/v1/**');
+      await page.getByLabel('Token').fill(tenant.token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('main h1').waitFor();
+      expect(await page.locator('[role="dialog"], [role="alertdialog"]').count()).toBe(0);
+    };
+    await page.goto(link(tenant.token, '/webhooks?live=1'));
+    await page.getByRole('button', { name: 'More' }).click();
+    await more.waitFor();
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
+    await again();
+    await visit(page, `/webhooks/${webhook.id}`, 'orders-eu');
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Pause' }).click();
+    await again();
+    expect(unexpected(faults, /status of 401/)).toEqual([]);
+  });
+
+  it('keeps what was typed into a form while one session ends and another one starts', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const again = await makeToken(service.database, { organization_id: tenant.organization, scopes });
+    const { page, faults } = await watched();
+    const url = page.getByLabel('URL');
+    const name = page.getByLabel('Name', { exact: true });
+    const press = (button: string) => page.getByRole('button', { name: button, exact: true }).click();
+    const endSession = async (button: string) => {
+      await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));
+      await press(button);
+      await page.getByText('What you entered in the form is kept.').waitFor();
+      await page.unroute('**/v1/**');
+    };
+    const signIn = async (token: string) => {
+      await page.getByLabel('Token').fill(token);
+      await press('Sign in');
+    };
+    const fillNew = async () => {
+      await url.fill('https://example.com/orders');
+      await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
+    };
+
+    // A change follows what was changed elsewhere meanwhile.
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    await name.fill('orders-us');
+    await endSession('Save');
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
+    await signIn(again);
+    await expect.poll(() => page.getByLabel('Rate limit').inputValue()).toBe('7');
+    expect(await name.inputValue()).toBe('orders-us');
+    await press('Save');
+    await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+
+    // A session of the portal starts with another load of the page.
+    await visit(page, '/webhooks/new', 'New webhook');
+    await fillNew();
+    await page.getByText('Workspace, headers, rate limit').click();
+    await press('Add a header');
+    await page.getByLabel('Name of header 1').fill('X-Api-Key');
+    await page.getByLabel('Value of header 1').fill('abc');
+    const secret = await page.locator('.form .secret').innerText();
+    await endSession('Create and verify');
+    await page.goto('about:blank');
+    await page.goto(link(tenant.token));
+    await page.getByText('orders-us').first().waitFor();
+    await visit(page, '/webhooks/new', 'New webhook');
+    expect(await url.inputValue()).toBe('https://example.com/orders');
+    expect(await page.getByRole('checkbox', { name: 'invoice.paid' }).isChecked()).toBe(true);
+    expect(await page.locator('.form .secret').innerText()).toBe(secret);
+    await press('Add a header');
+    await page.getByLabel('Name of header 2').fill('X-More');
+    expect(await page.getByLabel('Name of header 1').inputValue()).toBe('X-Api-Key');
+    expect(await page.getByLabel('Value of header 1').inputValue()).toBe('abc');
+    await page.getByRole('link', { name: 'Cancel' }).click();
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
+    await visit(page, '/webhooks/new', 'New webhook');
+    expect(await url.inputValue()).toBe('');
+
+    // Nobody else is shown it.
+    await fillNew();
+    await endSession('Create and verify');
+    await signIn((await newTenant(service, { scopes })).token);
+    await page.getByRole('heading', { name: 'New webhook' }).waitFor();
+    expect(await url.inputValue()).toBe('');
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Page, Route } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -39,6 +40,7 @@ describeInBrowser('the console at work', async (open) => {
     await field.fill('WS-berlin');
     await page.getByRole('heading', { name: '1 webhook needs attention' }).waitFor();
     const views = page.getByRole('navigation', { name: 'Views', exact: true });
+    expect(await views.getByRole('link', { name: 'Webhooks' }).innerText()).toMatch(/^Webhooks\s+1\b/);
     await views.getByRole('link', { name: 'Deliveries' }).click();
     const rows = page.locator('tbody tr');
     // The overview has a row with this name too, without a state.
@@ -70,6 +72,11 @@ describeInBrowser('the console at work', async (open) => {
     expect(command).toContain(tenant.token);
     await run('sh', ['-c', command.replace('https://example.com/webhooks', receiver.url)]);
     expect(await tenant.data('GET', '/v1/webhooks')).toMatchObject([{ url: receiver.url, status: 'active' }]);
+    // Without a secure connection, the browser has no clipboard for the page. The focus stays where it was.
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    const copy = page.getByRole('button', { name: 'Copy the command with the token' });
+    await copy.click();
+    expect(await copy.evaluate((button) => button.matches(':focus'))).toBe(true);
     await page.getByRole('button', { name: 'Show the token' }).click();
     await page.getByText(tenant.token).waitFor();
     expect(faults).toEqual([]);
@@ -121,6 +128,11 @@ describeInBrowser('the console at work', async (open) => {
     await sent[0]!.continue();
     await page.getByText('Stopped. 1 delivery is on the way, 1 was not sent.').waitFor();
     await page.getByText('2 deliveries selected').waitFor();
+    // In a low window, the buttons for the selection stay at the bottom.
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 400 });
+      expect(await isRedeliverCovered(page), `${width} px`).toBe(false);
+    }
     expect(sent).toHaveLength(1);
     await receiver.deliveries.nth(7);
   });
@@ -153,6 +165,36 @@ describeInBrowser('the console at work', async (open) => {
     expect(await filter.inputValue()).toBe('orders');
     await page.waitForURL((url) => url.searchParams.get('q') === 'orders');
     await page.getByRole('link', { name: 'orders-eu' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('counts the events that a replay will send, without those that it skips', async () => {
+    const tenant = await newTenant(service, { scopes });
+    // Only the service records such an event. It is sent to nobody, so that there are no loops.
+    const payload = { webhook_id: 'WHK-other', event_type: 'webhook.disabled' };
+    await service.database.query({
+      text: `update posthorn.events set type = 'webhook.delivery_failed' where organization_id = $1 and id = $2`,
+      values: [tenant.organization, (await tenant.record({ payload })).id],
+    });
+    await tenant.record();
+    const held: ServerResponse[] = [];
+    const { receiver, webhook } = await tenant.connect((response) => void held.push(response));
+    await tenant.record();
+    await receiver.deliveries.nth(1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay`));
+    await page.getByText('1 event will be sent.').waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 delivery was created.').waitFor();
+    await receiver.deliveries.nth(2);
+
+    // Now both wait for their first attempt.
+    await page.getByRole('link', { name: 'Another replay' }).click();
+    await page.getByText('0 events will be sent.').waitFor();
+    await page.getByRole('checkbox').uncheck();
+    await page.getByText('2 events will be sent.').waitFor();
+    for (const response of held) response.end();
     expect(faults).toEqual([]);
   });
 
@@ -303,6 +345,24 @@ describeInBrowser('the console at work', async (open) => {
     expect(faults).toEqual([]);
   });
 });
+
+/** Returns whether the message about what was done covers a button for the selection. */
+async function isRedeliverCovered(page: Page): Promise<boolean> {
+  const [message, ...buttons] = await page.locator('.toast, .selection .btn').evaluateAll((all) =>
+    all
+      .sort((one) => (one.className === 'toast' ? -1 : 1))
+      .map((one) => one.getBoundingClientRect())
+      .map(({ left, top, right, bottom }) => ({ left, top, right, bottom })),
+  );
+  expect(buttons).toHaveLength(2);
+  return buttons.some(
+    (button) =>
+      button.left < message!.right &&
+      button.right > message!.left &&
+      button.top < message!.bottom &&
+      button.bottom > message!.top,
+  );
+}
 
 /** Refuses the first request to a path for a second, as the rate limit does, and notes when it came again. */
 async function refuseOnce(page: Page, path: string): Promise<{ first: number; again: number }> {

@@ -70,6 +70,131 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('leave room for what a row is about, on a tablet and with names that cannot be broken', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const receiver = await startReceiver({ onDelivery: 500 });
+    const webhook = await tenant.webhook(receiver, {
+      ...{ description: 'x'.repeat(256), url: `${receiver.url}/${'y'.repeat(300)}` },
+    });
+    const event = await tenant.record({ subject: { type: 'invoice', id: `INV-${'z'.repeat(100)}` } });
+    await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    for (const [path, heading] of [
+      ['', '1 webhook needs attention'],
+      ['/events', 'Events'],
+      [`/events/${event.id}`, 'invoice.paid'],
+      ['/webhooks', 'Webhooks'],
+      [`/webhooks/${webhook.id}?tab=receiver`, 'x'.repeat(256)],
+      ['/deliveries', 'Deliveries'],
+      ['/event-types?type=invoice.paid', 'invoice.paid'],
+      ['/audit', 'Audit log'],
+      ['/webhooks/new', 'New webhook'],
+    ] as const) {
+      await visit(page, path, heading);
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
+      for (const width of [320, 721, 901, 1024, 1181]) {
+        await page.setViewportSize({ width, height: 740 });
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(
+          width,
+        );
+        const cells = page.locator('td:has(a.row-link)');
+        const widths = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+        expect(Math.min(999, ...widths), `${path} at ${width}`).toBeGreaterThan(width === 320 ? 80 : 130);
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('have fields on a phone that it does not zoom in on', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu' });
+    await tenant.record();
+    await tenant.settled(webhook, 1);
+    const { page, faults } = await watched();
+    await page.setViewportSize({ width: 390, height: 844 });
+    const sizes = () =>
+      page
+        .locator('select, textarea, input:not([type="checkbox"])')
+        .evaluateAll((all) =>
+          all.map((one) => Number.parseFloat(one.ownerDocument.defaultView!.getComputedStyle(one).fontSize)),
+        );
+    await page.goto(`${service.publicUrl}/console`);
+    await page.getByLabel('Token').waitFor();
+    expect(Math.min(...(await sizes()))).toBe(16);
+    await page.goto(link(tenant.token));
+    for (const [path, heading] of [
+      ['/events', 'Events'],
+      ['/webhooks', 'Webhooks'],
+      ['/webhooks/new', 'New webhook'],
+      [`/webhooks/${webhook.id}?tab=test`, 'orders-eu'],
+      [`/webhooks/${webhook.id}/replay`, 'Replay events'],
+      ['/deliveries', 'Deliveries'],
+      ['/event-types?type=invoice.paid', 'invoice.paid'],
+      ['/audit', 'Audit log'],
+    ] as const) {
+      await visit(page, path, heading);
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
+      expect(Math.min(...(await sizes())), path).toBe(16);
+    }
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('combobox', { name: 'Go to' }).fill('zzzz');
+    await page.getByText('Nothing matches.').waitFor();
+    await expectAccessible(page, 'a palette without results', '[role="dialog"]');
+    expect(Math.min(...(await sizes()))).toBe(16);
+    expect(faults).toEqual([]);
+  });
+
+  it('show what the address asks for, even if it no longer exists, and nothing that could not be loaded', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(500, { description: 'orders-eu', event_types: ['invoice.*'] });
+    for (let count = 0; count < 20; count += 1) await tenant.record();
+    await tenant.settled(webhook, 20);
+    const { page, faults } = await watched();
+    const chosen = page.getByRole('combobox', { name: 'Event type' });
+    await page.goto(link(tenant.token, '/deliveries?event_type=invoice.gone'));
+    await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();
+    expect(await chosen.inputValue()).toBe('invoice.gone');
+    // Only known types can be sent.
+    await visit(page, `/webhooks/${webhook.id}?tab=test&test=invoice.gone`, 'orders-eu');
+    await expect.poll(() => chosen.inputValue()).toMatch(/^invoice\.(?!gone)/);
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('On the wire').waitFor();
+
+    await page.route('**/v1/stats*', (route) => route.fulfill({ status: 500, body: '{}' }));
+    await page.route('**/v1/deliveries?*final=false*', (route) => route.fulfill({ status: 500, body: '{}' }));
+    await visit(page, '/events', 'Events');
+    await page.locator('tbody tr').first().waitFor();
+    await expect.poll(() => page.locator('.chart').count()).toBe(0);
+    await page.setViewportSize({ width: 1280, height: 400 });
+    await page.evaluate('scrollTo(0, 300)');
+    await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await page.getByRole('status').getByText('live').waitFor();
+    expect(await page.evaluate('scrollY')).toBe(300);
+    await page.unroute('**/v1/stats*');
+    await visit(page, '', '1 webhook needs attention');
+    await page.locator('.figure', { hasText: 'waiting to retry' }).getByText('–', { exact: true }).waitFor();
+    expect(unexpected(faults, /status of 500/)).toEqual([]);
+  });
+
+  it('forget a selection of deliveries if another webhook is opened', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook: one } = await tenant.connect(500, { description: 'orders-eu' });
+    const { webhook: other } = await tenant.connect(500, { description: 'orders-us' });
+    await tenant.record();
+    await tenant.settled(one, 1);
+    await tenant.settled(other, 1);
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${other.id}`));
+    await page.getByRole('heading', { name: 'orders-us' }).waitFor();
+    await visit(page, `/webhooks/${one.id}`, 'orders-eu');
+    await page.locator('tbody').getByRole('checkbox').check();
+    await page.getByText('1 delivery selected').waitFor();
+    await visit(page, `/webhooks/${other.id}`, 'orders-us');
+    await page.getByText('1 delivery selected').waitFor({ state: 'hidden' });
+    expect(faults).toEqual([]);
+  });
+
   it('search deliveries in parts, and say how far back they have searched', async () => {
     const tenant = await newTenant(service, { scopes });
     const hidden = await hideDelivery(service, tenant, 700);

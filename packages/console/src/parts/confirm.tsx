@@ -34,6 +34,9 @@ export function Confirm({ isOpen, onClose, ...content }: ConfirmProps) {
   );
 }
 
+/** A field has no line breaks, and several spaces are shown as one. */
+const asShown = (text: string) => text.trim().replace(/\s+/g, ' ');
+
 function Content({
   title,
   action,
@@ -79,7 +82,7 @@ function Content({
           className={`btn primary ${isDanger ? 'danger' : ''}`}
           // The second click of a double click must not trigger what the button has come to mean, such as "Done".
           onClick={(event) => event.detail > 1 && event.preventDefault()}
-          disabled={isBusy || (name !== undefined && typed.trim() !== name)}
+          disabled={isBusy || (name !== undefined && asShown(typed) !== asShown(name))}
         >
           {action}
         </button>

@@ -1,10 +1,13 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isUnreachable } from '../api/problem';
+import { isUnreachable, problemIn } from '../api/problem';
 import { ProblemNote } from './problem-note';
 import { Skeleton } from './skeleton';
 
-/** Shows what a query returned: old data while new data loads, an error if there is nothing else to show. */
+/**
+ * Shows what a query returned: old data while new data loads. If that fails, the old data stays below the error, with
+ * what was typed into it, unless it no longer exists.
+ */
 export function Loaded<T>({
   query,
   lines,
@@ -18,10 +21,15 @@ export function Loaded<T>({
   children: (data: T) => ReactNode;
 }) {
   const { data, error, isPlaceholderData, refetch } = query;
-  if (data !== undefined && !(error && !isUnreachable(error))) {
-    return <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>;
+  const note = error && !isUnreachable(error) && <ProblemNote error={error} onRetry={() => void refetch()} />;
+  if (data !== undefined && problemIn(error)?.code !== 'not_found') {
+    return (
+      <>
+        {note}
+        <div className={isPlaceholderData ? 'dimmed' : undefined}>{children(data)}</div>
+      </>
+    );
   }
   // While the service is unreachable, a banner says so, and everything is loaded again when it is back.
-  if (!error || isUnreachable(error)) return skeleton ?? <Skeleton {...(lines !== undefined && { lines })} />;
-  return <ProblemNote error={error} onRetry={() => void refetch()} />;
+  return note || (skeleton ?? <Skeleton {...(lines !== undefined && { lines })} />);
 }

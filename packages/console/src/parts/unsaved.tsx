@@ -1,12 +1,36 @@
 import { useBlocker } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { useToken } from '../permission';
+import { session, tokenOf } from '../session';
+import { forgetTyped, keepTyped } from '../typed';
 import { Confirm } from './confirm';
 
 /**
  * Asks before values that were typed into a form are lost: in a dialog before another view or tab of the console opens,
- * and in the browser's own dialog before the page is left. Must not be inside the form, because the form would get the
- * dialog's submit event, too.
+ * and in the browser's own dialog before the page is left. If the session ends, it keeps them for the next one: see
+ * `typedInto`. Must not be inside the form, because the form would get the dialog's submit event, too.
  */
-export function Unsaved({ isChanged, children }: { isChanged: boolean; children: string }) {
+export function Unsaved({
+  form,
+  values,
+  isChanged,
+  children,
+}: {
+  form: string;
+  values: unknown;
+  isChanged: boolean;
+  children: string;
+}) {
+  const token = useToken();
+  // The form has them now.
+  useEffect(() => forgetTyped(form), [form]);
+  useEffect(() => {
+    const now = tokenOf(session.get());
+    return session.subscribe(() => {
+      const next = session.get();
+      if (isChanged && next.kind !== 'none' && tokenOf(next) !== now) keepTyped(form, token, values);
+    });
+  }, [form, token, values, isChanged]);
   const blocked = useBlocker({
     shouldBlockFn: ({ current, next }) =>
       // Other parameters, such as live mode, keep the form open.

@@ -37,7 +37,7 @@ export function WebhookDay({
         {data ? successRate(data) : wait}
       </td>
       {withP95 && (
-        <td className="r wide">
+        <td className="r wide roomy">
           {data ? data.totals.p95_ms !== null && formatMs(data.totals.p95_ms) : wait}
         </td>
       )}

@@ -1,5 +1,6 @@
 import type { Token } from '@posthorn/client';
-import { lazy, Suspense } from 'react';
+import { useLocation } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect } from 'react';
 import { useStore } from '../store';
 import { overlay } from './overlay-store';
 import { useShortcuts } from './shortcuts';
@@ -14,6 +15,9 @@ const ShortcutHelp = lazy(() =>
 export function Overlays({ token }: { token: Token }) {
   useShortcuts(token);
   const open = useStore(overlay);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another view, which has nothing above it yet
+  useEffect(() => () => overlay.set(undefined), [path]);
   return (
     <Suspense>
       {open === 'palette' && <Palette token={token} />}

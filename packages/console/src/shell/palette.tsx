@@ -95,6 +95,11 @@ export function Palette({ token }: { token: Token }) {
               </div>
             ))}
           </div>
+          {found.length === 0 && (
+            <p className="soft" role="status">
+              Nothing matches.
+            </p>
+          )}
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

@@ -3,6 +3,7 @@ import { CodeBlock } from '../parts/code-block';
 import { openSession, session } from '../session';
 import { productName, useSettings } from '../settings';
 import { useStore } from '../store';
+import { isTypedKept } from '../typed';
 import { Brand } from './brand';
 
 const command = `npx posthorn token create \\
@@ -15,6 +16,7 @@ export function SignIn() {
   const settings = useSettings();
   const [text, setText] = useState('');
   const cameFrom = state.kind === 'ended' ? state.cameFrom : undefined;
+  const keptNote = isTypedKept() ? 'What you entered in the form is kept.' : undefined;
   return (
     <main className="signin">
       <div>
@@ -22,7 +24,9 @@ export function SignIn() {
         {cameFrom === 'portal' ? (
           <>
             <h1>This session has ended</h1>
-            <p className="lead">Open it again from {productName(settings)}.</p>
+            <p className="lead">
+              Open it again from {productName(settings)}. {keptNote}
+            </p>
           </>
         ) : (
           <>
@@ -33,7 +37,8 @@ export function SignIn() {
                 <p>
                   {cameFrom === 'link'
                     ? 'It may have expired. Open the page that the link came from to get a new one, or sign in with a token.'
-                    : state.reason}
+                    : state.reason}{' '}
+                  {keptNote}
                 </p>
               </div>
             )}

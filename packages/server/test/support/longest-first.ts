@@ -14,6 +14,7 @@ const longest = [
   'server/test/delivery/nodes.test.ts',
   'server/test/operate/upgrade.test.ts',
   'console/test/views.test.ts',
+  'console/test/forms.test.ts',
   'server/test/cli.test.ts',
   'server/test/http/database-outage.test.ts',
   'server/test/delivery/overload.test.ts',

@@ -74,6 +74,9 @@ export function DeliveryFilters({
           onChange={(type) => set({ event_type: type || undefined })}
         >
           <option value="">All event types</option>
+          {search.event_type && !types.some(({ type }) => type === search.event_type) && (
+            <option>{search.event_type}</option>
+          )}
           {types.map(({ type }) => (
             <option key={type}>{type}</option>
           ))}

@@ -98,8 +98,8 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                 <th>Event</th>
                 <th className="state-col r-narrow">State</th>
                 <th className="wide outcome-col">Response</th>
-                <th className="r wide rate-col">Duration</th>
-                <th className="r wide rate-col">Attempts</th>
+                <th className="r wide roomy rate-col">Duration</th>
+                <th className="r wide roomy rate-col">Attempts</th>
                 <th className="r wide time-col">Created</th>
               </tr>
             </thead>
@@ -179,8 +179,10 @@ function Row({
           </span>
         )}
       </td>
-      <td className="r wide soft">{delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}</td>
-      <td className="r wide soft">{delivery.attempts}</td>
+      <td className="r wide roomy soft">
+        {delivery.duration_ms === null ? '' : formatMs(delivery.duration_ms)}
+      </td>
+      <td className="r wide roomy soft">{delivery.attempts}</td>
       <td className="r wide soft">
         <TimeAgo at={delivery.created_at} />
       </td>

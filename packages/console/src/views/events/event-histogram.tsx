@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { problemIn } from '../../api/problem';
 import { statsQuery } from '../../api/stats';
 import { plural } from '../../format';
 import { useLive } from '../../live';
@@ -15,7 +16,7 @@ export function EventHistogram({ search }: { search: EventSearch }) {
   const navigate = useNavigate();
   const { refetchInterval } = useLive();
   const key = JSON.stringify(['events', search.range, search.from, search.to, search.workspace_id]);
-  const { data: stats } = useQuery({
+  const { data: stats, error } = useQuery({
     ...statsQuery(key, () => {
       const { fromMs, toMs, interval } = rangeOf(search, '24h', Date.now());
       return {
@@ -28,7 +29,9 @@ export function EventHistogram({ search }: { search: EventSearch }) {
     enabled: may.readWebhooks,
     refetchInterval,
   });
-  if (!may.readWebhooks || (stats?.totals.events === 0 && !search.from)) return null;
+  // The list matters more: without figures, there is no empty chart above it.
+  if (!may.readWebhooks || (!stats && problemIn(error)) || (stats?.totals.events === 0 && !search.from))
+    return null;
   const bars = stats && barsOf(stats);
   const open = (fromMs: number, toMs: number) =>
     void navigate({

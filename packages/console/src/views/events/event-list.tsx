@@ -94,7 +94,7 @@ function Events() {
                 <th>Type</th>
                 <th className="wide">Subject</th>
                 <th className="wide">Actor</th>
-                <th className="wide workspace-col">Workspace</th>
+                <th className="wide roomy workspace-col">Workspace</th>
                 {may.readWebhooks && <th className="r wide reached-col">Delivered</th>}
               </tr>
             </thead>
@@ -178,7 +178,7 @@ const Row = memo(function Row({
       <td className="wide soft mono" title={`${event.actor.type} ${event.actor.id}`}>
         {shortId(event.actor.id)}
       </td>
-      <td className="wide soft mono">{event.workspace_id ?? '–'}</td>
+      <td className="wide roomy soft mono">{event.workspace_id ?? '–'}</td>
       {outcome !== undefined && (
         <td className={`r wide ${outcome?.isBad ? 'bad-text' : 'soft'}`}>
           {outcome && `${outcome.delivered} of ${outcome.all}`}

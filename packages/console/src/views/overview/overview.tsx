@@ -61,7 +61,7 @@ function Figures() {
           <Loaded query={stats} skeleton={<FigureSkeleton />}>
             {(data) => (
               <>
-                <FigureRow stats={data} waiting={waiting.data} />
+                <FigureRow stats={data} waiting={waiting.data} isCounting={isLoading(waiting)} />
                 <DeliveryChart stats={data}>
                   <RangePicker search={search} fallback="24h" />
                 </DeliveryChart>
@@ -119,7 +119,15 @@ function FigureSkeleton() {
   );
 }
 
-function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> | undefined }) {
+function FigureRow({
+  stats,
+  waiting,
+  isCounting,
+}: {
+  stats: Stats;
+  waiting: Page<Delivery> | undefined;
+  isCounting: boolean;
+}) {
   const { totals } = stats;
   const range = { from: stats.from, to: stats.to };
   return (
@@ -138,7 +146,7 @@ function FigureRow({ stats, waiting }: { stats: Stats; waiting: Page<Delivery> |
       </Link>
       <Link className="figure" to="/deliveries" search={{ state: 'retrying' }}>
         <b>
-          {waiting ? formatCount(waiting.data.length) : '…'}
+          {waiting ? formatCount(waiting.data.length) : isCounting ? '…' : '–'}
           {waiting?.hasMore && '+'}
         </b>
         <span>waiting to retry</span>

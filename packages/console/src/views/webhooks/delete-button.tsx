@@ -25,7 +25,14 @@ export function DeleteButton({ webhook }: { webhook: Webhook }) {
   });
   return (
     <>
-      <button type="button" className="btn danger" onClick={() => setAsking(true)}>
+      <button
+        type="button"
+        className="btn danger"
+        onClick={() => {
+          remove.reset();
+          setAsking(true);
+        }}
+      >
         Delete…
       </button>
       <Confirm

@@ -15,9 +15,10 @@ import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
+import { typedInto } from '../../typed';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
-import { emptyDraft, fieldsOf, isSameDraft, type WebhookDraft } from './webhook-fields';
+import { emptyDraft, fieldsOf, isSameDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 const ReceiverCode = lazy(() =>
@@ -44,14 +45,18 @@ export function NewWebhook() {
   );
 }
 
+const formName = 'webhook';
+
 function Form() {
   const token = useToken();
   const client = useQueryClient();
   const { event_type: wanted } = useSearch({ from: '/webhooks/new' });
   const navigate = useNavigate();
   const [opened] = useState<WebhookDraft>({ ...emptyDraft, event_types: wanted ? [wanted] : [] });
-  const [draft, setDraft] = useState(opened);
-  const [secret] = useState(newSecret);
+  const [kept] = useState(() => typedInto<{ draft: WebhookDraft; secret: string }>(formName, token));
+  const [draft, setDraft] = useState(() => (kept ? reopened(kept.draft) : opened));
+  // The receiver may have it already.
+  const [secret] = useState(() => kept?.secret ?? newSecret());
   const [sampled, setSampled] = useState(wanted);
   // The same request, sent twice, must not create two webhooks. A changed form is a new request.
   const keyed = useRef({ draft, key: newActionKey() });
@@ -84,7 +89,7 @@ function Form() {
   const missing = missingFrom(draft);
   return (
     <div className="form-and-side">
-      <Unsaved isChanged={!isSameDraft(draft, opened)}>
+      <Unsaved form={formName} values={{ draft, secret }} isChanged={!isSameDraft(draft, opened)}>
         The webhook has not been created, and what you entered will be lost.
       </Unsaved>
       <form

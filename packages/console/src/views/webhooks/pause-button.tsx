@@ -40,7 +40,14 @@ export function PauseButton({ webhook }: { webhook: Webhook }) {
   }
   return (
     <>
-      <button type="button" className="btn" onClick={() => setAsking(true)}>
+      <button
+        type="button"
+        className="btn"
+        onClick={() => {
+          change.reset();
+          setAsking(true);
+        }}
+      >
         Pause…
       </button>
       <Confirm

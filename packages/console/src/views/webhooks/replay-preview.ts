@@ -10,7 +10,7 @@ export interface ReplayPreview {
   count: number;
   /**
    * `exact` and `up_to` are counted, `about` and `up_to_about` come from the statistics. `up_to` and `up_to_about` are
-   * maximums, because the replay skips events that have arrived.
+   * maximums, because the replay skips events that have arrived or are waiting for their first attempt.
    */
   certainty: 'exact' | 'up_to' | 'about' | 'up_to_about';
   byType: TypeCount[];
@@ -23,6 +23,8 @@ interface Range {
 
 const listedMax = 100;
 const arrivedMax = 300;
+/** Each event takes a request, and a token has 600 of them per minute by default. */
+const lookedUpMax = 20;
 
 /**
  * Counts the events that a replay sends if there are at most 100 in the range. Beyond that, it uses the statistics, so
@@ -35,15 +37,14 @@ export const replayPreviewQuery = (webhook: Webhook, range: Range, onlyFailed: b
       const inRange = { ...scopeOf(webhook), ...range, limit: listedMax };
       const listed = await posthorn.events.list(inRange, { signal }).first();
       if (listed.hasMore) return estimated(webhook, range, onlyFailed, signal);
-      const wanted = listed.data.filter(
-        ({ type, subject }) => matches(webhook.event_types, type) && subject.id !== webhook.id,
-      );
+      const wanted = listed.data.filter((event) => isFor(webhook, event));
       if (!onlyFailed) return previewOf(wanted, 'exact');
       const arrived = await arrivedEvents(webhook, range, signal);
       if (!arrived) return previewOf(wanted, 'up_to');
-      return previewOf(
+      return withoutPending(
+        webhook,
         wanted.filter(({ id }) => arrived.get(id) !== true),
-        'exact',
+        signal,
       );
     },
     placeholderData: keepPreviousData,
@@ -53,6 +54,13 @@ const scopeOf = ({ organization_id, workspace_id }: Webhook) => ({
   organization_id,
   workspace_id: workspace_id ?? undefined,
 });
+
+/** Returns whether the service sends an event to a webhook: its types, no event about itself, and no loops. */
+function isFor(webhook: Webhook, { type, subject, payload }: Event): boolean {
+  if (!matches(webhook.event_types, type)) return false;
+  if (type === 'webhook.delivery_failed' && String(payload.event_type).startsWith('webhook.')) return false;
+  return !(type.startsWith('webhook.') && subject.id === webhook.id);
+}
 
 /** Returns whether the latest delivery of each event arrived, or undefined if there are too many to look at. */
 async function arrivedEvents(
@@ -70,6 +78,28 @@ async function arrivedEvents(
     if (!latest.has(event_id)) latest.set(event_id, status === 'success');
   }
   return latest;
+}
+
+/**
+ * Leaves out events whose latest delivery has no attempt yet. The replay skips them, and the list of deliveries does not
+ * contain them, so each event is looked up.
+ */
+async function withoutPending(
+  webhook: Webhook,
+  events: readonly Event[],
+  signal: AbortSignal,
+): Promise<ReplayPreview> {
+  if (events.length > lookedUpMax) return previewOf(events, 'up_to');
+  const latest = await Promise.all(
+    events.map(async ({ id }) => {
+      const { data } = await posthorn.events.deliveries(id, { limit: 100 }, { signal }).first();
+      return data.find(({ webhook_id }) => webhook_id === webhook.id);
+    }),
+  );
+  return previewOf(
+    events.filter((_, index) => latest[index]?.status !== 'pending'),
+    'exact',
+  );
 }
 
 async function estimated(

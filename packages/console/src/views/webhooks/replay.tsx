@@ -70,7 +70,11 @@ function Form({ webhook }: { webhook: Webhook }) {
   const from = search.from ?? new Date(openedMs - 3_600_000).toISOString();
   const to = search.to ?? new Date(openedMs).toISOString();
   const onlyFailed = search.only_failed !== '0';
-  const preview = useQuery(replayPreviewQuery(webhook, { from, to }, onlyFailed));
+  const isBackward = Date.parse(from) > Date.parse(to);
+  const preview = useQuery({
+    ...replayPreviewQuery(webhook, { from, to }, onlyFailed),
+    enabled: !isBackward,
+  });
   const start = useAction({
     mutationFn: () =>
       posthorn.webhooks.replay(
@@ -105,9 +109,15 @@ function Form({ webhook }: { webhook: Webhook }) {
         <TimeField label="From" value={from} onChange={(value) => set({ from: value })} />
         <TimeField label="To" value={to} onChange={(value) => set({ to: value })} />
       </div>
-      <p className="soft small">
-        {formatExact(Date.parse(from), shownZone)} to {formatExact(Date.parse(to), shownZone)}
-      </p>
+      {isBackward ? (
+        <p className="bad-text small" role="alert">
+          The time range must start before it ends.
+        </p>
+      ) : (
+        <p className="soft small">
+          {formatExact(Date.parse(from), shownZone)} to {formatExact(Date.parse(to), shownZone)}
+        </p>
+      )}
       <label className="check">
         <input
           type="checkbox"
@@ -122,15 +132,18 @@ function Form({ webhook }: { webhook: Webhook }) {
           </span>
         </span>
       </label>
-      <Loaded query={preview} lines={2}>
-        {(data) => <Preview preview={data} />}
-      </Loaded>
+      {!isBackward && (
+        <Loaded query={preview} lines={2}>
+          {(data) => <Preview preview={data} />}
+        </Loaded>
+      )}
       <div className="actions">
         <button
           type="submit"
           className="btn primary"
           // The preview of another range says nothing about this one.
           disabled={
+            isBackward ||
             !preview.data ||
             preview.isPlaceholderData ||
             isNothing(preview.data) ||
@@ -178,11 +191,13 @@ function sentenceOf({ count, certainty }: ReplayPreview): string {
   }
 }
 
+const skipped = 'The replay skips events that have been delivered or are waiting for their first attempt.';
+
 const certaintyNotes = {
   exact: undefined,
-  up_to: 'The replay skips events that have already been delivered.',
+  up_to: skipped,
   about: 'An estimate from the statistics, which include new events within a minute.',
-  up_to_about: 'An estimate from the statistics. The replay skips events that have already been delivered.',
+  up_to_about: `An estimate from the statistics. ${skipped}`,
 };
 
 function Preview({ preview }: { preview: ReplayPreview }) {

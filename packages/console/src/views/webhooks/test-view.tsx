@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
 import { eventTypesQuery } from '../../api/events';
+import { problemIn } from '../../api/problem';
 import { formatMs } from '../../format';
 import { outcomeOf } from '../../parts/delivery-tag';
 import { FilterSelect } from '../../parts/filter-select';
@@ -16,9 +17,11 @@ import { matches } from '../../subscription';
 export function TestView({ webhook }: { webhook: Webhook }) {
   const { test: chosen } = useSearch({ from: '/webhooks/$webhookId' });
   const navigate = useNavigate({ from: '/webhooks/$webhookId' });
-  const { data: types } = useQuery(eventTypesQuery);
+  const query = useQuery(eventTypesQuery);
+  const { data: types } = query;
   const fitting = types?.find(({ type }) => matches(webhook.event_types, type))?.type;
-  const type = chosen ?? fitting ?? types?.[0]?.type ?? '';
+  const known = types?.find(({ type }) => type === chosen)?.type;
+  const type = known ?? fitting ?? types?.[0]?.type ?? '';
   const test = useAction({ mutationFn: () => posthorn.webhooks.test(webhook.id, { event_type: type }) });
   return (
     <>
@@ -47,6 +50,9 @@ export function TestView({ webhook }: { webhook: Webhook }) {
           One signed request with <code>"test": true</code>. Tests do not appear in lists or statistics.
         </span>
       </form>
+      {!types && problemIn(query.error) && (
+        <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+      )}
       {test.error && <ProblemNote error={test.error} />}
       {test.data && <Result receipt={test.data} />}
     </>

@@ -2,6 +2,8 @@ import type { EventType } from '@posthorn/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
 import { eventTypesQuery } from '../../api/events';
+import { problemIn } from '../../api/problem';
+import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { WithCode } from '../../parts/with-code';
 
@@ -27,7 +29,8 @@ export function TypePicker({
   fault: string | undefined;
   onShowSample?: (type: string) => void;
 }) {
-  const { data: types } = useQuery(eventTypesQuery);
+  const query = useQuery(eventTypesQuery);
+  const { data: types } = query;
   const [text, setText] = useState('');
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -66,7 +69,12 @@ export function TypePicker({
           onChange={(event) => setText(event.target.value)}
         />
         <div className="list" ref={list}>
-          {!types && <Skeleton lines={5} />}
+          {!types &&
+            (problemIn(query.error) ? (
+              <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+            ) : (
+              <Skeleton lines={5} />
+            ))}
           {text === '' && types && (
             <label className="check domain">
               <input

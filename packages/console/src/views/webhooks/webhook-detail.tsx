@@ -36,7 +36,7 @@ export function WebhookDetail() {
       <Breadcrumb>
         <Link to="/webhooks">Webhooks</Link>
       </Breadcrumb>
-      <Loaded query={webhook}>{(data) => <Detail webhook={data} />}</Loaded>
+      <Loaded query={webhook}>{(data) => <Detail key={data.id} webhook={data} />}</Loaded>
     </>
   );
 }

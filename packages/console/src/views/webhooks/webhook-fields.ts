@@ -26,6 +26,11 @@ export function newPair(): HeaderPair {
   return { key: lastKey, name: '', value: '', isStored: false };
 }
 
+/** Returns a draft that was kept while the page was loaded again: rows that are added now must not have its keys. */
+export function reopened(draft: WebhookDraft): WebhookDraft {
+  return { ...draft, headers: draft.headers.map((pair) => ({ ...pair, key: newPair().key })) };
+}
+
 export const emptyDraft: WebhookDraft = {
   url: '',
   description: '',

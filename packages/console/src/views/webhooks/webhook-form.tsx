@@ -1,5 +1,5 @@
 import type { PosthornError } from '@posthorn/client';
-import { type ReactNode, useEffect, useId } from 'react';
+import { type ReactNode, useEffect, useId, useState } from 'react';
 import { faultOf } from '../../api/problem';
 import { Icon } from '../../parts/icon';
 import { TypePicker } from './type-picker';
@@ -25,9 +25,14 @@ export function isShownInForm(problem: PosthornError | undefined): boolean {
 /** The fields of a webhook, for a new one and for a change. */
 export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
   const change = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part });
+  const hasMore = draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== '';
+  const [isOpen, setOpen] = useState(hasMore);
+  // What was opened stays open while its fields are emptied.
+  if (hasMore && !isOpen) setOpen(true);
   // The button is below the form, so the field with the fault can be out of sight.
   useEffect(() => {
     if (!problem) return;
+    for (const closed of document.querySelectorAll('.form details:has(.fault)')) reveal(closed);
     document.querySelector('.form .fault')?.scrollIntoView({ block: 'center' });
     document.querySelector<HTMLElement>('.form [aria-invalid="true"]')?.focus({ preventScroll: true });
   }, [problem]);
@@ -68,7 +73,8 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
         fault={faultOf(problem, 'event_types')}
         {...(onShowSample && { onShowSample })}
       />
-      <details open={draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== ''}>
+      {/* Otherwise the browser refuses to submit the form and cannot show why. */}
+      <details open={isOpen} onInvalidCapture={(event) => reveal(event.currentTarget)}>
         <summary>{canChooseWorkspace ? 'Workspace, headers, rate limit' : 'Headers and rate limit'}</summary>
         <div className="stack">
           {canChooseWorkspace && (
@@ -111,6 +117,10 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
       </details>
     </>
   );
+}
+
+function reveal(details: Element): void {
+  (details as HTMLDetailsElement).open = true;
 }
 
 interface InputProps {

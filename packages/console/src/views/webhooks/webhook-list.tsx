@@ -76,10 +76,10 @@ function List({ webhooks }: { webhooks: Webhook[] }) {
             <tr>
               <th>Webhook</th>
               <th className="state-col">State</th>
-              <th className="wide types-col">Event types</th>
+              <th className="wide roomy types-col">Event types</th>
               <th className="wide spark-col">Last 24 h</th>
               <th className="r rate-col">Success</th>
-              <th className="r wide rate-col">p95</th>
+              <th className="r wide roomy rate-col">p95</th>
               <th className="r wide time-col">Last delivery</th>
             </tr>
           </thead>
@@ -112,7 +112,7 @@ function Row({ webhook }: { webhook: Webhook }) {
       <td>
         <WebhookTag webhook={webhook} />
       </td>
-      <td className="wide mono soft" title={webhook.event_types.join(', ')}>
+      <td className="wide roomy mono soft" title={webhook.event_types.join(', ')}>
         {typesText(webhook.event_types)}
       </td>
       <WebhookDay webhookId={webhook.id} withP95 />

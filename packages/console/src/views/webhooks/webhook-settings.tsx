@@ -1,6 +1,6 @@
 import type { Webhook } from '@posthorn/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAction } from '../../action';
 import { posthorn } from '../../api/client';
@@ -9,11 +9,12 @@ import { webhookQuery } from '../../api/webhooks';
 import { ProblemNote } from '../../parts/problem-note';
 import { ExactTime } from '../../parts/time';
 import { Unsaved } from '../../parts/unsaved';
-import { usePermission } from '../../permission';
+import { usePermission, useToken } from '../../permission';
 import { say } from '../../toast';
+import { typedInto } from '../../typed';
 import { DeleteButton } from './delete-button';
 import { RotateButton } from './rotate-button';
-import { changesOf, draftOf, isSameDraft, rebasedDraft, type WebhookDraft } from './webhook-fields';
+import { changesOf, draftOf, isSameDraft, rebasedDraft, reopened, type WebhookDraft } from './webhook-fields';
 import { isShownInForm, WebhookForm } from './webhook-form';
 
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
@@ -48,8 +49,16 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
 function ChangeForm({ webhook }: { webhook: Webhook }) {
   const client = useQueryClient();
   const { url } = useSearch({ from: '/webhooks/$webhookId' });
+  const navigate = useNavigate({ from: '/webhooks/$webhookId' });
   const [base, setBase] = useState(webhook);
-  const [draft, setDraft] = useState(() => ({ ...draftOf(webhook), ...(url && { url }) }));
+  const token = useToken();
+  const form = `webhook ${webhook.id}`;
+  const [draft, setDraft] = useState(() => {
+    const kept = typedInto<{ draft: WebhookDraft; before: WebhookDraft }>(form, token);
+    return kept
+      ? rebasedDraft(reopened(kept.draft), kept.before, webhook)
+      : { ...draftOf(webhook), ...(url && { url }) };
+  });
   if (!isSameDraft(draftOf(webhook), draftOf(base))) {
     setBase(webhook);
     setDraft(rebasedDraft(draft, draftOf(base), webhook));
@@ -66,6 +75,14 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       // A verification takes seconds, in which the user can go on typing.
       setDraft((current) => rebasedDraft(current, submitted, changed));
       void client.invalidateQueries({ queryKey: ['webhooks', 'list'] });
+      // A reload must not propose the URL again.
+      if (url)
+        void navigate({
+          search: ({ url: _, ...rest }) => rest,
+          replace: true,
+          resetScroll: false,
+          ignoreBlocker: true,
+        });
       say(
         changed.status === 'unverified' ? 'Saved, but not verified. See the reason on this page.' : 'Saved.',
       );
@@ -75,7 +92,9 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
   const verifies = changes.url !== undefined && webhook.status !== 'disabled';
   return (
     <>
-      <Unsaved isChanged={isTyped}>Your changes to this webhook have not been saved.</Unsaved>
+      <Unsaved form={form} values={{ draft, before: draftOf(webhook) }} isChanged={isTyped}>
+        Your changes to this webhook have not been saved.
+      </Unsaved>
       <form
         className="form"
         onSubmit={(event) => {

@@ -1,0 +1,140 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { sharedService } from '../../server/test/support/service.js';
+import { newTenant } from '../../server/test/support/tenant.js';
+import { describeInBrowser, unexpected, visit } from './support/browser.js';
+
+const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
+
+describeInBrowser('the forms of the console', async (open) => {
+  const service = await sharedService();
+  const watched = () => open(service.publicUrl);
+  const link = (token: string, path = '') => `${service.publicUrl}/console${path}#token=${token}`;
+  const inDialog = (page: Page) => page.getByRole('alertdialog');
+
+  it('keep what was typed if the page cannot be loaded again', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('orders-us');
+    await fail(page, 'GET', `**/v1/webhooks/${webhook.id}`);
+    await page.getByRole('button', { name: 'Live', exact: true }).click();
+    await page.getByText('Out of order.').waitFor();
+    expect(await name.inputValue()).toBe('orders-us');
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Out of order.').waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('orders-us');
+    expect(unexpected(faults, /status of 500/)).toEqual([]);
+  });
+
+  it('show a field for as long as it is edited, and again if its value is refused', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/webhooks/new'));
+    const more = page.getByText('Workspace, headers, rate limit');
+    const rate = page.getByLabel('Rate limit');
+    await more.click();
+    await rate.fill('5');
+    await page.keyboard.press('Backspace');
+    await page.keyboard.type('5000');
+    expect(await rate.inputValue()).toBe('5000');
+    await more.click();
+    await rate.waitFor({ state: 'hidden' });
+    await page.getByLabel('URL').fill('https://example.com/orders');
+    await page.getByRole('checkbox', { name: 'invoice.paid' }).check();
+    await page.getByRole('button', { name: 'Create and verify' }).click();
+    await expect.poll(() => rate.evaluate((field) => field.matches(':focus'))).toBe(true);
+
+    // The service refuses what the browser does not check.
+    await rate.fill('5');
+    await page.getByLabel('Workspace', { exact: true }).last().fill('Berlin');
+    await more.click();
+    await rate.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Create and verify' }).click();
+    await page.locator('details .fault').waitFor();
+    expect(unexpected(faults, /status of 422/)).toEqual([]);
+  });
+
+  it('say that the event types could not be loaded, and load them again', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    await fail(page, 'GET', '**/v1/event-types*');
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=test`));
+    await page.getByText('Out of order.').waitFor();
+    await visit(page, '/webhooks/new', 'New webhook');
+    await page.getByText('Out of order.').waitFor();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('checkbox', { name: 'invoice.paid' }).waitFor();
+    expect(unexpected(faults, /status of 500/)).toEqual([]);
+  });
+
+  it('propose the URL of a link once, not again after another one was saved', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(200, { description: 'orders-eu' });
+    const { page, faults } = await watched();
+    const proposed = encodeURIComponent(`${receiver.url}/proposed`);
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings&url=${proposed}`));
+    const url = page.getByLabel('URL');
+    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/proposed`);
+    await url.fill(`${receiver.url}/chosen`);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.waitForURL((address) => !address.searchParams.has('url'));
+    await page.reload();
+    await expect.poll(() => url.inputValue()).toBe(`${receiver.url}/chosen`);
+    expect(faults).toEqual([]);
+  });
+
+  it('refuse a time range that ends before it starts, in its own words', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect();
+    const { page, faults } = await watched();
+    const range = 'from=2025-11-10T00:00:00.000Z&to=2025-11-09T00:00:00.000Z';
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}/replay?${range}`));
+    await page.getByText('The time range must start before it ends.').waitFor();
+    expect(await page.getByRole('button', { name: 'Replay…' }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Last 7 d' }).click();
+    await page.getByText('0 events will be sent.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('open without the error of the last time, and take a name as it is shown', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { webhook } = await tenant.connect(200, { description: 'orders\neu  (old)' });
+    const { page, faults } = await watched();
+    await fail(page, 'PATCH', '**/v1/webhooks/*');
+    await fail(page, 'DELETE', '**/v1/webhooks/*');
+    await page.goto(link(tenant.token, `/webhooks/${webhook.id}?tab=settings`));
+    for (const action of ['Pause', 'Delete']) {
+      await page.getByRole('button', { name: `${action}…` }).click();
+      if (action === 'Delete') await inDialog(page).getByRole('textbox').fill('orders eu (old)');
+      await inDialog(page).getByRole('button', { name: action }).click();
+      await inDialog(page).getByText('Out of order.').waitFor();
+      await inDialog(page).getByRole('button', { name: 'Cancel' }).click();
+      await inDialog(page).waitFor({ state: 'hidden' });
+      await page.getByRole('button', { name: `${action}…` }).click();
+      await inDialog(page).getByRole('button', { name: action }).waitFor();
+      expect(await inDialog(page).getByText('Out of order.').count()).toBe(0);
+      await inDialog(page).getByRole('button', { name: 'Cancel' }).click();
+      await inDialog(page).waitFor({ state: 'hidden' });
+    }
+    expect(unexpected(faults, /status of 500/)).toEqual([]);
+  });
+});
+
+/** Answers requests as the service does if something went wrong inside it. */
+async function fail(page: Page, method: string, path: string): Promise<void> {
+  const problem = { code: 'internal', title: 'Internal error', detail: 'Out of order.' };
+  await page.route(path, async (route) => {
+    if (route.request().method() !== method) await route.fallback();
+    else
+      await route.fulfill({
+        ...{ status: 500, contentType: 'application/problem+json', body: JSON.stringify(problem) },
+      });
+  });
+}
