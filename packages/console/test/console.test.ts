@@ -8,6 +8,7 @@ import { ask } from '../../server/test/support/client.js';
 import { startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, platformToken, startTestService } from '../../server/test/support/service.js';
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
+import { shortId } from '../src/identifier.js';
 import { expectAccessible } from './support/axe.js';
 import { describeInBrowser, unexpected, visit } from './support/browser.js';
 import { openDoor } from './support/door.js';
@@ -412,6 +413,18 @@ describeInBrowser('the console in a browser', async (open) => {
     expect(unexpected(faults, /status of 401/)).toEqual([]);
   });
 
+  it('speaks to customers in the name of the product, and of nothing that only operators know', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { body } = await platform('POST', '/portal-sessions', { organization_id: tenant.organization });
+    const { page, faults } = await watched();
+    await page.goto(body.data.url);
+    await page.getByRole('link', { name: 'New webhook' }).first().click();
+    await page.getByText('Acme Cloud immediately sends a signed request').waitFor();
+    await page.getByText('An https URL at a public address.', { exact: true }).waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/npm start|operator/);
+    expect(unexpected(faults, new RegExp(`^asked ${new URL(body.data.url).origin}/`))).toEqual([]);
+  });
+
   it('is framed by the origins of the settings alone, and explains the end of a session', async () => {
     const tenant = await newTenant(service, { scopes });
     const { body } = await platform('POST', '/portal-sessions', {
@@ -499,6 +512,9 @@ describeInBrowser('the console in a browser', async (open) => {
       // Found by its ID alone: the console first looks up the webhook that it belongs to.
       [delivery.id, `${webhookPath}/deliveries/${delivery.id}`, 'invoice.paid'],
       [webhook.id, webhookPath, webhook.url.replace('http://', '')],
+      // By what the console shows of an ID.
+      [event.id.slice(-5), `/events/${event.id}`, 'invoice.paid'],
+      [shortId(delivery.id), `${webhookPath}/deliveries/${delivery.id}`, 'invoice.paid'],
     ] as const) {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Go to' }).fill(id);

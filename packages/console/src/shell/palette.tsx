@@ -1,10 +1,11 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { EventType, Token, Webhook } from '@posthorn/client';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useMemo, useState } from 'react';
 import { eventTypesQuery } from '../api/events';
 import { webhooksQuery } from '../api/webhooks';
+import { isShortFor, loadedIds } from '../loaded-ids';
 import { webhookName } from '../parts/webhook-tag';
 import { permissionOf } from '../permission';
 import { theme } from '../preferences';
@@ -32,9 +33,12 @@ export function Palette({ token }: { token: Token }) {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const listId = useId();
+  const client = useQueryClient();
+  // Read once: the views behind the palette must not change its results.
+  const [ids] = useState(() => loadedIds(client));
   const found = useMemo(
-    () => targetsFor(text.trim(), token, navigate, webhooks ?? [], types ?? []),
-    [text, token, navigate, webhooks, types],
+    () => targetsFor(text.trim(), token, navigate, webhooks ?? [], types ?? [], ids),
+    [text, token, navigate, webhooks, types, ids],
   );
   const chosen = found[Math.min(at, found.length - 1)];
 
@@ -67,7 +71,7 @@ export function Palette({ token }: { token: Token }) {
             aria-expanded="true"
             aria-controls={listId}
             aria-activedescendant={chosen ? `${listId}-${found.indexOf(chosen)}` : undefined}
-            placeholder="A view, a webhook, an event type, or any ID"
+            placeholder="A view, a webhook, an event type, or an ID or its ending"
             value={text}
             onChange={(event) => {
               setText(event.target.value);
@@ -112,9 +116,13 @@ function targetsFor(
   navigate: Navigate,
   webhooks: readonly Webhook[],
   types: readonly EventType[],
+  ids: readonly string[],
 ): Target[] {
   const may = permissionOf(token.scopes);
-  const identified = /^[A-Z]{2,6}-\S+$/.test(text) ? targetsOfId(text, token, navigate) : [];
+  const whole = /^[A-Z]{2,6}-[^\s…]+$/.test(text) ? [text] : [];
+  const identified = [...whole, ...ids.filter((id) => id !== text && isShortFor(text, id))].flatMap((id) =>
+    targetsOfId(id, token, navigate),
+  );
   const all: Target[] = [
     ...viewsOf(token).map(({ name, to, key }) => ({
       name,

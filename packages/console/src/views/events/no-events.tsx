@@ -21,7 +21,8 @@ export function NoEvents() {
     <Empty title="No events yet">
       <p>
         The platform records events through its own listener. After <code>npm start</code>, run this in the
-        same directory to record the first event. Turn on Live to see it arrive.
+        same directory to record the first event. If your platform listener has another address or token,
+        change them in the command. Turn on Live to see the event arrive.
       </p>
       <RecordCommand />
     </Empty>

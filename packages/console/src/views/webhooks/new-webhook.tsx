@@ -15,6 +15,7 @@ import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { Unsaved } from '../../parts/unsaved';
 import { usePermission, useToken } from '../../permission';
+import { productName, useSettings } from '../../settings';
 import { typedInto } from '../../typed';
 import { keepFreshSecret } from './fresh-secret';
 import { SecretBox } from './secret-box';
@@ -28,6 +29,7 @@ const ReceiverCode = lazy(() =>
 /** A new webhook: the form on the left, the receiver's code with the secret filled in on the right. */
 export function NewWebhook() {
   const may = usePermission();
+  const name = productName(useSettings());
   if (!may.send)
     return <Forbidden action="create webhooks" scopes={['webhooks:write', 'webhooks:read', 'events:read']} />;
   return (
@@ -37,7 +39,7 @@ export function NewWebhook() {
       </Breadcrumb>
       <h1>New webhook</h1>
       <p className="lead">
-        Posthorn immediately sends a signed request to the URL. The webhook becomes active when your receiver
+        {name} immediately sends a signed request to the URL. The webhook becomes active when your receiver
         responds with exactly 200 within 5 seconds.
       </p>
       <Form />

@@ -2,6 +2,7 @@ import type { PosthornError } from '@posthorn/client';
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { faultOf } from '../../api/problem';
 import { Icon } from '../../parts/icon';
+import { useToken } from '../../permission';
 import { TypePicker } from './type-picker';
 import { newPair, type WebhookDraft } from './webhook-fields';
 
@@ -24,6 +25,7 @@ export function isShownInForm(problem: PosthornError | undefined): boolean {
 
 /** The fields of a webhook, for a new one and for a change. */
 export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onShowSample }: FormProps) {
+  const token = useToken();
   const change = (part: Partial<WebhookDraft>) => onChange({ ...draft, ...part });
   const hasMore = draft.headers.length > 0 || draft.rate_limit !== '' || draft.workspace_id !== '';
   const [isOpen, setOpen] = useState(hasMore);
@@ -40,7 +42,11 @@ export function WebhookForm({ draft, onChange, problem, canChooseWorkspace, onSh
     <>
       <Field
         label="URL"
-        hint="An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1."
+        hint={
+          token.portal
+            ? 'An https URL at a public address.'
+            : 'An https URL at a public address. Plain http works only in networks that the operator allows; npm start allows 127.0.0.1.'
+        }
         fault={faultOf(problem, 'url')}
       >
         {(props) => (
