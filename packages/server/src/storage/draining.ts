@@ -31,9 +31,8 @@ export async function holdDeliveries(database: Database, organizationId: string)
   // If the node that had the deliveries has died, there may be no other node to release them.
   await releaseLeases(database, releaseMax);
   return database.transaction(async (client) => {
-    await avoidScans(client);
     // With these joins, the update would read all deliveries of the organization.
-    await client.query({ text: 'set local enable_hashjoin = off; set local enable_mergejoin = off' });
+    await avoidScans(client, ['seqscan', 'hashjoin', 'mergejoin']);
     // Skips what a claim is taking: waiting for it could deadlock with the node's settlement.
     for (const [table, key, pending] of [
       ['deliveries', 'organization_id, webhook_id, created_at, id', "and status = 'pending'"],
