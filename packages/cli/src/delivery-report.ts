@@ -1,5 +1,6 @@
 import type { Attempt, DeliveryDetail } from '@posthorn/client';
 import { indentedJson } from './indented-json.js';
+import { responseText } from './response-text.js';
 import { shortTime } from './short-time.js';
 import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
@@ -50,7 +51,7 @@ const columns: readonly Column<Attempt>[] = [
   },
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-') },
-  { title: 'response', of: ({ response }) => oneLine(response ?? '-'), spare: 1, cuts: true },
+  { title: 'response', of: ({ response }) => oneLine(responseText(response ?? '')), spare: 1, cuts: true },
 ];
 
 function oneLine(text: string): string {
@@ -71,7 +72,7 @@ function showResponse(terminal: Terminal, { http_status, response, response_head
   for (const [name, value] of Object.entries(response_headers)) terminal.line(`${name}: ${value}`);
   if (response) {
     terminal.line();
-    terminal.line(clipped(response));
+    terminal.line(clipped(responseText(response)));
   }
 }
 

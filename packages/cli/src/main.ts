@@ -3,6 +3,7 @@ import { PosthornError } from '@posthorn/client';
 import { type Command, exitCodeOf } from './command.js';
 import { integratorCommands } from './commands.js';
 import { completeCommand, completions } from './completion.js';
+import { escaped } from './escaped.js';
 import { failureText } from './failure.js';
 import { overview } from './help.js';
 import {
@@ -63,7 +64,8 @@ export async function main(
     terminal.status('');
     const text = error instanceof PosthornError && running ? failureText(error, running) : undefined;
     const code = exitCodeOf(error);
-    stderr.write(`${text ?? (code === undefined ? inspect(error) : (error as Error).message)}\n`);
+    const message = text ?? (code === undefined ? inspect(error) : (error as Error).message);
+    stderr.write(`${escaped(message)}\n`);
     return code ?? 1;
   }
 }

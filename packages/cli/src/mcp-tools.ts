@@ -1,6 +1,7 @@
 import type { Delivery, DeliveryDetail, Webhook } from '@posthorn/client';
 import type { Connection } from './connection.js';
 import { statusText } from './delivery-report.js';
+import { responseText } from './response-text.js';
 import { eventId, findDelivery, webhookId } from './short-id.js';
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -233,7 +234,7 @@ function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
     ...(hook ? [`The webhook sends to ${hook.url} and is ${hook.status}.`] : ['The webhook was deleted.']),
     ...(last?.error_detail ? [`What happened: ${last.error_detail}`] : []),
     ...(last?.remedy ? [`What to do: ${last.remedy}`] : []),
-    ...(last?.response ? [`The receiver responded: ${last.response}`] : []),
+    ...(last?.response ? [`The receiver responded: ${responseText(last.response)}`] : []),
     ...found.attempt_log.map(
       ({ attempt, attempted_at, http_status, error, duration_ms }) =>
         `Attempt ${attempt} at ${attempted_at}: ${http_status ?? error} after ${duration_ms} ms.`,

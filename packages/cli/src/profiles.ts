@@ -38,8 +38,9 @@ export class Profiles {
   /** Returns the profile with this name, or the current one. */
   async find(name?: string): Promise<{ name: string; profile: Profile } | undefined> {
     const { current, profiles } = await this.#read();
-    const profile = profiles[name ?? current];
-    return profile && { name: name ?? current, profile };
+    const wanted = name ?? current;
+    const profile = Object.hasOwn(profiles, wanted) ? profiles[wanted] : undefined;
+    return profile && { name: wanted, profile };
   }
 
   async names(): Promise<string[]> {
@@ -55,7 +56,7 @@ export class Profiles {
   /** Removes a profile. Returns false if there is none with this name. */
   async remove(name: string): Promise<boolean> {
     const { current, profiles } = await this.#read();
-    if (!profiles[name]) return false;
+    if (!Object.hasOwn(profiles, name)) return false;
     const { [name]: _removed, ...others } = profiles;
     const next = current === name ? (Object.keys(others)[0] ?? 'default') : current;
     await this.#write({ current: next, profiles: others });

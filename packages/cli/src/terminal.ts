@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { escaped } from './escaped.js';
 import { type Column, layOutTable } from './table.js';
 
 type Style = Parameters<typeof styleText>[0];
@@ -13,6 +14,8 @@ export class Terminal {
   /** Whether to exit when the reader closes the pipe. True for commands that only print, false for a service. */
   endsWithItsReader = true;
   #status = '';
+  /** The color sequences that `paint` has used. */
+  readonly #painted = new Set<string>();
 
   constructor(out: Output, env: Record<string, string | undefined>) {
     this.#out = out;
@@ -43,33 +46,43 @@ export class Terminal {
 
   line(text = ''): void {
     this.status('');
-    this.#out.write(`${text}\n`);
+    this.#out.write(`${escaped(text, this.#painted)}\n`);
   }
 
   /** Shows a progress line until the next one replaces it. Prints nothing in a pipe. */
   status(text: string): void {
     if (!this.isInteractive || text === this.#status) return;
     this.#status = text;
-    this.#out.write(`\r\u001b[2K${text}`);
+    this.#out.write(`\r\u001b[2K${escaped(text, this.#painted)}`);
   }
 
   paint(style: Style, text: string): string {
-    return this.#colors ? styleText(style, text, { validateStream: false }) : text;
+    if (!this.#colors) return text;
+    const sequences = styleText(style, '', { validateStream: false });
+    for (const [sequence] of sequences.matchAll(/\p{Cc}\[\d+m/gu)) this.#painted.add(sequence);
+    return styleText(style, text, { validateStream: false });
   }
 
-  /** Prints names and values, one pair per line. A value may have several lines. */
+  /** Prints names and values, one pair per line. In a terminal, a value may have several lines. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
-      const indented = value.replaceAll('\n', `\n${' '.repeat(this.isInteractive ? width : 0)}`);
+      const indented = value.replaceAll('\n', `\n${' '.repeat(width)}`);
       this.line(
-        this.isInteractive ? `${this.paint('bold', name.padEnd(width))}${indented}` : `${name}\t${indented}`,
+        this.isInteractive
+          ? `${this.paint('bold', name.padEnd(width))}${indented}`
+          : `${name}\t${this.#cell(value)}`,
       );
     }
   }
 
   /** Prints a table: aligned to the width of a terminal, complete in a pipe. */
-  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
+  table<Row>(given: readonly Column<Row>[], rows: readonly Row[]): void {
+    const columns = given.map(({ of, short = of, ...column }) => ({
+      ...column,
+      of: (row: Row) => this.#cell(of(row)),
+      short: (row: Row) => this.#cell(short(row)),
+    }));
     if (!this.isInteractive) {
       for (const row of rows) this.line(columns.map(({ of }) => of(row)).join('\t'));
       return;
@@ -83,5 +96,10 @@ export class Terminal {
     for (const line of lines) this.line(line);
     if (leftOut.length > 0)
       this.line(this.paint('dim', `Hidden columns: ${leftOut.join(', ')}. Use --json to see everything.`));
+  }
+
+  /** Returns the text of a cell in one line: a tab or a line break would start another cell or row. */
+  #cell(text: string): string {
+    return escaped(text.replaceAll(/(?:\r?\n|\t)+/g, ' '), this.#painted);
   }
 }

@@ -54,6 +54,11 @@ describe('login', () => {
     expect((await run(['whoami', '--profile', 'other'], env)).stderr).toContain(
       'posthorn login --profile other',
     );
+    const inherited = ['--profile', 'constructor'];
+    expect((await run(['whoami', ...inherited], env)).stderr).toBe(
+      "There is no profile 'constructor'. Run posthorn login --profile constructor.\n",
+    );
+    expect((await run(['logout', ...inherited], env)).stderr).toContain('There is no profile to remove.');
   });
 });
 

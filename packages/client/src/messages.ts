@@ -8,16 +8,20 @@ export interface Message {
   retryMs: number | undefined;
 }
 
-/** Yields the messages of a response as they arrive. A comment arrives as a message without fields. */
+/**
+ * Yields the messages of a response as they arrive. A comment arrives as a message without fields. `watch` gets every
+ * wait for the next bytes, of which a large message needs many.
+ */
 export async function* messagesOf(
   body: ReadableStream<Uint8Array>,
+  watch: <T>(arrival: Promise<T>) => Promise<T>,
 ): AsyncGenerator<Message, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = '';
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await watch(reader.read());
       // Drop a message that was cut off.
       if (done) return;
       text += decoder.decode(value, { stream: true });

@@ -291,7 +291,8 @@ export class Producer {
 
   async #post(batch: readonly Waiting[], cell: string | undefined): Promise<RecordedEvent[]> {
     const body = `[${batch.map(({ text }) => text).join(',')}]`;
-    const deadlineMs = Date.now() + this.#giveUpMs;
+    // Not the time of day, which can be set.
+    const deadlineMs = performance.now() + this.#giveUpMs;
     for (let attempt = 0; ; attempt += 1) {
       try {
         const { data } = await this.#transport.json<{ data: RecordedEvent[] }>('POST', '/platform/events', {
@@ -304,8 +305,9 @@ export class Producer {
       } catch (error) {
         const mayPass = error instanceof PosthornError && (isTransient(error) || error.status === 429);
         if (!mayPass) throw error;
-        const waitMs = error.retryAfterMs ?? Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
-        if (Date.now() + waitMs > deadlineMs) throw error;
+        // Some proxies ask to retry after 0 seconds.
+        const waitMs = error.retryAfterMs || Math.min(5_000, 100 * 2 ** attempt) * (1 + Math.random() / 4);
+        if (performance.now() + waitMs > deadlineMs) throw error;
         await pause(waitMs);
       }
     }

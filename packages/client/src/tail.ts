@@ -18,6 +18,8 @@ export interface TailOptions {
 /** The service sends something every 15 s, so a connection that is silent for longer is dead. */
 const silenceMs = 45_000;
 const waitMsMax = 30_000;
+/** The longest wait that the service can ask for. `setTimeout` does not wait at all if a time is too long. */
+const retryAfterMsMax = 3_600_000;
 
 /**
  * New events, as they are recorded. If the connection is lost, the tail reconnects and continues where it
@@ -54,21 +56,22 @@ export class Tail implements AsyncIterable<Event> {
       let failure: PosthornError | undefined;
       let isOpen = false;
       try {
-        for await (const { id, event } of this.#connection()) {
-          if (!event && id !== undefined) this.#lastEventId = id;
+        for await (const { id, data } of this.#connection()) {
+          if (data === undefined && id !== undefined) this.#lastEventId = id;
           if (!isOpen) {
             isOpen = true;
             wasConnected = true;
             failures = 0;
             onConnect?.();
           }
-          if (!event) continue;
+          if (data === undefined) continue;
+          const event = this.#transport.parse(data) as Event;
           // Set before the event is yielded: a caller that breaks out of the loop has received the event.
           this.#lastEventId = id ?? event.id;
           yield event;
         }
       } catch (error) {
-        // An error of the caller's own callback ends the tail: connecting again would only repeat it.
+        // An error of a callback or of `parse` ends the tail: connecting again would only repeat it.
         if (!(error instanceof LostConnection)) throw error;
         signal?.throwIfAborted();
         failure = error.cause;
@@ -83,23 +86,27 @@ export class Tail implements AsyncIterable<Event> {
 
   /** Returns how long to wait. A lost connection is reopened almost immediately; after that, the waits grow. */
   #waitMs(failure: PosthornError | undefined, failures: number): number {
-    if (failure?.retryAfterMs !== undefined) return failure.retryAfterMs;
+    // Some proxies ask to retry after 0 seconds.
+    if (failure?.retryAfterMs) return Math.min(retryAfterMsMax, failure.retryAfterMs);
     if (failures === 0) return Math.random() * 250;
     return Math.min(waitMsMax, this.#retryMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
   }
 
   /** Yields the messages of one connection, until it ends. All its errors are `LostConnection`. */
   async *#connection(): AsyncGenerator<
-    { id: string | undefined; event: Event | undefined },
+    { id: string | undefined; data: string | undefined },
     void,
     undefined
   > {
     const silence = new AbortController();
     const { signal } = this.#options;
     const abort = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    let timer = setTimeout(() => silence.abort(), silenceMs);
+    const watch = <T>(arrival: Promise<T>): Promise<T> => {
+      const timer = setTimeout(() => silence.abort(), silenceMs);
+      return arrival.finally(() => clearTimeout(timer));
+    };
     try {
-      const response = await this.#transport.open('GET', '/v1/events/tail', {
+      const opening = this.#transport.open('GET', '/v1/events/tail', {
         query: this.#query,
         headers: {
           Accept: 'text/event-stream',
@@ -107,13 +114,13 @@ export class Tail implements AsyncIterable<Event> {
         },
         signal: abort,
       });
+      const response = await watch(opening);
       let isEmpty = true;
-      for await (const { id, data, retryMs } of messagesOf(response.body ?? new ReadableStream())) {
-        clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(), silenceMs);
+      const body = response.body ?? new ReadableStream();
+      for await (const { id, data, retryMs } of messagesOf(body, watch)) {
         isEmpty = false;
         if (retryMs !== undefined) this.#retryMs = retryMs;
-        yield { id, event: data === undefined ? undefined : (this.#transport.parse(data) as Event) };
+        yield { id, data };
       }
       if (isEmpty) throw new Error('the stream ended before its first message');
     } catch (cause) {
@@ -121,7 +128,6 @@ export class Tail implements AsyncIterable<Event> {
       const detail = 'The connection broke.';
       throw new LostConnection(new PosthornError({ status: 0, code: 'unreachable', detail, cause }));
     } finally {
-      clearTimeout(timer);
       silence.abort();
     }
   }

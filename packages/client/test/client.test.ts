@@ -156,6 +156,16 @@ describe('a problem', () => {
   });
 });
 
+describe('an ID', () => {
+  it.each(['.', '..', '%2e%2e', '../stats', ''])('of %j does not lead to another path', async (id) => {
+    const missing = { code: 'not_found' };
+    expect(await failureOf(posthorn.events.deliveries(id).first())).toMatchObject(missing);
+    expect(await failureOf(posthorn.webhooks.deliveries(id).first())).toMatchObject(missing);
+    expect(await failureOf(posthorn.webhooks.stats(id))).toMatchObject(missing);
+    expect(await failureOf(posthorn.deliveries.get(id, id))).toMatchObject(missing);
+  });
+});
+
 describe('a request that the service cannot handle now', () => {
   it.each([429, 503])('is repeated after Retry-After if the status is %i', async (status) => {
     let sent = 0;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { event } from '../../server/test/support/client.js';
 import { platformToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
@@ -91,6 +91,18 @@ describe('a producer', () => {
       status: 503,
       code: 'unavailable',
     });
+  });
+
+  it('does not give up early if the clock is set forward', async () => {
+    const { now } = Date;
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { producer, make, sizes } = await producing({}, async (count, send) => {
+      if (count > 1) return send();
+      vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
+      return new Response('{"code":"unavailable","detail":"Full."}', { status: 503 });
+    });
+    expect((await producer.send(make())).id).toMatch(/^EVT-/);
+    expect(sizes).toHaveLength(2);
   });
 
   it('refuses only the events that are not valid', async () => {

@@ -151,6 +151,66 @@ describe('the tail', () => {
     },
   );
 
+  it('ends with the error of parse, and does not reconnect', async () => {
+    const { organization: organization_id, token } = await newTenant(service);
+    const failure = new Error('This is not an event.');
+    let connections = 0;
+    const posthorn = new Posthorn({
+      ...{ url: service.publicUrl, token },
+      parse: () => {
+        throw failure;
+      },
+      fetch: (url, init) => {
+        connections += 1;
+        return fetch(url, init);
+      },
+    });
+    const stop = new AbortController();
+    const tail = posthorn.events.tail(
+      { organization_id },
+      {
+        signal: stop.signal,
+        onConnect: () => void record(service, event({ organization_id })),
+        onDisconnect: () => stop.abort(),
+      },
+    );
+    expect(
+      await tail[Symbol.asyncIterator]()
+        .next()
+        .catch((error) => error),
+    ).toBe(failure);
+    expect(connections).toBe(1);
+  });
+
+  it.each([
+    ['0', 1_000, 2_000],
+    ['7', 7_000, 7_000],
+    ['9999999', 3_600_000, 3_600_000],
+  ])('waits before it reconnects if Retry-After is %s', async (seconds, fromMs, toMs) => {
+    const posthorn = new Posthorn({
+      ...{ url: service.publicUrl, token: 'unused' },
+      fetch: async () =>
+        new Response('{"code":"unavailable","detail":"Full."}', {
+          ...{ status: 503, headers: { 'Retry-After': seconds } },
+        }),
+    });
+    const stop = new AbortController();
+    let waitedMs = -1;
+    const tail = posthorn.events.tail(
+      { organization_id: 'ORG-acme' },
+      {
+        signal: stop.signal,
+        onDisconnect: (_error, waitMs) => {
+          waitedMs = waitMs;
+          stop.abort(new Error('enough'));
+        },
+      },
+    );
+    await expect(tail[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
+    expect(waitedMs).toBeGreaterThanOrEqual(fromMs);
+    expect(waitedMs).toBeLessThanOrEqual(toMs);
+  });
+
   it('ends with the problem if the service refuses it', async () => {
     const tail = new Posthorn({ url: service.publicUrl, token: 'nobody' }).events.tail({
       organization_id: 'ORG-1',

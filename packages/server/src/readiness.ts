@@ -47,8 +47,18 @@ export async function migrateWhenReachable(
     if (!isUnreachable(error)) throw error;
     again = new Repeating(migrateAgainMs, attempt, logger);
   }
+  // Anyone can send readiness checks, so those that arrive while one is running share its result.
+  let checking: Promise<boolean> | undefined;
+  const isMigratedNow = () => {
+    checking ??= isMigrated(database)
+      .catch(() => false)
+      .finally(() => {
+        checking = undefined;
+      });
+    return checking;
+  };
   return {
-    isReady: async () => hasStarted() && (await isMigrated(database).catch(() => false)),
+    isReady: async () => hasStarted() && (await isMigratedNow()),
     whenReady: async (start) => {
       if (hasStarted()) await start();
       else waiting.push(start);

@@ -6,6 +6,7 @@ import { EventPatterns } from '../event-pattern.js';
 import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
 import { type Listener, ListenPosition, localSecret } from '../listen-state.js';
 import { jsonLines } from '../listing.js';
+import { responseText } from '../response-text.js';
 import { requestText, saveRequest } from '../saved-request.js';
 import { shellWord } from '../shell-word.js';
 import { untilStopped } from '../stopping.js';
@@ -155,7 +156,7 @@ class Sender {
     const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
     terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(24))}  ${event.id}  ${verdict}`);
     if (isGood) return;
-    const said = result.error ?? result.response.trim();
+    const said = result.error ?? responseText(result.response);
     if (said !== '') terminal.line(`          ${said.replaceAll('\n', '\n          ')}`);
     terminal.line(terminal.paint('dim', `          Send it again: ${this.#commandFor(event)}`));
   }

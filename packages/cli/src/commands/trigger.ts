@@ -6,6 +6,7 @@ import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.j
 import { memberOf, withValue } from '../json-text.js';
 import { localSecret } from '../listen-state.js';
 import { json } from '../listing.js';
+import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
 import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
 import { webhooksTest } from './webhook-checks.js';
@@ -51,7 +52,8 @@ export const trigger: Command = {
     else if (isAccepted(result)) {
       const verdict = terminal.paint('green', `${result.status} in ${result.durationMs} ms`);
       terminal.line(`${event.type}  ${event.id}  ${verdict}`);
-      if (result.response.trim() !== '') terminal.line(`The receiver responded: ${result.response.trim()}`);
+      const said = responseText(result.response);
+      if (said !== '') terminal.line(`The receiver responded: ${said}`);
     }
     if (!isAccepted(result)) throw new CommandFailure(failureOf(result, url));
   },
@@ -165,7 +167,7 @@ function jsonOf(event: Event, url: URL, { status, durationMs, response, error }:
 function failureOf({ status, durationMs, response, error }: ForwardResult, url: URL): string {
   if (status === null)
     return `No response from ${url}: ${error}. Start the receiver, then run the command again.`;
-  const said = response.trim() === '' ? '' : `: ${response.trim()}`;
+  const said = response.trim() === '' ? '' : `: ${responseText(response)}`;
   const next =
     status === 400 || status === 401 || status === 403
       ? 'If it refused the signature, compare its secret with --secret and run posthorn verify.'

@@ -1,6 +1,7 @@
 import { type Command, CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { json } from '../listing.js';
+import { responseText } from '../response-text.js';
 import { webhookId } from '../short-id.js';
 import { activating, webhookArgument } from './webhooks.js';
 
@@ -40,7 +41,7 @@ export const webhooksTest: Command = {
       terminal.line(
         `${verdict}: ${event_type} to ${receipt.request.url}, ${result} in ${response_time_ms} ms`,
       );
-      if (response) terminal.line(`The receiver responded: ${response}`);
+      if (response) terminal.line(`The receiver responded: ${responseText(response)}`);
     }
     if (status === 'failed')
       throw new CommandFailure(

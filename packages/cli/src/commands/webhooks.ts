@@ -2,6 +2,7 @@ import type { Webhook } from '@posthorn/client';
 import { type Command, CommandFailure, type Context } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
+import { responseText } from '../response-text.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
@@ -107,7 +108,7 @@ export function showWebhook(
   if (failure) {
     terminal.line();
     terminal.line(`Verification failed: ${failure.error_detail} ${failure.remedy}`);
-    if (failure.response) terminal.line(`The receiver responded: ${failure.response}`);
+    if (failure.response) terminal.line(`The receiver responded: ${responseText(failure.response)}`);
   }
   const next = nextStep(webhook.id, status, webhook.last_delivery_status ?? null);
   if (next !== undefined && terminal.isInteractive) terminal.line(terminal.paint('dim', `Next: ${next}`));

@@ -135,7 +135,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
       );
       position = page.next ?? position;
       if (page.rows.length > 0) yield page.rows.map(message).join('');
-      else if (options.now() - lastSentAtMs >= keepAliveMs) yield ': still here\n\n';
+      // The clock can be set back.
+      else if (Math.abs(options.now() - lastSentAtMs) >= keepAliveMs) yield ': still here\n\n';
       else {
         await subscription.wait(pollMs, signal);
         continue;

@@ -24,6 +24,8 @@ declare module 'fastify' {
 const keyPattern = /^[!-~]{1,255}$/;
 /** If a request is still running after this time, its process is assumed to have died. */
 const abandonedMs = 60_000;
+/** Far longer than any path that exists, and short enough for an index of PostgreSQL. */
+const pathLengthMax = 512;
 
 /**
  * Makes a POST that is repeated with the same `Idempotency-Key` within 24 h return the first response again. Stores
@@ -44,10 +46,13 @@ export function installIdempotency(app: FastifyInstance, database: Database, now
         },
       ]);
     }
+    const [path = ''] = request.url.split('?', 1);
+    // The handler responds that nothing exists at this path.
+    if (path.length > pathLengthMax) return;
     const key: RequestKey = {
       organization_id: request.token.organization_id,
       token_id: request.token.id,
-      route: `${request.method} ${request.url.split('?', 1)[0]}`,
+      route: `${request.method} ${path}`,
       key: given,
     };
     const nowMs = now();

@@ -247,6 +247,10 @@ export async function takeDueVerifications(
   return rows;
 }
 
+/** Whether the tests of a webhook were counted less than a minute ago, or, on a node whose clock is ahead, from now. */
+const isCurrentMinute = `tests_since > $3::timestamptz - interval '1 minute'
+                         and tests_since < $3::timestamptz + interval '1 minute'`;
+
 /** Counts a test event. Returns false if the webhook has reached its limit per minute. */
 export async function countTest(
   database: Queryable,
@@ -257,10 +261,9 @@ export async function countTest(
   const { rowCount } = await database.query({
     text: `
   update posthorn.webhooks
-     set tests = case when tests_since > $3::timestamptz - interval '1 minute' then tests + 1 else 1 end,
-         tests_since = case when tests_since > $3::timestamptz - interval '1 minute' then tests_since else $3 end
-   where organization_id = $1 and id = $2
-     and (tests_since is null or tests_since <= $3::timestamptz - interval '1 minute' or tests < $4)`,
+     set tests = case when ${isCurrentMinute} then tests + 1 else 1 end,
+         tests_since = case when ${isCurrentMinute} then tests_since else $3 end
+   where organization_id = $1 and id = $2 and (tests < $4 or not (${isCurrentMinute}))`,
     values: [key.organization_id, key.id, now, max],
   });
   return rowCount === 1;

@@ -50,10 +50,11 @@ export class MinuteWindows {
     return window;
   }
 
-  /** Returns the window of a key. Undefined if there is none, or if it has ended. */
+  /** Returns the window of a key. Undefined if there is none, if it has ended, or if the clock was set back since. */
   get(key: string): MinuteWindow | undefined {
     const window = this.#windows.get(key);
-    return window && window.endsMs > this.#now() ? window : undefined;
+    const leftMs = window ? window.endsMs - this.#now() : 0;
+    return leftMs > 0 && leftMs <= windowMs ? window : undefined;
   }
 
   /** Returns the seconds until a window ends, at least one. */

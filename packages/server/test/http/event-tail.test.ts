@@ -221,6 +221,23 @@ describe('GET /v1/events/tail', () => {
     }
   });
 
+  it('sends a comment to stay open even if the clock is set back', async () => {
+    const abort = new AbortController();
+    const { body } = await fetch(`${service.publicUrl}/v1/events/tail?organization_id=ORG-acme`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: abort.signal,
+    });
+    const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+      expect((await reader.read()).value).toContain(': following');
+      service.clock.offsetMs = -3_600_000;
+      expect((await reader.read()).value).toBe(': still here\n\n');
+    } finally {
+      service.clock.offsetMs = 0;
+      abort.abort();
+    }
+  });
+
   it('that a client leaves before the response begins does not count as open', async () => {
     const leaving = await makeToken(service.database);
     const { port } = new URL(service.publicUrl);

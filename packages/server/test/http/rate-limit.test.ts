@@ -68,6 +68,14 @@ describe('with limits set', () => {
     expect((await read()).status).toBe(200);
   });
 
+  it('nobody waits for more than a minute, even if the clock is set back', async () => {
+    for (let count = 0; count < 4; count += 1) await read();
+    expectLimited(await read(), '60');
+    advance(-3_600_000);
+    const answer = await read();
+    expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, '"reads";r=2;t=60']);
+  });
+
   it('HEAD counts as a read', async () => {
     await read(token, '/v1/event-types', 'HEAD');
     expect((await read()).headers.get('ratelimit')).toBe('"reads";r=1;t=60');

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { verify } from '@posthorn/receiver';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { releaseRequestKey, storeResponse, takeRequestKey } from '../../src/storage/request-keys.js';
@@ -206,6 +207,15 @@ describe('a POST with an Idempotency-Key', () => {
     );
     expect(foreign.status).toBe(403);
     expect((await tenant.create({ url: receiver.url }, headers('key-3'))).status).toBe(201);
+  });
+
+  it('is 404 for an ID that does not exist, however long it is', async () => {
+    const tenant = await newTenant(service);
+    for (const bytes of [5, 250, 1_500, 6_000]) {
+      const id = randomBytes(bytes).toString('hex');
+      const answer = await tenant.ask('POST', `/v1/webhooks/${id}/verify`, headers('key-1'));
+      expect([answer.status, answer.body.code]).toEqual([404, 'not_found']);
+    }
   });
 
   it('does not share its key with other tokens', async () => {

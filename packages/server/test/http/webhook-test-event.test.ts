@@ -205,6 +205,12 @@ describe('POST /v1/webhooks/{id}/test', () => {
       expect((await test(tenant, webhook)).status).toBe(429);
       service.clock.stoppedAtMs = startedMs + retryAfter * 1_000;
       expect((await test(tenant, webhook)).status).toBe(200);
+
+      for (let count = 0; count < 9; count += 1) await test(tenant, webhook);
+      expect((await test(tenant, webhook)).status).toBe(429);
+      // The clock is set back.
+      service.clock.stoppedAtMs = startedMs - 3_600_000;
+      expect((await test(tenant, webhook)).status).toBe(200);
     } finally {
       service.clock.stoppedAtMs = undefined;
     }

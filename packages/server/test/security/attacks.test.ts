@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Database } from '../../src/storage/database.js';
 import { createListener } from '../../src/web/listener.js';
 import { afterFile } from '../support/cleanup.js';
 import { type Answer, ask, event } from '../support/client.js';
@@ -122,6 +123,25 @@ describe('a request that arrives slowly', async () => {
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     expect(text).toContain('"code":"malformed_request"');
   });
+});
+
+it('readiness checks need no token, so all of them together use at most one connection to the database', async () => {
+  const run = Database.prototype.query;
+  const query = vi.spyOn(Database.prototype, 'query');
+  onTestFinished(() => query.mockRestore());
+  let [running, most] = [0, 0];
+  query.mockImplementation(async function counted(this: Database, statement) {
+    const isCheck = statement.text.includes('schema_files');
+    if (isCheck) most = Math.max(most, ++running);
+    try {
+      return await run.call(this, statement);
+    } finally {
+      if (isCheck) running -= 1;
+    }
+  });
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(`${service.publicUrl}/readyz`)));
+  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  expect(most).toBe(1);
 });
 
 describe('something too large', () => {
