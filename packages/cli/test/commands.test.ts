@@ -202,7 +202,7 @@ describe('deliveries', () => {
     const [delivery] = await tenant.settled(webhook);
     const text = await printed('deliveries', 'get', delivery.id.slice(-10));
     expect(text).toContain(`Event\tinvoice.paid ${recorded.id}`);
-    expect(text).toMatch(/Status\tfailed, 1 attempt so far, next attempt at /);
+    expect(text).toMatch(/Status\tretrying, 1 attempt so far, next attempt at /);
     expect(text).toMatch(/Diagnosis\n.*500.*database is locked/);
     expect(text).toContain(`webhook-id: ${recorded.id}`);
     expect(text).toContain('HTTP status 500');
@@ -216,6 +216,27 @@ describe('deliveries', () => {
       'failed',
     );
     expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('list and get use the same words for the status, and list filters by each of them', async () => {
+    const { webhook } = await tenant.connect(500);
+    await tenant.record();
+    await tenant.settled(webhook);
+    const list = ['deliveries', 'list', '--webhook', webhook.id];
+    const idsWith = async (...status: string[]) =>
+      linesOf(await printed(...list, ...status)).map((line) => line.split('\t').at(-1));
+    const [id = ''] = await idsWith('--status', 'retrying');
+    expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tretrying, 1 attempt so far, next/m);
+    expect(await idsWith('--status', 'given_up')).toEqual([]);
+    await printed('webhooks', 'pause', webhook.id);
+    expect(await idsWith('--status', 'given_up')).toEqual([id]);
+    expect(await idsWith('--status', 'failed')).toEqual([id]);
+    expect(await idsWith('--status', 'retrying')).toEqual([]);
+    expect((await printed(...list)).split('\t')[1]).toBe('given_up');
+    expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tgiven_up, 1 attempt$/m);
+    expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
+      ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
+    });
   });
 
   test('get and redeliver find a delivery whose first attempt has no response yet', async () => {

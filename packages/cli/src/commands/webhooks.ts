@@ -57,7 +57,7 @@ export const webhooksGet: Command = {
     }
     const stats = await connection.posthorn.webhooks.stats(id);
     showWebhook(context.terminal, webhook, [
-      ['Last 48 hours', `${stats.success} delivered, ${stats.failed} failed, ${stats.pending} pending`],
+      ['Last 48 hours', `${stats.success} delivered, ${stats.failed} given up, ${stats.pending} pending`],
       [
         'Duration',
         stats.duration_ms.p50 === null
