@@ -195,6 +195,16 @@ describe('webhooks', () => {
   });
 });
 
+test.each([
+  ['webhooks get', 'WHK', 'webhooks list'],
+  ['events get', 'EVT', 'events list'],
+  ['trigger --to http://127.0.0.1:1', 'EVT', 'events list'],
+])('%s of an ID that does not exist names the command that lists the IDs', async (command, prefix, list) => {
+  const { code, stderr } = await run([...command.split(' '), `${prefix}-01M7HM5222A0DX2E41ECE8A480`], env);
+  expect(code).toBe(1);
+  expect(stderr).toContain(` Run posthorn ${list} to see what exists.\n`);
+});
+
 describe('deliveries', () => {
   test('get says why a delivery failed, with the attempts, the request and the response', async () => {
     const { webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
