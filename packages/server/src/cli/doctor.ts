@@ -8,7 +8,7 @@ import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../stor
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
-import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
+import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
 import { isRefused, type OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
@@ -161,7 +161,6 @@ function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {
-  const restore = 'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     const remedy = 'Set it. For a new database, generate a key with: openssl rand -base64 32';
     yield problem('secret key', 'POSTHORN_SECRET_KEY is not set', remedy);
@@ -177,7 +176,7 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     box.open(sealed.secret, sealed.id);
     yield fine('secret key', `decrypts the secret of ${sealed.id}`);
   } catch {
-    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restore);
+    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restoreKey);
   }
 }
 
