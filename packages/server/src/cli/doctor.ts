@@ -51,7 +51,12 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
   if (ignored.length === 0) yield fine('settings', 'every setting is valid');
   else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
   yield* database(config);
-  yield await checkDirectory(config.dataDir);
+  yield usesDirectory(config)
+    ? await checkDirectory(config.dataDir)
+    : fine(
+        'data directory',
+        'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
+      );
   yield guard(config);
   yield await checkPort('public listener', config.host, config.port, 'POSTHORN_HOST and POSTHORN_PORT');
   yield await checkPort(
@@ -60,6 +65,11 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
     config.platformPort,
     'POSTHORN_PLATFORM_HOST and POSTHORN_PLATFORM_PORT',
   );
+}
+
+/** Returns whether the database or a generated key is in the data directory. */
+function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): boolean {
+  return databaseUrl === undefined || secretKeys === undefined || platformToken === undefined;
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {

@@ -140,6 +140,16 @@ describe('doctor', () => {
     ]);
   });
 
+  test('does not check the data directory if DATABASE_URL and both keys are set', async () => {
+    const { of } = await findings({ POSTHORN_PLATFORM_TOKEN: 'a-platform-token-of-the-tests' });
+    expect(of['data directory']).toEqual({
+      check: 'data directory',
+      state: 'ok',
+      detail: 'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
+      remedy: null,
+    });
+  });
+
   test('says only what the settings here allow about a service that may have been started with others', async () => {
     const { of } = await findings();
     expect(of['address guard'].detail).toMatch(
