@@ -3,6 +3,8 @@ import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { durationText } from '../../server/src/domain/duration.js';
+import { reverifyAfterMs } from '../../server/src/domain/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -103,12 +105,23 @@ describe('webhooks', () => {
     const verified = await run(['webhooks', 'verify', id], env);
     expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining('Verification failed: ') });
     expect(verified.stderr).toMatch(
-      /^The webhook is unverified\. When its receiver works, run posthorn webhooks verify WHK-\w+\.\n$/,
+      /^The webhook is unverified\. .* run posthorn webhooks verify WHK-\w+\.\n$/,
     );
     await printed('webhooks', 'pause', id);
     expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
     receiver.onVerification = 200;
     expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
+  });
+
+  test('create and verify say when the service verifies an unverified webhook again, and how to do it now', async () => {
+    const receiver = await startReceiver({ onVerification: 500 });
+    const created = await printed('webhooks', 'create', receiver.url);
+    const [id = ''] = /WHK-\w+/.exec(created) ?? [];
+    const [first, ...later] = reverifyAfterMs.map(durationText);
+    const waits = `in ${first}, then after ${later.slice(0, -1).join(', ')} and ${later.at(-1)}`;
+    const text = `The service verifies it again ${waits}. To verify it now, run posthorn webhooks verify ${id}.\n`;
+    expect(created.endsWith(text), created).toBe(true);
+    expect((await run(['webhooks', 'verify', id], env)).stderr).toBe(`The webhook is unverified. ${text}`);
   });
 
   test.each([
