@@ -303,7 +303,17 @@ describe('deliveries', () => {
     });
     receiver.onDelivery = 200;
     expect(await printed('deliveries', 'redeliver', failed.stdout.match(/as (WDLV-\w+)/)![1]!)).toMatch(
-      /^Redelivering .*\nsuccess: 200 in \d+ ms\n$/,
+      /^Redelivering .*\nsuccess: 200 in \d+ ms, attempt 3\n$/,
+    );
+  });
+
+  test('redeliver of a waiting delivery says which attempt it was, and when the next one follows', async () => {
+    const { webhook } = await tenant.connect(503);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const { stderr } = await run(['deliveries', 'redeliver', delivery.id], env);
+    expect(stderr).toMatch(
+      /^The receiver did not accept attempt 2 \(503\)\. The next attempt is at \d{4}-.* Run posthorn/,
     );
   });
 

@@ -104,7 +104,7 @@ export const deliveriesGet: Command = {
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
   summary:
-    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now.',
+    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now, which uses up one attempt of its schedule.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },
@@ -127,15 +127,20 @@ export const deliveriesRedeliver: Command = {
     if (options.json) terminal.line(connection.texts.of(delivery));
     else if (delivery.status === 'success')
       terminal.line(
-        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms`,
+        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms, attempt ${delivery.attempts}`,
       );
     if (delivery.status === 'failed')
       throw new CommandFailure(
-        `The receiver did not accept it (${delivery.http_status ?? delivery.error}). ` +
+        `The receiver did not accept attempt ${delivery.attempts} (${resultOf(delivery)}). ${nextAttempt(delivery)} ` +
           `Run posthorn deliveries get ${id} to see why.`,
       );
   },
 };
+
+/** Returns when the next attempt follows. A delivery that was still waiting has used up one attempt of its schedule. */
+function nextAttempt({ next_attempt_at: next }: Delivery): string {
+  return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
+}
 
 const pollMs = 250;
 
