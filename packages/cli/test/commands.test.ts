@@ -382,7 +382,9 @@ describe('events, types, stats and the audit log', () => {
     );
     expect(await json('types', 'invoice.paid')).toMatchObject({ sample: { currency: 'EUR' } });
     expect(await run(['types', 'invoice.payed'], env)).toMatchObject({
-      ...{ code: 1, stderr: "There is no event type 'invoice.payed'. Run posthorn types to list them.\n" },
+      code: 1,
+      stderr:
+        "There is no event type 'invoice.payed'. Did you mean invoice.paid? Run posthorn types to list them.\n",
     });
   });
 

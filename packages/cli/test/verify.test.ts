@@ -207,6 +207,19 @@ describe('trigger', () => {
     }
   });
 
+  test.each([
+    ['invoice.payed', ' Did you mean invoice.paid?'],
+    ['order.created', ''],
+  ])('suggests a similar type for an unknown one, with and without a login: %s', async (type, suggestion) => {
+    const service = await sharedService();
+    const { token } = await newTenant(service);
+    for (const more of [{}, { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token }])
+      expect(await run(['trigger', type, '--to', 'http://127.0.0.1:1'], { ...env, ...more })).toMatchObject({
+        code: 1,
+        stderr: `There is no event type '${type}'.${suggestion} Run posthorn types to list them.\n`,
+      });
+  });
+
   test('reports what a failing receiver said', async () => {
     const receiver = await startReceiver({ onDelivery: { status: 401, body: 'bad signature' } });
     const { code, stderr } = await run(['trigger', 'invoice.paid', '--to', receiver.url], env);
