@@ -292,6 +292,22 @@ describe('deliveries', () => {
     expect(stdout).toContain(hidden.id);
   });
 
+  test.each([80, 120])(
+    'list tells webhooks apart by an ending that commands accept, at %i columns',
+    async (columns) => {
+      const own = await newTenant(service);
+      const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token, NO_COLOR: '1' };
+      const webhooks = [(await own.connect(500)).webhook, (await own.connect(500)).webhook];
+      await own.record({ type: 'capacity.utilisation_warning', payload: {} });
+      for (const webhook of webhooks) await own.settled(webhook);
+      const { stdout } = await run(['deliveries', 'list'], ownEnv, '', true, columns);
+      const endings = webhooks.map(({ id }) => `…${id.slice(-6)}`);
+      expect(stdout.match(/…\w{6}(?= )/g)?.sort()).toEqual(endings.sort());
+      expect(stdout.match(/WDLV-\w{26}$/gm)).toHaveLength(2);
+      expect((await run(['webhooks', 'get', endings[0]!], ownEnv)).code).toBe(0);
+    },
+  );
+
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {
     const { receiver, webhook } = await tenant.connect(503);
     await tenant.record();

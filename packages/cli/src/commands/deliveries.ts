@@ -4,7 +4,7 @@ import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
 import { deliveryStates, queryOf, stateOf } from '../delivery-state.js';
 import { choiceOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
-import { eventId, findDelivery, webhookId } from '../short-id.js';
+import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
 
@@ -76,9 +76,14 @@ const columns: readonly Column<Delivery>[] = [
   { title: 'status', of: stateOf },
   { title: 'result', of: resultOf },
   { title: 'type', of: ({ event_type }) => event_type, spare: 1, cuts: true },
-  { title: 'attempts', of: ({ attempts }) => String(attempts), spare: 2 },
-  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-'), spare: 3 },
-  { title: 'webhook', of: ({ webhook_id }) => webhook_id, spare: 4 },
+  { title: 'attempts', of: ({ attempts }) => String(attempts), spare: 3 },
+  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-'), spare: 4 },
+  {
+    title: 'webhook',
+    of: ({ webhook_id }) => webhook_id,
+    short: ({ webhook_id }) => endingOf(webhook_id),
+    spare: 2,
+  },
   { title: 'event', of: ({ event_id }) => event_id, spare: 5 },
   { title: 'id', of: ({ id }) => id },
 ];
