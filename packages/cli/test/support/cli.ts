@@ -10,7 +10,8 @@ import { main } from '../../src/main.js';
 class Pipe extends Writable {
   text = '';
   isTTY = false;
-  columns: number | undefined;
+  /** As wide as any line if it is 0. */
+  columns = 0;
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString();
@@ -30,7 +31,7 @@ export async function run(
   env: Record<string, string>,
   input = '',
   isTerminal = false,
-  columns?: number,
+  columns = 0,
 ): Promise<Ended> {
   const [stdout, stderr] = [new Pipe(), new Pipe()];
   stdout.isTTY = isTerminal;

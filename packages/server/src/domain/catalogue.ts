@@ -788,7 +788,7 @@ export interface Catalogue {
   nearest(name: string): NearestType;
 }
 
-export interface NearestType {
+interface NearestType {
   readonly type: string;
   /** Whether the name is probably a misspelling of this type. */
   readonly isSimilar: boolean;
