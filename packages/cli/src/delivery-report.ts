@@ -1,4 +1,5 @@
 import type { Attempt, DeliveryDetail } from '@posthorn/client';
+import { stateOf } from './delivery-state.js';
 import { indentedJson } from './indented-json.js';
 import { responseText } from './response-text.js';
 import { shortTime } from './short-time.js';
@@ -34,12 +35,12 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
   }
 }
 
-/** Returns the status in words: given up, or when the next attempt is due. */
-export function statusText({ status, final, attempts, next_attempt_at: next }: DeliveryDetail): string {
-  const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
-  if (status !== 'failed') return `${status}, ${count}`;
-  if (final) return `failed, given up after ${count}`;
-  return `failed, ${count} so far${next ? `, next attempt at ${shortTime(new Date(next))}` : ''}`;
+/** Returns the status with the number of attempts, and when the next attempt is due. */
+export function statusText(delivery: DeliveryDetail): string {
+  const { attempts, final, next_attempt_at: next } = delivery;
+  const count = `${stateOf(delivery)}, ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  if (final) return count;
+  return `${count} so far${next ? `, next attempt at ${shortTime(new Date(next))}` : ''}`;
 }
 
 const columns: readonly Column<Attempt>[] = [

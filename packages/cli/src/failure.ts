@@ -1,5 +1,6 @@
 import type { InputError, PosthornError } from '@posthorn/client';
 import type { Command } from './command.js';
+import { defaultUrl } from './connection.js';
 
 /** Names of fields and parameters that have another name on the command line. */
 const optionNames: Record<string, string> = {
@@ -37,12 +38,13 @@ function partsOf(pointer: string): string[] {
   return escaped.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, command: string): string {
+function nextStep(error: PosthornError, command: string): string {
+  const { status, code, requestId, retryAfterMs } = error;
   if (code === 'unreachable' || code === 'timeout' || code === 'unexpected_response')
     return 'Check the URL and that the service is running: posthorn whoami shows the URL in use.';
   if (status === 401) return 'Run posthorn login to store a valid token.';
   if (status === 403) return 'Run posthorn whoami to see what the token may do.';
-  if (status === 404) return `Run posthorn ${listOf(command)} to see what exists.`;
+  if (status === 404) return missingStep(error, command);
   // A new run has a new key, so it would do the same again.
   if (code === 'idempotency_in_progress')
     return `It may still succeed: run posthorn ${listOf(command)} to check before you run the command again.`;
@@ -50,6 +52,14 @@ function nextStep({ status, code, requestId, retryAfterMs }: PosthornError, comm
   if (waitMs !== undefined) return `Wait ${Math.ceil(waitMs / 1000)} s, then run the command again.`;
   if (status >= 500) return `Run the command again later. If it keeps failing, report request ${requestId}.`;
   return `Run posthorn ${command} --help to see the options.`;
+}
+
+function missingStep({ detail }: PosthornError, command: string): string {
+  if (detail.startsWith('Nothing exists at this path'))
+    return `Run posthorn login --url with the address of the public API, such as ${defaultUrl}.`;
+  const [, what] = /^The (webhook|event|delivery) /.exec(detail) ?? [];
+  if (what === undefined) return `Run posthorn ${command} --help to see the options.`;
+  return `Run posthorn ${what === 'delivery' ? 'deliveries' : `${what}s`} list to see what exists.`;
 }
 
 function listOf(command: string): string {

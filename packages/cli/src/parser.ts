@@ -100,9 +100,8 @@ function helpIn(commands: readonly Command[], argv: readonly string[], width: nu
 function messageOf(error: CommanderError, commands: readonly Command[], argv: readonly string[]): string {
   const command = commandIn(commands, argv);
   const [, quoted = ''] = /'([^']*)'/.exec(error.message) ?? [];
-  const [, hint = ''] = /\n?\((Did you mean [^)]*)\)/.exec(error.message) ?? [];
   const usage = command ? `\nUsage: ${usageLine(command)}` : '';
-  const suggestion = hint === '' ? '' : ` ${hint}`;
+  const suggestion = suggestionIn(error);
   switch (error.code) {
     case 'commander.unknownOption':
       return `Unknown option '${quoted}'.${suggestion}${usage}`;
@@ -118,6 +117,24 @@ function messageOf(error: CommanderError, commands: readonly Command[], argv: re
       return `posthorn ${command?.name}: unexpected argument '${surplusOf(command, argv)}'.${usage}`;
     default:
       return `Unknown command '${argv[0]}'.${suggestion} Run posthorn --help to list the commands.`;
+  }
+}
+
+/** Returns the suggestion of the parser, such as ` Did you mean serve?`, or an empty text. */
+function suggestionIn({ message }: CommanderError): string {
+  const [, hint] = /\n?\((Did you mean [^)]*)\)/.exec(message) ?? [];
+  return hint === undefined ? '' : ` ${hint}`;
+}
+
+/** Returns a suggestion for a word that is not among the known ones, as for a command, or an empty text. */
+export function suggestionFor(word: string, known: readonly string[]): string {
+  const root = quiet(new Commander());
+  for (const name of known) root.command(name);
+  try {
+    root.parse([word], { from: 'user' });
+    return '';
+  } catch (error) {
+    return error instanceof CommanderError ? suggestionIn(error) : '';
   }
 }
 

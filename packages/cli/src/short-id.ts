@@ -51,6 +51,11 @@ async function waitingDelivery({ posthorn }: Connection, id: string): Promise<De
   return undefined;
 }
 
+/** Returns an ending that tells IDs in a list apart, and that commands accept instead of the ID. */
+export function endingOf(id: string): string {
+  return `…${id.slice(-6)}`;
+}
+
 /** Returns whether this is a whole ID and not only an ending. */
 export function isWhole(prefix: string, text: string): boolean {
   return new RegExp(`^${prefix}-${ulid}$`, 'i').test(text);

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 export interface Column<Row> {
   title: string;
   of: (row: Row) => string;
-  /** The shorter form for terminals. IDs are never shortened, because people copy them. */
+  /** The shorter form for terminals. The ID of a row is never shortened, because people copy it. */
   short?: (row: Row) => string;
   /** The order in which columns are hidden on a narrow terminal: highest first, 0 never. */
   spare?: number;

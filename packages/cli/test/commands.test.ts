@@ -3,6 +3,8 @@ import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verify } from '@posthorn/receiver';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { durationText } from '../../server/src/domain/duration.js';
+import { reverifyAfterMs } from '../../server/src/domain/webhook.js';
 import { afterFile } from '../../server/test/support/cleanup.js';
 import { event, record } from '../../server/test/support/client.js';
 import { hideDelivery } from '../../server/test/support/rare-delivery.js';
@@ -103,12 +105,23 @@ describe('webhooks', () => {
     const verified = await run(['webhooks', 'verify', id], env);
     expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining('Verification failed: ') });
     expect(verified.stderr).toMatch(
-      /^The webhook is unverified\. When its receiver works, run posthorn webhooks verify WHK-\w+\.\n$/,
+      /^The webhook is unverified\. .* run posthorn webhooks verify WHK-\w+\.\n$/,
     );
     await printed('webhooks', 'pause', id);
     expect((await run(['webhooks', 'resume', id], env)).code).toBe(1);
     receiver.onVerification = 200;
     expect((await run(['webhooks', 'verify', id], env)).code).toBe(0);
+  });
+
+  test('create and verify say when the service verifies an unverified webhook again, and how to do it now', async () => {
+    const receiver = await startReceiver({ onVerification: 500 });
+    const created = await printed('webhooks', 'create', receiver.url);
+    const [id = ''] = /WHK-\w+/.exec(created) ?? [];
+    const [first, ...later] = reverifyAfterMs.map(durationText);
+    const waits = `in ${first}, then after ${later.slice(0, -1).join(', ')} and ${later.at(-1)}`;
+    const text = `The service verifies it again ${waits}. To verify it now, run posthorn webhooks verify ${id}.\n`;
+    expect(created.endsWith(text), created).toBe(true);
+    expect((await run(['webhooks', 'verify', id], env)).stderr).toBe(`The webhook is unverified. ${text}`);
   });
 
   test.each([
@@ -195,6 +208,16 @@ describe('webhooks', () => {
   });
 });
 
+test.each([
+  ['webhooks get', 'WHK', 'webhooks list'],
+  ['events get', 'EVT', 'events list'],
+  ['trigger --to http://127.0.0.1:1', 'EVT', 'events list'],
+])('%s of an ID that does not exist names the command that lists the IDs', async (command, prefix, list) => {
+  const { code, stderr } = await run([...command.split(' '), `${prefix}-01M7HM5222A0DX2E41ECE8A480`], env);
+  expect(code).toBe(1);
+  expect(stderr).toContain(` Run posthorn ${list} to see what exists.\n`);
+});
+
 describe('deliveries', () => {
   test('get says why a delivery failed, with the attempts, the request and the response', async () => {
     const { webhook } = await tenant.connect({ status: 500, body: 'database is locked' });
@@ -202,7 +225,7 @@ describe('deliveries', () => {
     const [delivery] = await tenant.settled(webhook);
     const text = await printed('deliveries', 'get', delivery.id.slice(-10));
     expect(text).toContain(`Event\tinvoice.paid ${recorded.id}`);
-    expect(text).toMatch(/Status\tfailed, 1 attempt so far, next attempt at /);
+    expect(text).toMatch(/Status\tretrying, 1 attempt so far, next attempt at /);
     expect(text).toMatch(/Diagnosis\n.*500.*database is locked/);
     expect(text).toContain(`webhook-id: ${recorded.id}`);
     expect(text).toContain('HTTP status 500');
@@ -216,6 +239,27 @@ describe('deliveries', () => {
       'failed',
     );
     expect(listed.split('\t').slice(1, 4)).toEqual(['retrying', '500', 'invoice.paid']);
+  });
+
+  test('list and get use the same words for the status, and list filters by each of them', async () => {
+    const { webhook } = await tenant.connect(500);
+    await tenant.record();
+    await tenant.settled(webhook);
+    const list = ['deliveries', 'list', '--webhook', webhook.id];
+    const idsWith = async (...status: string[]) =>
+      linesOf(await printed(...list, ...status)).map((line) => line.split('\t').at(-1));
+    const [id = ''] = await idsWith('--status', 'retrying');
+    expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tretrying, 1 attempt so far, next/m);
+    expect(await idsWith('--status', 'given_up')).toEqual([]);
+    await printed('webhooks', 'pause', webhook.id);
+    expect(await idsWith('--status', 'given_up')).toEqual([id]);
+    expect(await idsWith('--status', 'failed')).toEqual([id]);
+    expect(await idsWith('--status', 'retrying')).toEqual([]);
+    expect((await printed(...list)).split('\t')[1]).toBe('given_up');
+    expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tgiven_up, 1 attempt$/m);
+    expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
+      ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
+    });
   });
 
   test('get and redeliver find a delivery whose first attempt has no response yet', async () => {
@@ -248,6 +292,22 @@ describe('deliveries', () => {
     expect(stdout).toContain(hidden.id);
   });
 
+  test.each([80, 120])(
+    'list tells webhooks apart by an ending that commands accept, at %i columns',
+    async (columns) => {
+      const own = await newTenant(service);
+      const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token, NO_COLOR: '1' };
+      const webhooks = [(await own.connect(500)).webhook, (await own.connect(500)).webhook];
+      await own.record({ type: 'capacity.utilisation_warning', payload: {} });
+      for (const webhook of webhooks) await own.settled(webhook);
+      const { stdout } = await run(['deliveries', 'list'], ownEnv, '', true, columns);
+      const endings = webhooks.map(({ id }) => `…${id.slice(-6)}`);
+      expect(stdout.match(/…\w{6}(?= )/g)?.sort()).toEqual(endings.sort());
+      expect(stdout.match(/WDLV-\w{26}$/gm)).toHaveLength(2);
+      expect((await run(['webhooks', 'get', endings[0]!], ownEnv)).code).toBe(0);
+    },
+  );
+
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {
     const { receiver, webhook } = await tenant.connect(503);
     await tenant.record();
@@ -259,7 +319,17 @@ describe('deliveries', () => {
     });
     receiver.onDelivery = 200;
     expect(await printed('deliveries', 'redeliver', failed.stdout.match(/as (WDLV-\w+)/)![1]!)).toMatch(
-      /^Redelivering .*\nsuccess: 200 in \d+ ms\n$/,
+      /^Redelivering .*\nsuccess: 200 in \d+ ms, attempt 3\n$/,
+    );
+  });
+
+  test('redeliver of a waiting delivery says which attempt it was, and when the next one follows', async () => {
+    const { webhook } = await tenant.connect(503);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const { stderr } = await run(['deliveries', 'redeliver', delivery.id], env);
+    expect(stderr).toMatch(
+      /^The receiver did not accept attempt 2 \(503\)\. The next attempt is at \d{4}-.* Run posthorn/,
     );
   });
 
@@ -328,7 +398,9 @@ describe('events, types, stats and the audit log', () => {
     );
     expect(await json('types', 'invoice.paid')).toMatchObject({ sample: { currency: 'EUR' } });
     expect(await run(['types', 'invoice.payed'], env)).toMatchObject({
-      ...{ code: 1, stderr: "There is no event type 'invoice.payed'. Run posthorn types to list them.\n" },
+      code: 1,
+      stderr:
+        "There is no event type 'invoice.payed'. Did you mean invoice.paid? Run posthorn types to list them.\n",
     });
   });
 

@@ -43,6 +43,17 @@ describe('login', () => {
     await expect(stat(file)).rejects.toThrow();
   });
 
+  test('at the platform listener fails with the address of the public API', async () => {
+    const { code, stderr } = await run(['login', '--url', service.platformUrl], env, tenant.token);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        `Nothing exists at this path. This is the platform listener. The public API is at ${url}. ` +
+        'Run posthorn login --url with the address of the public API, such as http://127.0.0.1:7400.\n',
+    });
+    await expect(stat(file)).rejects.toThrow();
+  });
+
   test('keeps several profiles; --profile chooses one, and logout removes one', async () => {
     const other = await newTenant(service);
     await run(['login', '--url', url], env, tenant.token);

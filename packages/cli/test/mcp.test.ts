@@ -52,7 +52,7 @@ describe('mcp', async () => {
     const { text, isError } = await call('explain_delivery', { delivery_id: delivery.id.slice(-10) });
     expect(isError).toBe(false);
     expect(text).toContain(
-      `of invoice.paid ${recorded.id} to webhook ${webhook.id}: failed, 1 attempt so far`,
+      `of invoice.paid ${recorded.id} to webhook ${webhook.id}: retrying, 1 attempt so far`,
     );
     expect(text).toMatch(/What happened: .*500/);
     expect(text).toContain('What to do: ');

@@ -114,6 +114,37 @@ describe('verify', () => {
     expect((await run(['verify', '--secret', secret, '--any-age'], env, text)).code).toBe(0);
   });
 
+  const notSigned = `v1,${'A'.repeat(43)}=`;
+  test.each([
+    ['webhook-signature', undefined, 'missing_signature', 'The request has no webhook-signature header.'],
+    ['webhook-signature', notSigned, 'signature_mismatch', 'It does not match webhook-id, webhook-timestamp'],
+    ['webhook-signature', 'v1,abc', 'malformed_signature', 'webhook-signature has no v1,'],
+    ['X-Service-Signature', undefined, 'missing_signature', 'The request has no X-Service-Signature header.'],
+    ['X-Service-Signature', `sha256=${'0'.repeat(64)}`, 'signature_mismatch', 'It does not match the body.'],
+  ])('refuses a request with only one valid signature: %s: %s', async (name, value, reason, detail) => {
+    const other = name === 'webhook-signature' ? 'X-Service-Signature' : 'webhook-signature';
+    const text = request({ headers: { [name]: value }, sentAt: longAgo });
+    const args = ['verify', '--secret', secret, '--any-age'];
+    const { code, stderr } = await run(args, env, text);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`Not verified (${reason}): ${other} is valid, but ${name} is not. ${detail}`);
+    expect(JSON.parse((await run([...args, '--json'], env, text)).stdout)).toMatchObject({
+      ok: false,
+      reason,
+    });
+    expect((await run([...args, '--signature', other], env, text)).code).toBe(0);
+    expect((await run([...args, '--signature', name], env, text)).code).toBe(1);
+  });
+
+  test('--signature x-service-signature checks only that one, which does not cover the time', async () => {
+    const text = request({ headers: { 'webhook-signature': undefined }, sentAt: longAgo });
+    const args = ['verify', '--secret', secret, '--signature', 'x-service-signature'];
+    expect(await run(args, env, text)).toMatchObject({
+      ...{ code: 0, stdout: expect.stringContaining('X-Service-Signature does not cover the time.') },
+    });
+    expect((await run(args, env, text.replace('EUR', 'EUS'))).stderr).toContain("but 'R' was signed");
+  });
+
   test('says what a request looks like if it gets something else', async () => {
     const { code, stderr } = await run(['verify', '--secret', secret], env, 'hello');
     expect(code).toBe(1);
@@ -185,6 +216,19 @@ describe('trigger', () => {
         .join('\n')}\n\n${body}`;
       expect((await run(['verify', '--secret', kept], env, file)).code).toBe(0);
     }
+  });
+
+  test.each([
+    ['invoice.payed', ' Did you mean invoice.paid?'],
+    ['order.created', ''],
+  ])('suggests a similar type for an unknown one, with and without a login: %s', async (type, suggestion) => {
+    const service = await sharedService();
+    const { token } = await newTenant(service);
+    for (const more of [{}, { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: token }])
+      expect(await run(['trigger', type, '--to', 'http://127.0.0.1:1'], { ...env, ...more })).toMatchObject({
+        code: 1,
+        stderr: `There is no event type '${type}'.${suggestion} Run posthorn types to list them.\n`,
+      });
   });
 
   test('reports what a failing receiver said', async () => {

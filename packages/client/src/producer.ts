@@ -337,11 +337,17 @@ function faultyEvents(error: PosthornError, count: number): Map<number, Posthorn
   }
   return new Map(
     [...faults].map(([index, errors]) => {
-      const detail = errors.map(({ pointer, detail }) => `${pointer || 'The event'}: ${detail}.`).join(' ');
+      const detail = errors
+        .map(({ pointer, detail }) => sentence(`${pointer || 'The event'}: ${detail}`))
+        .join(' ');
       const { status, code, requestId } = error;
       return [index, new PosthornError({ status, code, requestId, errors, detail, cause: error })];
     }),
   );
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 function isAboutOne(error: unknown): boolean {

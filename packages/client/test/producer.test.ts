@@ -131,6 +131,15 @@ describe('a producer', () => {
     await producer.close();
   });
 
+  it('describes what is wrong with an event in whole sentences', async () => {
+    const { producer, make } = await producing();
+    const refused = producer.send(make({ type: 'invoice.pade', actor: { type: 'user' } }));
+    await expect(refused).rejects.toMatchObject({
+      detail: '/actor/id: is required. /type: is not a known event type; did you mean invoice.paid?',
+    });
+    await producer.close();
+  });
+
   it('takes no more than its queue holds, and says when there is room', async () => {
     const { producer, make, events } = await producing({ queue: { events: 10 }, batch: { events: 5 } });
     const sent = many(10, make).map((one) => producer.send(one));

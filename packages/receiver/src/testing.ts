@@ -26,6 +26,9 @@ export interface SignedRequest<Type extends keyof EnvelopeData = keyof EnvelopeD
   event: EnvelopeOf<Type>;
 }
 
+/** The event types of the catalogue, for which `signedRequest` has a sample. */
+export const sampleTypes: readonly string[] = Object.keys(eventSamples);
+
 /** Returns a signed request with the catalogue's sample of this type, for the tests of a receiver. */
 export function signedRequest<Type extends keyof EnvelopeData>(
   type: Type,

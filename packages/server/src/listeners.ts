@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, ConfigError, version } from './config.js';
-import { consoleLinks } from './console-link.js';
+import { consoleLinks, publicUrlOf } from './console-link.js';
 import type { DeliveryParts } from './delivering.js';
 import type { AddressPolicy } from './domain/address.js';
 import type { Catalogue } from './domain/catalogue.js';
@@ -145,6 +145,7 @@ export class Listeners {
       tracer,
       recorder: new Recorder(database, room, onRecorded),
       lifecycles: { database, room, onRecorded },
+      publicUrl: publicUrlOf(config, publicUrl),
       portal: { database, now, cell: config.cell, consoleLink: consoleLinks(config, publicUrl) },
       token: config.platformToken ?? (await platformToken(config.dataDir)),
       check: createEventChecker(catalogue, createPayloadValidator(catalogue)),

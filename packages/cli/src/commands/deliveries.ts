@@ -1,9 +1,10 @@
 import type { Delivery } from '@posthorn/client';
-import { type Command, CommandFailure, type Context } from '../command.js';
+import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
+import { deliveryStates, queryOf, stateOf } from '../delivery-state.js';
 import { choiceOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
-import { eventId, findDelivery, webhookId } from '../short-id.js';
+import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
 
@@ -22,7 +23,11 @@ export const deliveriesList: Command = {
       description: 'Only deliveries of this event, including those that are waiting for their first attempt.',
     },
     type: { value: 'type', description: 'Only deliveries of events of this type.' },
-    status: { value: 'success|failed', description: 'Only deliveries with this status.' },
+    status: {
+      value: deliveryStates.join('|'),
+      description:
+        'Only deliveries with this status. A failed delivery is either retrying (another attempt follows) or given_up.',
+    },
     final: {
       value: 'true|false',
       description: 'Only deliveries that have ended (true), or that will be attempted again (false).',
@@ -34,16 +39,18 @@ export const deliveriesList: Command = {
   },
   run: async (context) => {
     const { options } = context;
-    const status = choiceOf(options, 'status', ['success', 'failed']);
+    const state = queryOf(choiceOf(options, 'status', deliveryStates));
     const final = choiceOf(options, 'final', ['true', 'false']);
+    if (final !== undefined && state.final !== undefined)
+      throw new UsageError(`--final cannot be combined with --status ${options.status}. Use one of them.`);
     const connection = await connect(context);
     const { posthorn } = connection;
     const query = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event)),
       event_type: options.type,
-      status,
       final,
+      ...state,
       from: options.from,
       to: options.to,
     };
@@ -66,19 +73,20 @@ const columns: readonly Column<Delivery>[] = [
     of: ({ created_at }) => created_at,
     short: ({ created_at }) => shortTime(new Date(created_at)),
   },
-  { title: 'status', of: statusOf },
+  { title: 'status', of: stateOf },
   { title: 'result', of: resultOf },
   { title: 'type', of: ({ event_type }) => event_type, spare: 1, cuts: true },
-  { title: 'attempts', of: ({ attempts }) => String(attempts), spare: 2 },
-  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-'), spare: 3 },
-  { title: 'webhook', of: ({ webhook_id }) => webhook_id, spare: 4 },
+  { title: 'attempts', of: ({ attempts }) => String(attempts), spare: 3 },
+  { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-'), spare: 4 },
+  {
+    title: 'webhook',
+    of: ({ webhook_id }) => webhook_id,
+    short: ({ webhook_id }) => endingOf(webhook_id),
+    spare: 2,
+  },
   { title: 'event', of: ({ event_id }) => event_id, spare: 5 },
   { title: 'id', of: ({ id }) => id },
 ];
-
-function statusOf({ status, final }: Delivery): string {
-  return status === 'failed' && !final ? 'retrying' : status;
-}
 
 function resultOf({ http_status, error }: Delivery): string {
   return String(http_status ?? error ?? '-');
@@ -101,7 +109,7 @@ export const deliveriesGet: Command = {
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
   summary:
-    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now.',
+    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now, which uses up one attempt of its schedule.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },
@@ -124,15 +132,20 @@ export const deliveriesRedeliver: Command = {
     if (options.json) terminal.line(connection.texts.of(delivery));
     else if (delivery.status === 'success')
       terminal.line(
-        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms`,
+        `${terminal.paint('green', 'success')}: ${delivery.http_status} in ${delivery.duration_ms} ms, attempt ${delivery.attempts}`,
       );
     if (delivery.status === 'failed')
       throw new CommandFailure(
-        `The receiver did not accept it (${delivery.http_status ?? delivery.error}). ` +
+        `The receiver did not accept attempt ${delivery.attempts} (${resultOf(delivery)}). ${nextAttempt(delivery)} ` +
           `Run posthorn deliveries get ${id} to see why.`,
       );
   },
 };
+
+/** Returns when the next attempt follows. A delivery that was still waiting has used up one attempt of its schedule. */
+function nextAttempt({ next_attempt_at: next }: Delivery): string {
+  return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
+}
 
 const pollMs = 250;
 

@@ -1,5 +1,5 @@
 import type { Event } from '@posthorn/client';
-import { signedRequest } from '@posthorn/receiver/testing';
+import { sampleTypes, signedRequest } from '@posthorn/receiver/testing';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { type ForwardResult, forward, isAccepted, targetUrl } from '../forward.js';
@@ -9,6 +9,7 @@ import { json } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { eventId } from '../short-id.js';
 import { newId, type WebhookRequest, webhookRequest } from '../webhook-request.js';
+import { unknownType } from './types.js';
 import { webhooksTest } from './webhook-checks.js';
 
 export const trigger: Command = {
@@ -101,15 +102,17 @@ async function sampleOf(context: Context, now: Date): Promise<string> {
 }
 
 async function servedSample(context: Context): Promise<string> {
-  const unknown = new CommandFailure(
-    `There is no event type '${context.argument}'. Run posthorn types to list them.`,
-  );
+  const { argument } = context;
   const connection = await connect(context).catch(() => {
-    throw unknown;
+    throw unknownType(argument, sampleTypes);
   });
   const types = await connection.posthorn.eventTypes.list().all();
-  const found = types.find(({ type }) => type === context.argument);
-  if (!found) throw unknown;
+  const found = types.find(({ type }) => type === argument);
+  if (!found)
+    throw unknownType(
+      argument,
+      types.map(({ type }) => type),
+    );
   return memberOf(connection.texts.of(found), 'sample') ?? '{}';
 }
 

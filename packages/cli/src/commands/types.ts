@@ -3,6 +3,7 @@ import { CommandFailure } from '../command.js';
 import { connect, connectionOptions } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
 import { jsonLines } from '../listing.js';
+import { suggestionFor } from '../parser.js';
 
 export const types: Command = {
   name: 'types',
@@ -18,7 +19,10 @@ export const types: Command = {
       argument === '' ? true : prefix === undefined ? type === argument : type.startsWith(prefix),
     );
     if (wanted.length === 0)
-      throw new CommandFailure(`There is no event type '${argument}'. Run posthorn types to list them.`);
+      throw unknownType(
+        argument,
+        all.map(({ type }) => type),
+      );
     if (options.json) for (const type of wanted) terminal.line(texts.of(type));
     else if (argument !== '' && prefix === undefined) terminal.line(indentedJson(texts.of(wanted[0]!)));
     else
@@ -31,3 +35,10 @@ export const types: Command = {
       );
   },
 };
+
+/** Returns the failure for a type that is not among the known ones. */
+export function unknownType(type: string, known: readonly string[]): CommandFailure {
+  return new CommandFailure(
+    `There is no event type '${type}'.${suggestionFor(type, known)} Run posthorn types to list them.`,
+  );
+}

@@ -4,12 +4,17 @@ import { buffer } from 'node:stream/consumers';
 import { type Refusal, signingKey, type Verification, verify } from '@posthorn/receiver';
 import { changeOfByte, changeOfLines } from '../body-change.js';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
-import { json } from '../listing.js';
+import { choiceOf, json } from '../listing.js';
 import { readRequest, type SavedRequest } from '../saved-request.js';
+
+/** The headers with the two signatures that Posthorn sends. */
+const signatures = ['x-service-signature', 'webhook-signature'] as const;
+type Signature = (typeof signatures)[number];
+const anyAge = Number.MAX_SAFE_INTEGER;
 
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: 'Check the signature of a saved request. If it is not valid, show why.',
+  summary: 'Check the signatures of a saved request. If one is not valid, show why.',
   options: {
     secret: { value: 'secret', description: 'The secret of the webhook.', required: true },
     request: {
@@ -19,21 +24,29 @@ export const verifyCommand: Command = {
     },
     tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
     'any-age': { description: 'Accept a request of any age, because saved requests are usually old.' },
+    signature: {
+      value: signatures.join('|'),
+      description:
+        'Check only this signature, as a receiver does that verifies only one. Default: both must be valid.',
+    },
     json,
   },
   run: async (context) => {
     const { options, terminal } = context;
-    const request = await requestIn(context);
-    const toleranceSeconds = options['any-age']
-      ? Number.MAX_SAFE_INTEGER
-      : secondsOf(options.tolerance ?? '300');
+    const only = choiceOf({ signature: options.signature?.toLowerCase() }, 'signature', signatures);
+    const saved = await requestIn(context);
+    const request = only === undefined ? saved : { ...saved, headers: headersWith(only, saved) };
+    const toleranceSeconds = options['any-age'] ? anyAge : secondsOf(options.tolerance ?? '300');
     const secret = options.secret ?? '';
-    const verification = verify(request.body, request.headers, secret, { toleranceSeconds });
-    const verdict = verification.ok ? verification : explained(verification, request, secret);
+    const incomplete = only === undefined ? incompleteIn(saved, secret) : undefined;
+    const verification = incomplete ?? verify(request.body, request.headers, secret, { toleranceSeconds });
+    const verdict = verification.ok || incomplete ? verification : explained(verification, request, secret);
     if (options.json) terminal.line(JSON.stringify(verdict));
-    else if (verdict.ok) terminal.line(acceptedText(verdict, request));
+    else if (verdict.ok) terminal.line(acceptedText(verdict, saved));
     if (!verdict.ok)
-      throw new CommandFailure(`Not verified (${verdict.reason}): ${verdict.detail} ${next[verdict.reason]}`);
+      throw new CommandFailure(
+        `Not verified (${verdict.reason}): ${verdict.detail} ${incomplete ? completeNext : next[verdict.reason]}`,
+      );
   },
 };
 
@@ -61,6 +74,45 @@ function secondsOf(text: string): number {
   throw new UsageError(`--tolerance: '${text}' is not valid. Expected a whole number of seconds.`);
 }
 
+/** Returns the headers without those that only the other signature needs. */
+function headersWith(signature: Signature, { headers }: SavedRequest): SavedRequest['headers'] {
+  const others = signature === 'webhook-signature' ? 'x-service-signature' : 'webhook-';
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(others)));
+}
+
+/**
+ * Returns why the request is refused if only one of its signatures is valid. Posthorn sends both, so something changed
+ * the request, and a receiver that checks the other signature refuses it.
+ */
+function incompleteIn(request: SavedRequest, secret: string): Refused | undefined {
+  const checks = signatures.map((signature) => ({
+    signature,
+    result: verify(request.body, headersWith(signature, request), secret, { toleranceSeconds: anyAge }),
+  }));
+  const valid = checks.find(({ result }) => result.ok);
+  const invalid = checks.find(({ result }) => !result.ok);
+  if (!valid || !invalid || invalid.result.ok) return undefined;
+  const { reason, detail } = faultOf(invalid.signature, invalid.result);
+  const which = `${titles[valid.signature]} is valid, but ${titles[invalid.signature]} is not.`;
+  return { ok: false, reason, detail: `${which} ${detail}` };
+}
+
+/** Returns what is wrong with a signature. The other one is valid, so neither the body nor the secret is wrong. */
+function faultOf(signature: Signature, { reason, detail }: Refused): Pick<Refused, 'reason' | 'detail'> {
+  const isService = signature === 'x-service-signature';
+  if (reason === 'missing_signature' && isService)
+    return { reason, detail: 'The request has no X-Service-Signature header.' };
+  if (['missing_signature', 'malformed_signature', 'malformed_timestamp'].includes(reason))
+    return { reason, detail };
+  const signed = isService ? 'the body' : 'webhook-id, webhook-timestamp and the body';
+  return { reason: 'signature_mismatch', detail: `It does not match ${signed}.` };
+}
+
+const titles: Record<Signature, string> = {
+  'x-service-signature': 'X-Service-Signature',
+  'webhook-signature': 'webhook-signature',
+};
+
 /** Explains why a signature does not match: a wrong secret, or a changed body. */
 function explained(refused: Refused, { body, headers }: SavedRequest, secret: string): Refused {
   if (refused.reason !== 'signature_mismatch' && refused.reason !== 'body_not_raw') return refused;
@@ -73,7 +125,7 @@ function explained(refused: Refused, { body, headers }: SavedRequest, secret: st
   const fits = (other: Buffer) => createHmac('sha256', service).update(other).digest('hex') === digest;
   const ofLines = changeOfLines(body, fits);
   if (ofLines !== undefined) return changedBody(ofLines);
-  const again = verify(body, others, secret, { toleranceSeconds: Number.MAX_SAFE_INTEGER });
+  const again = verify(body, others, secret, { toleranceSeconds: anyAge });
   if (!again.ok && again.reason === 'body_not_raw') return again;
   const ofByte = changeOfByte(body, fits);
   if (ofByte !== undefined) return changedBody(ofByte);
@@ -86,12 +138,16 @@ function explained(refused: Refused, { body, headers }: SavedRequest, secret: st
 function acceptedText({ signedAt }: Extract<Verification, { ok: true }>, { headers }: SavedRequest): string {
   const id = headers['webhook-id'] ?? 'the request';
   if (signedAt) return `Verified: ${id} was signed with this secret at ${signedAt.toISOString()}.`;
-  return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time, and webhook-signature is missing or does not match.`;
+  return `Verified: ${id} was signed with this secret. X-Service-Signature does not cover the time.`;
 }
 
 const compare = "Compare it with the webhook's secret, or create a new secret with posthorn webhooks rotate.";
 const resend =
   'Save the request as it arrives, before any parser reads it; posthorn listen --save does this.';
+
+const completeNext =
+  'Posthorn always sends both: check that no proxy removes or changes headers. To check only the one that your ' +
+  'receiver verifies, use --signature.';
 
 /** What to do about each reason. */
 const next: Record<Refusal, string> = {

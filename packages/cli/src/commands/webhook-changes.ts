@@ -9,7 +9,7 @@ import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
-import { activating, onWebhook, showWebhook, webhookArgument } from './webhooks.js';
+import { activating, onWebhook, reverificationText, showWebhook, webhookArgument } from './webhooks.js';
 
 const settings = {
   events: {
@@ -64,6 +64,7 @@ export const webhooksCreate: Command = {
       return;
     }
     showWebhook(terminal, webhook, secretField(terminal, secret));
+    if (webhook.status === 'unverified') terminal.line(reverificationText(webhook.id));
   },
 };
 

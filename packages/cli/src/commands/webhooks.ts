@@ -57,7 +57,7 @@ export const webhooksGet: Command = {
     }
     const stats = await connection.posthorn.webhooks.stats(id);
     showWebhook(context.terminal, webhook, [
-      ['Last 48 hours', `${stats.success} delivered, ${stats.failed} failed, ${stats.pending} pending`],
+      ['Last 48 hours', `${stats.success} delivered, ${stats.failed} given up, ${stats.pending} pending`],
       [
         'Duration',
         stats.duration_ms.p50 === null
@@ -137,11 +137,16 @@ export function onWebhook(work: WebhookWork): Command['run'] {
 export function activating(work: WebhookWork): Command['run'] {
   return async (context) => {
     const { id, status } = await printedWebhook(context, work);
-    if (status !== 'active')
-      throw new CommandFailure(
-        `The webhook is ${status}. When its receiver works, run posthorn webhooks verify ${id}.`,
-      );
+    if (status !== 'active') throw new CommandFailure(`The webhook is ${status}. ${reverificationText(id)}`);
   };
+}
+
+/** Returns when the service verifies a webhook again whose verification has just failed, and how to do it now. */
+export function reverificationText(id: string): string {
+  return (
+    'The service verifies it again in 1 minute, then after 5 minutes, 30 minutes, 2 hours and 12 hours. ' +
+    `To verify it now, run posthorn webhooks verify ${id}.`
+  );
 }
 
 async function printedWebhook(context: Context, work: WebhookWork): Promise<Webhook> {

@@ -10,6 +10,8 @@ import { main } from '../../src/main.js';
 class Pipe extends Writable {
   text = '';
   isTTY = false;
+  /** As wide as any line if it is 0. */
+  columns = 0;
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString();
@@ -29,9 +31,11 @@ export async function run(
   env: Record<string, string>,
   input = '',
   isTerminal = false,
+  columns = 0,
 ): Promise<Ended> {
   const [stdout, stderr] = [new Pipe(), new Pipe()];
   stdout.isTTY = isTerminal;
+  stdout.columns = columns;
   const stdin = Readable.from([Buffer.from(input)]);
   const code = await main(args, env, { stdin, stdout, stderr }, async () => undefined);
   return { code, stdout: stdout.text, stderr: stderr.text };

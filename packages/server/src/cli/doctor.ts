@@ -8,7 +8,7 @@ import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../stor
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
 import { unknownSettings } from '../unknown-settings.js';
-import { checkDirectory, checkPort, type Finding, fine, problem, warning } from './finding.js';
+import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
 import { isRefused, type OperatorCommand } from './operator.js';
 
 const clockMsMax = 1_000;
@@ -51,7 +51,12 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
   if (ignored.length === 0) yield fine('settings', 'every setting is valid');
   else yield warning('settings', ignored.join(' '), 'Correct the name, or remove the variable.');
   yield* database(config);
-  yield await checkDirectory(config.dataDir);
+  yield usesDirectory(config)
+    ? await checkDirectory(config.dataDir)
+    : fine(
+        'data directory',
+        'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
+      );
   yield guard(config);
   yield await checkPort('public listener', config.host, config.port, 'POSTHORN_HOST and POSTHORN_PORT');
   yield await checkPort(
@@ -60,6 +65,11 @@ async function* examine(config: Config, env: Record<string, string | undefined>)
     config.platformPort,
     'POSTHORN_PLATFORM_HOST and POSTHORN_PLATFORM_PORT',
   );
+}
+
+/** Returns whether the database or a generated key is in the data directory. */
+function usesDirectory({ databaseUrl, secretKeys, platformToken }: Config): boolean {
+  return databaseUrl === undefined || secretKeys === undefined || platformToken === undefined;
 }
 
 async function* database(config: Config): AsyncGenerator<Finding> {
@@ -161,7 +171,6 @@ function permissions({ user, can_create, can_write }: DatabaseFacts): Finding {
 }
 
 async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGenerator<Finding> {
-  const restore = 'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
   if (config.databaseUrl !== undefined && config.secretKeys === undefined) {
     const remedy = 'Set it. For a new database, generate a key with: openssl rand -base64 32';
     yield problem('secret key', 'POSTHORN_SECRET_KEY is not set', remedy);
@@ -177,7 +186,7 @@ async function* keys(pool: Database, config: Config, migrated: boolean): AsyncGe
     box.open(sealed.secret, sealed.id);
     yield fine('secret key', `decrypts the secret of ${sealed.id}`);
   } catch {
-    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restore);
+    yield problem('secret key', `does not decrypt the secret of ${sealed.id}`, restoreKey);
   }
 }
 

@@ -2,6 +2,10 @@ import { access, constants, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
+/** What to do about webhooks whose secrets no key decrypts. */
+export const restoreKey =
+  'Restore the key and add it to POSTHORN_SECRET_KEY, or rotate the secrets of the webhooks.';
+
 /** The result of one check of the doctor. */
 export interface Finding {
   check: string;

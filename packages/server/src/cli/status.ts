@@ -1,6 +1,9 @@
 import { type Column, json, shortTime, type Terminal } from 'posthorn';
+import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
+import { openSecretBox } from '../keys.js';
 import { type FailingWebhook, type Overview, type Partitions, readOverview } from '../storage/overview.js';
+import { restoreKey } from './finding.js';
 import type { OperatorCommand } from './operator.js';
 import { withDatabase } from './with-database.js';
 
@@ -10,10 +13,12 @@ const soonMs = 7 * 86_400_000;
 
 export const status: OperatorCommand = {
   name: 'status',
-  summary: 'Show the nodes, the waiting deliveries, the failing webhooks and the partitions.',
+  summary: 'Show the nodes, the waiting deliveries, the failing webhooks, the secret key and the partitions.',
   options: { json },
   run: async ({ options, config, terminal }) => {
-    const overview = await withDatabase(config, (database) => readOverview(database, failingMax));
+    const overview = await withDatabase(config, async (database) =>
+      readOverview(database, failingMax, await keyPrefixes(config)),
+    );
     if (options.json) {
       const failing_webhooks = overview.failing_webhooks.map((one) => ({
         ...one,
@@ -36,6 +41,12 @@ export const status: OperatorCommand = {
   },
 };
 
+/** Returns the first bytes of everything that the keys decrypt; undefined if no key is set. */
+async function keyPrefixes(config: Config): Promise<readonly Buffer[] | undefined> {
+  if (config.databaseUrl !== undefined && config.secretKeys === undefined) return undefined;
+  return (await openSecretBox(config)).prefixes;
+}
+
 function showFigures(terminal: Terminal, overview: Overview): void {
   const { nodes, deliveries, webhooks, oldest_due_seconds: oldestDueSeconds } = overview;
   const alive = nodes.filter((node) => node.alive);
@@ -54,20 +65,36 @@ function showFigures(terminal: Terminal, overview: Overview): void {
       'Webhooks',
       `${webhooks.active} active, ${webhooks.unverified} unverified, ${webhooks.disabled} disabled`,
     ],
+    ['Secret key', secretKeyText(overview.undecryptable_webhooks)],
   ]);
+}
+
+function secretKeyText(undecryptable: number | null): string {
+  if (undecryptable === null) return 'not checked, because POSTHORN_SECRET_KEY is not set here';
+  if (undecryptable === 0) return 'decrypts the secrets of all webhooks';
+  return `does not decrypt the secrets of ${webhooksText(undecryptable)}`;
+}
+
+function webhooksText(count: number): string {
+  return `${count} ${count === 1 ? 'webhook' : 'webhooks'}`;
 }
 
 /** Returns what needs attention, each with what to do about it. */
 export function adviceFor(
-  overview: Pick<Overview, 'nodes' | 'partitions' | 'oldest_due_seconds'>,
+  overview: Pick<Overview, 'nodes' | 'partitions' | 'oldest_due_seconds' | 'undecryptable_webhooks'>,
   nowMs: number,
 ): string[] {
   const { nodes, partitions, oldest_due_seconds: oldestDueSeconds } = overview;
+  const { undecryptable_webhooks: undecryptable } = overview;
   const advice: string[] = [];
   if (!nodes.some(({ alive }) => alive))
     advice.push('no node is attempting deliveries. Run posthorn serve with the delivery role.');
   else if (oldestDueSeconds > longWaitSeconds)
     advice.push('due deliveries are waiting for a node. Add nodes, or look for errors in their logs.');
+  if (undecryptable)
+    advice.push(
+      `nodes with this secret key cannot sign requests to ${webhooksText(undecryptable)}, whose deliveries wait. ${restoreKey}`,
+    );
   const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
   if (short)
     advice.push(

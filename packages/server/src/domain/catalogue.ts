@@ -784,8 +784,14 @@ export interface Catalogue {
   list(): readonly EventType[];
   /** Returns the first segment of every type, without duplicates. */
   domains(): readonly string[];
-  /** Returns the known type whose name is most similar, however different it is. */
-  nearest(name: string): string;
+  /** Returns the known type whose name is the nearest, however different it is. */
+  nearest(name: string): NearestType;
+}
+
+interface NearestType {
+  readonly type: string;
+  /** Whether the name is probably a misspelling of this type. */
+  readonly isSimilar: boolean;
 }
 
 /** Reports an added type that the catalogue cannot accept. */
@@ -834,8 +840,11 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
   }
 }
 
+/** The part of a name that may differ from a type that it misspells. */
+const misspelledPart = 1 / 4;
+
 /** Returns the type that is the fewest edits away from `name`, however many. */
-function nearestOf(types: Iterable<string>, name: string): string {
+function nearestOf(types: Iterable<string>, name: string): NearestType {
   // Computing the distance takes longer for long names, and no type is longer than this.
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest = '';
@@ -847,5 +856,6 @@ function nearestOf(types: Iterable<string>, name: string): string {
       fewest = edits;
     }
   }
-  return nearest;
+  const length = Math.max(wanted.length, nearest.length);
+  return { type: nearest, isSimilar: fewest <= length * misspelledPart };
 }

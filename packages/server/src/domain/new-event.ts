@@ -6,6 +6,7 @@ import { identifierPattern, kindPattern } from './identifier.js';
 import { textPattern } from './pattern.js';
 import type { PayloadValidator } from './payload.js';
 import { unstorableFaults } from './storable.js';
+import { unknownType } from './unknown-type.js';
 
 /** Returns the schema of an actor or a subject in a request. */
 export const ReferenceInput = (description: string, example: { type: string; id: string }) =>
@@ -107,8 +108,7 @@ function faultOfType(type: string, catalogue: Catalogue): Fault | undefined {
     };
   }
   if (catalogue.get(type)) return undefined;
-  const hint = `did you mean ${catalogue.nearest(type)}?`;
-  return { pointer: '/type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` };
+  return { pointer: '/type', code: 'unknown_event_type', detail: unknownType(type, catalogue) };
 }
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,6 +1,7 @@
 import type { Catalogue } from './catalogue.js';
 import type { Evidence } from './evidence.js';
 import type { Fault } from './fault.js';
+import { unknownType } from './unknown-type.js';
 import type { SealedHeaders } from './webhook-headers.js';
 
 export const webhookStatuses = ['active', 'unverified', 'disabled'] as const;
@@ -84,10 +85,9 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
   if (catalogue.get(type)) return undefined;
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
-  const hint = `did you mean ${catalogue.nearest(type)}?`;
   return {
     code: 'unknown_event_type',
-    detail: `${JSON.stringify(type.slice(0, 100))} is not a known event type; ${hint}`,
+    detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}`,
   };
 }
 

@@ -110,6 +110,10 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     bodyLimit,
     trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('public'),
+    elsewhere: (method, path) =>
+      method === 'POST' && path === '/v1/events'
+        ? 'To record events, use POST /platform/events on the platform listener.'
+        : undefined,
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
   installIdempotency(app, database);

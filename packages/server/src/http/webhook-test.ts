@@ -5,6 +5,7 @@ import type { Catalogue } from '../domain/catalogue.js';
 import { attemptErrors } from '../domain/delivery.js';
 import type { Reference } from '../domain/event.js';
 import { type InputFault, Problem } from '../domain/problem.js';
+import { unknownType } from '../domain/unknown-type.js';
 import { testsPerMinuteMax } from '../domain/webhook.js';
 import { writeAudit } from '../storage/audit.js';
 import { auditedWrite } from '../storage/audited-writes.js';
@@ -121,10 +122,7 @@ export function webhookTestRoute(
   function typeFaults(request: FastifyRequest): readonly InputFault[] {
     const type = (request.body as { event_type?: unknown } | undefined)?.event_type;
     if (typeof type !== 'string' || type === '' || catalogue.get(type)) return [];
-    const hint = `did you mean ${catalogue.nearest(type)}?`;
-    return [
-      { pointer: '/event_type', code: 'unknown_event_type', detail: `is not a known event type; ${hint}` },
-    ];
+    return [{ pointer: '/event_type', code: 'unknown_event_type', detail: unknownType(type, catalogue) }];
   }
 }
 

@@ -30,6 +30,8 @@ export interface PlatformApiOptions {
   tracer: RecordTracer | undefined;
   lifecycles: MoverOptions;
   portal: PortalOptions;
+  /** The address of the public API. */
+  publicUrl: string;
   metrics: Metrics;
   isReady: () => Promise<boolean>;
 }
@@ -44,6 +46,10 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     bodyLimit,
     trustedProxies: options.trustedProxies,
     onFinished: options.metrics.observeRequests('platform'),
+    elsewhere: (_method, path) =>
+      path.startsWith('/v1/')
+        ? `This is the platform listener. The public API is at ${options.publicUrl}.`
+        : undefined,
   });
   requirePlatformToken(app, options.token, options.guesses);
   await installOpenApi(app, {

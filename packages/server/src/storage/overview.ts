@@ -1,11 +1,12 @@
 import type { Database, Queryable } from './database.js';
+import { countSecretsWithout } from './webhook-secrets.js';
 
 export interface Overview {
   nodes: readonly { id: number; alive: boolean; alive_until: Date }[];
   deliveries: {
-    /** Waiting for their first attempt, in the backlog. */
+    /** Waiting for their first attempt. */
     backlog: number;
-    /** Waiting for a retry, or queued again by a redelivery or a replay. */
+    /** Waiting for another attempt. */
     retrying: number;
     /** In the memory of nodes. */
     in_memory: number;
@@ -13,6 +14,8 @@ export interface Overview {
     held: number;
   };
   webhooks: { active: number; unverified: number; disabled: number };
+  /** Webhooks whose deliveries wait because none of the keys decrypts their secret or headers. Null without keys. */
+  undecryptable_webhooks: number | null;
   partitions: readonly Partitions[];
   /** How long ago the oldest delivery that no node has claimed became due. */
   oldest_due_seconds: number;
@@ -27,8 +30,15 @@ export interface Partitions {
   until: Date | null;
 }
 
-/** Returns what an operator looks at first, across all organizations. Large tables may take a while to count. */
-export function readOverview(database: Database, failingMax: number): Promise<Overview> {
+/**
+ * Returns what an operator looks at first, across all organizations. Large tables may take a while to count. `prefixes`
+ * are the first bytes of everything that the keys decrypt.
+ */
+export function readOverview(
+  database: Database,
+  failingMax: number,
+  prefixes: readonly Buffer[] | undefined,
+): Promise<Overview> {
   return database.transaction(async (client) => {
     const nodes = await client.query<Overview['nodes'][number]>({
       text: `
@@ -36,8 +46,11 @@ export function readOverview(database: Database, failingMax: number): Promise<Ov
     });
     const deliveries = await client.query<Overview['deliveries']>({
       text: `
-  select (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by is null) as backlog,
-         (select count(*) from posthorn.deliveries where status = 'pending' and leased_by is null) as retrying,
+  select (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by is null)
+           + (select count(*) from posthorn.deliveries
+               where status = 'pending' and leased_by is null and attempts = 0) as backlog,
+         (select count(*) from posthorn.deliveries
+           where status = 'pending' and leased_by is null and attempts > 0) as retrying,
          (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.handoffs)
            + (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by > 0)
            + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by > 0) as in_memory,
@@ -72,6 +85,7 @@ export function readOverview(database: Database, failingMax: number): Promise<Ov
       nodes: nodes.rows,
       deliveries: deliveries.rows[0]!,
       webhooks: webhooks.rows[0]!,
+      undecryptable_webhooks: prefixes ? await countSecretsWithout(client, prefixes) : null,
       partitions: partitions.rows,
       oldest_due_seconds: due.rows[0]!.seconds,
       failing_webhooks: await readFailingWebhooks(client, failingMax),

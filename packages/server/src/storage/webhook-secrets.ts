@@ -43,6 +43,20 @@ export async function readSecretsWithout(
   return rows;
 }
 
+/** Counts the webhooks with a secret or headers that start with none of these prefixes, all of the same length. */
+export async function countSecretsWithout(database: Queryable, prefixes: readonly Buffer[]): Promise<number> {
+  const { rows } = await database.query<{ count: number }>({
+    text: `
+  select count(*) as count
+    from posthorn.webhooks
+   where substring(secret from 1 for $2) <> all ($1::bytea[])
+      or substring(previous_secret from 1 for $2) <> all ($1::bytea[])
+      or substring(headers from 1 for $2) <> all ($1::bytea[])`,
+    values: [prefixes, prefixes[0]?.length ?? 0],
+  });
+  return rows[0]!.count;
+}
+
 /** Replaces the secrets unless they changed after they were read. Returns whether it replaced them. */
 export async function replaceSecrets(
   database: Queryable,

@@ -1,8 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../domain/problem.js';
 
+/** Returns where a request belongs that has no route on this listener; undefined if that is unknown. */
+export type Elsewhere = (method: string, path: string) => string | undefined;
+
 /** Tracks the methods of each path, to distinguish a wrong method (405) from a wrong path (404). */
-export function knownRoutes(app: FastifyInstance): {
+export function knownRoutes(
+  app: FastifyInstance,
+  elsewhere: Elsewhere = () => undefined,
+): {
   missing: (method: string, url: string) => Problem;
 } {
   const methodsByPath = new Map<string, { pattern: RegExp; methods: Set<string> }>();
@@ -33,10 +39,12 @@ export function knownRoutes(app: FastifyInstance): {
       for (const { pattern, methods } of methodsByPath.values()) {
         if (pattern.test(path)) for (const name of methods) allowed.add(name);
       }
+      const place = elsewhere(method, path);
+      const hint = place === undefined ? '' : ` ${place}`;
       if (allowed.size === 0)
-        return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.`);
+        return new Problem('not_found', `Nothing exists at this path${knownBelow(path)}.${hint}`);
       const allow = [...allowed].sort().join(', ');
-      return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.`, {
+      return new Problem('method_not_allowed', `This path does not support ${method}. Use ${allow}.${hint}`, {
         headers: { Allow: allow },
       });
     },

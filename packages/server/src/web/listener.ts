@@ -13,7 +13,7 @@ import { Problem } from '../domain/problem.js';
 import { sourceAddress } from '../domain/source-address.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
-import { knownRoutes } from './known-routes.js';
+import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { problemBody, problemOf, sendProblem } from './problems.js';
 import { parseQueryString } from './query.js';
 import { installValidation } from './validation.js';
@@ -42,6 +42,7 @@ export interface ListenerOptions {
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies?: readonly Cidr[];
   onFinished?: (route: string, method: string, status: number, seconds: number) => void;
+  elsewhere?: Elsewhere;
 }
 
 const requestIdPattern = /^[A-Za-z0-9._-]{8,128}$/;
@@ -97,7 +98,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
     return sendProblem(problem, request, reply);
   });
 
-  const routes = knownRoutes(app);
+  const routes = knownRoutes(app, options.elsewhere);
   const drain = drainOnClose(app);
   // This hook returns a promise, so that nothing is sent before the bytes that arrived with the head are parsed: they
   // may not be HTTP. Other synchronous hooks use callbacks, because a promise for each would cost as much as

@@ -7,7 +7,7 @@ import { event } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';
 import { startTestService } from '../support/service.js';
-import { newTenant } from '../support/tenant.js';
+import { eventually, newTenant } from '../support/tenant.js';
 
 const linesOf = (text: string) => text.split('\n').slice(0, -1);
 
@@ -54,10 +54,35 @@ describe('status', () => {
     expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
   });
 
+  test('reports webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
+    const key = (byte: number) => ({ POSTHORN_SECRET_KEY: Buffer.alloc(32, byte).toString('base64') });
+    const first = await startTestService(key(1));
+    const tenant = await newTenant(first);
+    await tenant.connect();
+    await first.stop();
+    const env = { ...key(2), DATABASE_URL: first.databaseUrl };
+    const second = await startTestService(env);
+    await (await newTenant(second, { organization_id: tenant.organization })).record();
+    const status = await eventually(
+      async () => JSON.parse((await command(['status', '--json'], env)).stdout),
+      ({ deliveries }) => deliveries.in_memory === 0,
+    );
+    expect(status).toMatchObject({ deliveries: { backlog: 1, retrying: 0 }, undecryptable_webhooks: 1 });
+    const { stdout } = await command(['status'], env);
+    expect(stdout).toContain('Secret key\tdoes not decrypt the secrets of 1 webhook\n');
+    expect(stdout).toMatch(/Attention: .* cannot sign requests to 1 webhook, .* Restore the key and add it/);
+    const { stdout: decrypted } = await command(['status'], { ...env, ...key(1) });
+    expect(decrypted).toContain('Secret key\tdecrypts the secrets of all webhooks\n');
+    expect(decrypted).not.toContain('cannot sign');
+    const { stdout: unchecked } = await command(['status'], { DATABASE_URL: first.databaseUrl });
+    expect(unchecked).toContain('Secret key\tnot checked, because POSTHORN_SECRET_KEY is not set here\n');
+  });
+
   test('advises to run maintenance before the partitions end', () => {
     const overview = {
       nodes: [{ id: 1, alive: true, alive_until: new Date() }],
       oldest_due_seconds: 0,
+      undecryptable_webhooks: 0,
       partitions: [{ table: 'events', partitions: 3, bytes: 0, until: new Date('2026-12-07') }],
     };
     expect(adviceFor(overview, Date.parse('2026-11-16'))).toEqual([]);
@@ -113,6 +138,16 @@ describe('doctor', () => {
       ],
       ...['public listener', 'platform listener'],
     ]);
+  });
+
+  test('does not check the data directory if DATABASE_URL and both keys are set', async () => {
+    const { of } = await findings({ POSTHORN_PLATFORM_TOKEN: 'a-platform-token-of-the-tests' });
+    expect(of['data directory']).toEqual({
+      check: 'data directory',
+      state: 'ok',
+      detail: 'not used, because DATABASE_URL, POSTHORN_SECRET_KEY and POSTHORN_PLATFORM_TOKEN are set',
+      remedy: null,
+    });
   });
 
   test('says only what the settings here allow about a service that may have been started with others', async () => {

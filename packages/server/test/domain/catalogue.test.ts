@@ -151,18 +151,27 @@ describe('nearest', () => {
     ['invoice.pay', 'invoice.paid'],
     ['task.created', 'task.created'],
   ])('of %s is %s', (name, expected) => {
-    expect(catalogue.nearest(name)).toBe(expected);
+    expect(catalogue.nearest(name)).toEqual({ type: expected, isSimilar: true });
   });
 
   test.each(['', '*', 'foo.bar', 'order.shipped', 'incident.closed', 'x'.repeat(50_000_000)])(
     'there is always one (%#)',
     (name) => {
-      expect(catalogue.get(catalogue.nearest(name) ?? '')).toBeDefined();
+      expect(catalogue.get(catalogue.nearest(name).type)).toBeDefined();
+    },
+  );
+
+  test.each(['order.created', 'user.created', 'incident.closed', 'weather.rained', ''])(
+    'of %j is not similar',
+    (name) => {
+      expect(catalogue.nearest(name)).toMatchObject({ isSimilar: false });
     },
   );
 
   test('includes added types', () => {
-    expect(createCatalogue([further('order.shipped')]).nearest('order.shiped')).toBe('order.shipped');
+    expect(createCatalogue([further('order.shipped')]).nearest('order.shiped')).toMatchObject({
+      type: 'order.shipped',
+    });
   });
 });
 

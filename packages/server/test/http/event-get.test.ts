@@ -167,6 +167,15 @@ describe('events cannot be written through the public API', () => {
     }
   });
 
+  it('and POST says where they are recorded instead', async () => {
+    const { status, headers, body } = await ask(`${service.publicUrl}/v1/events`, { method: 'POST', token });
+    expect([status, headers.get('allow'), body.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed']);
+    expect(body.detail).toBe(
+      'This path does not support POST. Use GET, HEAD. ' +
+        'To record events, use POST /platform/events on the platform listener.',
+    );
+  });
+
   it('not even under another spelling of the path, or without a token', async () => {
     for (const path of ['/v1/%65vents', `${service.publicUrl}/v1/events`, '/v1/events#fragment']) {
       const request = `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;

@@ -208,10 +208,13 @@ describe('a type', () => {
     expect(fault!.detail).toContain('invoice.finalized');
   });
 
-  it('unlike any other is refused with a suggestion, too', async () => {
-    const [fault] = await refused(post({ body: event({ type: 'weather.rained' }) }));
+  it('unlike any other is refused with the nearest known one and the setting that adds types', async () => {
+    const [fault] = await refused(post({ body: event({ type: 'order.created' }) }));
     expect(fault).toMatchObject({ pointer: '/0/type', code: 'unknown_event_type' });
-    expect(fault!.detail).toContain('did you mean');
+    expect(fault!.detail).toBe(
+      'is not a known event type; the nearest known one is task.created. ' +
+        'An operator can add types with the setting POSTHORN_CATALOGUE',
+    );
   });
 
   it.each(['webhook.delivery_failed', 'webhook.verification_failed', 'webhook.disabled', 'webhook.anything'])(

@@ -49,11 +49,14 @@ describe('the platform listener', () => {
     },
   );
 
-  it('has none of the public API', async () => {
-    const { status } = await ask(`${service.platformUrl}/v1/events?organization_id=ORG-acme`, {
+  it('has none of the public API, and says where that is', async () => {
+    const { status, body } = await ask(`${service.platformUrl}/v1/events?organization_id=ORG-acme`, {
       token: await makeToken(service.database),
     });
-    expect(status).toBe(404);
+    expect([status, body.detail]).toEqual([
+      404,
+      `Nothing exists at this path. This is the platform listener. The public API is at ${service.publicUrl}.`,
+    ]);
   });
 });
 

@@ -31,6 +31,7 @@ beforeAll(async () => {
     check: createEventChecker(catalogue, createPayloadValidator(catalogue)),
     lifecycles: parts,
     portal: { database, cell: undefined, now: Date.now, consoleLink: () => '' },
+    publicUrl: '',
     isReady: async () => true,
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
