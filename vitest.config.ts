@@ -13,6 +13,7 @@ export default defineConfig({
     // Only for what hangs. On a machine with other work, starting a process can take longer than 30 s.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     // Two more than cores: a test that waits leaves its core to another. Each worker needs some 20 connections of the
     // 100 that a PostgreSQL usually has.
     maxWorkers: Math.min(availableParallelism() + 2, 4),

@@ -95,9 +95,9 @@ describeInBrowser('the views of the console', async (open) => {
       await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
       for (const width of [320, 721, 901, 1024, 1181]) {
         await page.setViewportSize({ width, height: 740 });
-        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(
-          width,
-        );
+        // A chart is drawn again only after its new width has been observed.
+        const scrollWidth = () => page.evaluate('document.documentElement.scrollWidth');
+        await expect.poll(scrollWidth, { message: `${path} at ${width}` }).toBe(width);
         const cells = page.locator('td:has(a.row-link)');
         const widths = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
         expect(Math.min(999, ...widths), `${path} at ${width}`).toBeGreaterThan(width === 320 ? 80 : 130);
