@@ -97,8 +97,9 @@ describe('status', () => {
 
 describe('doctor', () => {
   let env: Record<string, string>;
+  let service: Awaited<ReturnType<typeof startTestService>>;
   beforeAll(async () => {
-    const service = await startTestService();
+    service = await startTestService();
     const [publicUrl, platformUrl] = [new URL(service.publicUrl), new URL(service.platformUrl)];
     env = {
       DATABASE_URL: service.databaseUrl,
@@ -118,12 +119,14 @@ describe('doctor', () => {
 
   test('finds nothing wrong with a service that runs, and every check is named', async () => {
     const { of } = await findings();
-    // The cluster of the tests syncs nothing to the disk.
+    // The cluster of the tests syncs nothing to the disk, but your own PostgreSQL may.
     const { durability, ...others } = of;
-    expect(durability).toMatchObject({
-      state: 'problem',
-      remedy: expect.stringContaining('alter system set fsync = on'),
-    });
+    const { rows } = await service.database.query<{ fsync: string }>({ text: 'show fsync' });
+    expect(durability).toMatchObject(
+      rows[0]!.fsync === 'on'
+        ? { state: 'ok' }
+        : { state: 'problem', remedy: expect.stringContaining('alter system set fsync = on') },
+    );
     for (const finding of Object.values(others)) expect(finding).toMatchObject({ state: 'ok', remedy: null });
     expect(Object.keys(others)).toEqual([
       ...[
