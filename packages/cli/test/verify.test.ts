@@ -118,7 +118,12 @@ describe('verify', () => {
   test.each([
     ['webhook-signature', undefined, 'missing_signature', 'The request has no webhook-signature header.'],
     ['webhook-signature', notSigned, 'signature_mismatch', 'It does not match webhook-id, webhook-timestamp'],
-    ['webhook-signature', 'v1,abc', 'malformed_signature', 'webhook-signature has no v1,'],
+    [
+      'webhook-signature',
+      'v1,abc',
+      'malformed_signature',
+      'webhook-signature has no signature of the form v1,',
+    ],
     ['X-Service-Signature', undefined, 'missing_signature', 'The request has no X-Service-Signature header.'],
     ['X-Service-Signature', `sha256=${'0'.repeat(64)}`, 'signature_mismatch', 'It does not match the body.'],
   ])('refuses a request with only one valid signature: %s: %s', async (name, value, reason, detail) => {

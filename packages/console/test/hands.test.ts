@@ -99,7 +99,7 @@ describeInBrowser('the console at work', async (open) => {
     const [shown, cell] = [await outcome.boundingBox(), await page.locator('tbody td').nth(1).boundingBox()];
     expect(shown!.x + shown!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
     await page.setViewportSize({ width: 1280, height: 860 });
-    await page.getByLabel('Select all shown deliveries').check();
+    await page.getByLabel('Select all deliveries shown').check();
     await page.keyboard.press('r');
     const dialog = page.getByRole('alertdialog', { name: 'Redeliver 3 deliveries?' });
     await dialog.getByText('3 of them are waiting to retry').waitFor();

@@ -153,7 +153,7 @@ describeInBrowser('the views of the console', async (open) => {
     const { page, faults } = await watched();
     const chosen = page.getByRole('combobox', { name: 'Event type' });
     await page.goto(link(tenant.token, '/deliveries?event_type=invoice.gone'));
-    await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching deliveries' }).waitFor();
     expect(await chosen.inputValue()).toBe('invoice.gone');
     // Only known types can be sent.
     await visit(page, `/webhooks/${webhook.id}?tab=test&test=invoice.gone`, 'orders-eu');

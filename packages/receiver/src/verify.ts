@@ -117,7 +117,7 @@ export function verify(
     const tolerance = options.toleranceSeconds ?? 300;
     const age = Math.floor((options.now ?? new Date()).getTime() / 1000) - Number(seconds);
     // Negated, so that NaN is refused.
-    const limit = `at most ${tolerance} s are allowed. Check the clock of this machine.`;
+    const limit = `the maximum is ${tolerance} s. Check the clock on this machine.`;
     if (!(age <= tolerance)) return refuse('timestamp_too_old', `Signed ${age} s ago; ${limit}`);
     if (!(-age <= tolerance))
       return refuse('timestamp_in_future', `Signed ${-age} s in the future; ${limit}`);
@@ -162,7 +162,7 @@ function matches(given: string[], keys: SigningKey[], digest: (key: SigningKey) 
 
 function malformed(service: string | undefined): string {
   if (service === undefined)
-    return 'webhook-signature has no v1,<44 characters>, or webhook-id contains a period.';
+    return 'webhook-signature has no signature of the form v1,<44 characters>, or webhook-id contains a period.';
   if (!service.startsWith('sha256=')) return 'X-Service-Signature does not start with sha256=.';
   const digits = service.length - 'sha256='.length;
   if (digits !== 64) return `X-Service-Signature has ${digits} characters after sha256=, not 64.`;

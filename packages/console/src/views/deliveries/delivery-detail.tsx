@@ -137,7 +137,7 @@ function Body({
           <div className="section-head">
             <h2>On the wire</h2>
             <span className="grow" />
-            <PrettySwitch label="How to show bodies" isRaw={isRaw} />
+            <PrettySwitch label="Body format" isRaw={isRaw} />
           </div>
           {request && (
             <RequestBox

@@ -89,7 +89,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                   <th className="select-cell">
                     <input
                       type="checkbox"
-                      aria-label="Select all shown deliveries"
+                      aria-label="Select all deliveries shown"
                       checked={rows.every(({ id }) => selected.has(id))}
                       onChange={(event) => toggle(rows, event.target.checked)}
                     />

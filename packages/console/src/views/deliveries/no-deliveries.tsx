@@ -55,7 +55,7 @@ export function NoDeliveries({
   const token = useToken();
   if (isFiltered) {
     return (
-      <Empty title="No delivery matches" actions={<ClearFilters />}>
+      <Empty title="No matching deliveries" actions={<ClearFilters />}>
         <p>Choose a longer range, or remove a filter.</p>
       </Empty>
     );

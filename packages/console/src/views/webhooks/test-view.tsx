@@ -75,7 +75,7 @@ function Result({ receipt }: { receipt: Receipt }) {
       <div className="section-head">
         <h2>On the wire</h2>
         <span className="grow" />
-        <PrettySwitch label="How to show bodies" isRaw={isRaw} />
+        <PrettySwitch label="Body format" isRaw={isRaw} />
       </div>
       <div className="two">
         {receipt.request && <RequestBox title="Request" request={receipt.request} isRaw={isRaw} />}
