@@ -20,7 +20,8 @@ import { webhookParams } from './webhook-schemas.js';
 const pageSize = 25;
 const shortPages =
   'If only a few deliveries out of many match the filters, a page can be short or empty even though `has_more` is ' +
-  'true. In that case, `meta.searched_to` shows how far back the search went. To continue, request the next page with `meta.cursor`.';
+  'true. In that case, `meta.searched_to` shows how far back the search went. To continue, request the next ' +
+  'page with `meta.cursor`.';
 const SearchedPageMeta = Type.Object(
   {
     ...PageMeta.properties,

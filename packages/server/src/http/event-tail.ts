@@ -58,8 +58,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         tags: ['Events'],
         summary: 'Stream events',
         description:
-          'Sends new events as Server-Sent Events. The stream starts with the next event. If you send `Last-Event-ID`, it continues right after ' +
-          'that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
+          'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
+          '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
           'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` alone. ' +
           'Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
