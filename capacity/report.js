@@ -50,7 +50,7 @@ export function assumptions(given, { measuredAt, machine, costs, idle, worst }) 
     `An idle node uses ${(idle.serverCores * 100).toFixed(1)} % of a core, its database ${(idle.databaseCores * 100).toFixed(1)} %.`,
     `A node has ${given.nodeCores} cores (--node-cores) and runs --processes auto; a cell has at least 2 nodes.`,
     `A cell's PostgreSQL has ${given.databaseCores} cores (--database-cores), ${given.diskGb.toLocaleString('en')} GB of disk (--database-disk)`,
-    `  and writes ${given.walMbPerSecond} MB of WAL per second (--database-wal). CPU is assumed to grow with the load, not faster.`,
+    `  and writes ${given.walMbPerSecond} MB of WAL per second (--database-wal). CPU is assumed to grow linearly with the load.`,
     `Data is kept for ${given.retentionDays} days (--retention), in one copy. Standbys, backups and archived WAL need additional space.`,
     'Not measured: TLS to receivers, reads of the event stream, failed attempts, networks, and more cores than this machine has.',
   ];

@@ -5,7 +5,8 @@ export const operatorSummaries: Readonly<Record<string, string>> = {
   serve: 'Apply migrations and start the service.',
   demo: 'Run the service with a simulated company, five receivers and a live dashboard. Press q to stop.',
   migrate: 'Apply migrations and exit.',
-  status: 'Show the nodes, the waiting deliveries, the failing webhooks, the secret key and the partitions.',
+  status:
+    'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
   doctor:
     'Check the database, the clock, the keys, permissions, the networks that deliveries may reach, and the ports. Exits with 1 if something is wrong.',
   'token create': 'Create an access token and print it once.',

@@ -69,7 +69,7 @@ describe('login', () => {
     expect((await run(['whoami', ...inherited], env)).stderr).toBe(
       "There is no profile 'constructor'. Run posthorn login --profile constructor.\n",
     );
-    expect((await run(['logout', ...inherited], env)).stderr).toContain('There is no profile to remove.');
+    expect((await run(['logout', ...inherited], env)).stderr).toContain('No profile was removed.');
   });
 });
 

@@ -89,7 +89,7 @@ export interface ChangeWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name with null keeps its stored value, and `{}` or null removes all headers. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
   /** `disabled` stops deliveries immediately. `active` verifies the webhook again; if that fails, the webhook becomes `unverified`. */
   status?: 'active' | 'disabled';
@@ -110,7 +110,7 @@ export interface CreateWebhookRequest {
   description?: string | null;
   /** Maximum number of requests per second, 1 to 1,000. Null means no limit. Each node of the service counts separately. */
   rate_limit?: number | null;
-  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name with null keeps its stored value, and `{}` or null removes all headers. */
+  /** Custom headers to send with every request: at most 10 names, with values of 1 to 1,024 visible ASCII characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, `webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name whose value is null keeps its stored value, and `{}` or null removes all headers. */
   headers?: Record<string, string | null> | null;
 }
 
@@ -395,7 +395,7 @@ export interface SearchedPageMeta {
 }
 
 export interface SentRequest {
-  /** Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the attempt succeeded, or the URL that was used, without its query string, if the attempt failed. */
+  /** Request URL. If the webhook's URL or header names have changed since the attempt: null for a successful attempt; for a failed attempt, the URL that was used, without its query string. */
   url: string | null;
   /** Request headers, without signatures. The values of custom headers are null. */
   headers: Record<string, string | null>;
@@ -605,7 +605,7 @@ export interface ListEventsQuery {
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
   to?: string | undefined;
-  /** `desc`: newest first. `asc`: oldest first. If you keep following the cursor, you get every event exactly once. */
+  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every event exactly once. */
   order?: 'desc' | 'asc' | undefined;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;
@@ -705,7 +705,7 @@ export interface ListAuditLogsQuery {
   from?: string | undefined;
   /** End of the time range, inclusive: a date, or a time with `Z` or an offset. A date ends at 23:59:59.999 UTC. */
   to?: string | undefined;
-  /** `desc`: newest first. `asc`: oldest first. If you keep following the cursor, you get every entry exactly once. */
+  /** `desc`: newest first. `asc`: oldest first; if you keep following the cursor, you get every entry exactly once. */
   order?: 'desc' | 'asc' | undefined;
   /** `meta.cursor` of the previous page. The filters must be the same. */
   cursor?: string | undefined;

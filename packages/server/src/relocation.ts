@@ -186,7 +186,7 @@ async function refuseMerge(
 }
 
 function alreadyThere(organizationId: string, cell: string): RelocationRefused {
-  return new RelocationRefused(`The cell ${cell} already has an organization ${organizationId}.`);
+  return new RelocationRefused(`The cell ${cell} already has an organization with the ID ${organizationId}.`);
 }
 
 /** Refuses to delete anything in the old cell unless the new one has taken over the organization. */
@@ -202,7 +202,8 @@ async function requireArrival(
       arrival === 'unknown' ? ', but it has data for an organization with this ID' : ''
     }. Nothing was deleted in the cell ${names.from}. Check that --to is the right database.${
       arrival === 'missing' && state === 'left'
-        ? ` If its copy is lost, run the command with --abort: the organization then stays in the cell ${names.from}.`
+        ? ` If the copy in the cell ${names.to} is lost, run the command with --abort: the organization ` +
+          `then stays in the cell ${names.from}.`
         : ''
     }`,
   );

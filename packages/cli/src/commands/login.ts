@@ -8,7 +8,7 @@ import { day } from '../short-time.js';
 
 export const login: Command = {
   name: 'login',
-  summary: 'Check an access token and store it with the URL as a profile. The file is readable only by you.',
+  summary: 'Check an access token and store it with the URL as a profile, in a file that only you can read.',
   options: {
     profile: { value: 'name', description: 'Name of the profile.', fallback: 'default' },
     url: { value: 'URL', description: 'Address of the service. Environment: POSTHORN_URL.' },
@@ -64,8 +64,11 @@ export const logout: Command = {
     const name = options.profile ?? (await profiles.find())?.name;
     if (name === undefined || !(await profiles.remove(name))) {
       const names = await profiles.names();
-      const known = names.length === 0 ? 'There are no profiles' : `The profiles are ${names.join(', ')}`;
-      throw new CommandFailure(`There is no profile to remove. ${known}. Run posthorn login to store one.`);
+      const next =
+        names.length === 0
+          ? 'There are no profiles. Run posthorn login to store one.'
+          : `The profiles are ${names.join(', ')}. Run posthorn logout --profile name.`;
+      throw new CommandFailure(`No profile was removed. ${next}`);
     }
     terminal.line(options.json ? JSON.stringify({ profile: name }) : `Removed profile '${name}'.`);
   },

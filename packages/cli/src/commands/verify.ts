@@ -23,11 +23,11 @@ export const verifyCommand: Command = {
         'A request with its headers, an empty line and the body, as posthorn listen --save writes it. Default: standard input.',
     },
     tolerance: { value: 'seconds', description: 'How old the request may be.', fallback: '300' },
-    'any-age': { description: 'Accept a request of any age, because saved requests are usually old.' },
+    'any-age': { description: 'Accept a request of any age. Saved requests are usually old.' },
     signature: {
       value: signatures.join('|'),
       description:
-        'Check only this signature, as a receiver does that verifies only one. Default: both must be valid.',
+        'Check only this signature, like a receiver that verifies only one. Default: both must be valid.',
     },
     json,
   },

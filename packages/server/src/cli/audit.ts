@@ -74,7 +74,7 @@ export const auditVerify: OperatorCommand = {
     if (broken.length === 0) return;
     const whose = broken.length === 1 ? 'one organization' : `${broken.length} organizations`;
     throw new CommandFailure(
-      `Verification failed: the audit log of ${whose} has been altered. Compare it with a backup.`,
+      `Verification failed for ${whose}: the audit log has been altered. Compare it with a backup.`,
     );
   },
 };

@@ -206,7 +206,7 @@ function guard({ egressAllow, host }: Config): Finding {
   if (open.length > 0 && !isLocal)
     return warning(
       'address guard',
-      `${detail}, including ${open.join(', ')}`,
+      `${detail}; deliveries can reach ${open.join(', ')}`,
       'Allow only networks that anyone with a token may reach.',
     );
   return fine('address guard', detail);

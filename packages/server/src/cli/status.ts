@@ -13,7 +13,8 @@ const soonMs = 7 * 86_400_000;
 
 export const status: OperatorCommand = {
   name: 'status',
-  summary: 'Show the nodes, the waiting deliveries, the failing webhooks, the secret key and the partitions.',
+  summary:
+    'Show the nodes, the waiting deliveries, the failing webhooks, the partitions, and whether the secret key works.',
   options: { json },
   run: async ({ options, config, terminal }) => {
     const overview = await withDatabase(config, async (database) =>
@@ -93,7 +94,8 @@ export function adviceFor(
     advice.push('due deliveries are waiting for a node. Add nodes, or look for errors in their logs.');
   if (undecryptable)
     advice.push(
-      `nodes with this secret key cannot sign requests to ${webhooksText(undecryptable)}, whose deliveries wait. ${restoreKey}`,
+      `nodes with this secret key cannot sign requests to ${webhooksText(undecryptable)}, so ` +
+        `these deliveries are waiting. ${restoreKey}`,
     );
   const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
   if (short)

@@ -840,7 +840,7 @@ function refuseMisnamed(type: string, taken: ReadonlyMap<string, EventType>): vo
   }
 }
 
-/** The part of a name that may differ from a type that it misspells. */
+/** The fraction of a name that may differ from the type that it misspells. */
 const misspelledPart = 1 / 4;
 
 /** Returns the type that is the fewest edits away from `name`, however many. */

@@ -61,7 +61,7 @@ export const problems = {
     title: 'Not found',
     advice:
       'The path or the resource does not exist, the token cannot access the resource, or the event is past its ' +
-      'retention period. The response is the same in each case, so that IDs cannot be guessed.',
+      'retention period. The response is the same in each case, so that it does not reveal which IDs exist.',
   },
   method_not_allowed: {
     status: 405,

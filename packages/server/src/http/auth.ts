@@ -55,7 +55,7 @@ export class TokenDirectory {
     return found.token;
   }
 
-  /** Returns whether the token is valid, and its organization lives here. */
+  /** Returns whether the token is valid and its organization lives here. */
   async allows(text: string): Promise<boolean> {
     return this.find(text).then(
       (token) => token !== undefined,
@@ -78,7 +78,7 @@ export class TokenDirectory {
     // Setting the clock back must not extend the life of a lookup.
     if (known && nowMs >= known.sinceMs && nowMs < known.sinceMs + rememberMs) return known.token;
     const token = findToken(this.#database, hash);
-    // Unknown tokens are not cached, so that guessing cannot fill the memory.
+    // Unknown tokens are not cached, so that guessing cannot fill the cache.
     this.#remembered.set(key, { sinceMs: nowMs, token });
     if (this.#remembered.size > rememberedMax) this.#forgetOldest();
     try {

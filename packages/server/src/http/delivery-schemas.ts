@@ -124,8 +124,8 @@ const SentRequestSchema = Type.Object(
   {
     url: nullable(Type.String(), {
       description:
-        "Request URL. If the webhook's URL or header names have changed since the attempt, this is null if the " +
-        'attempt succeeded, or the URL that was used, without its query string, if the attempt failed.',
+        "Request URL. If the webhook's URL or header names have changed since the attempt: null for a " +
+        'successful attempt; for a failed attempt, the URL that was used, without its query string.',
       ...urlExamples,
     }),
     ...requestFields,

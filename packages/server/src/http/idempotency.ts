@@ -24,7 +24,7 @@ declare module 'fastify' {
 const keyPattern = /^[!-~]{1,255}$/;
 /** If a request is still running after this time, its process is assumed to have died. */
 const abandonedMs = 60_000;
-/** Far longer than any path that exists, and short enough for an index of PostgreSQL. */
+/** Far longer than any path that exists, and short enough for a PostgreSQL index. */
 const pathLengthMax = 512;
 
 /**

@@ -9,7 +9,7 @@ export const orderParameter = (what: string) =>
     Type.Enum(['desc', 'asc'], {
       default: 'desc',
       description:
-        `\`desc\`: newest first. \`asc\`: oldest first. If you keep following the cursor, you get every ` +
+        `\`desc\`: newest first. \`asc\`: oldest first; if you keep following the cursor, you get every ` +
         `${what} exactly once.`,
     }),
   );

@@ -20,7 +20,10 @@ import { nonEmpty, timeRange } from './schemas.js';
 import { type Tenancy, tenancyOf } from './tenancy.js';
 
 const typesMax = 20;
-/** How much a range may exceed its maximum length: a client computes `from` some time before its request arrives. */
+/**
+ * How far a range may exceed its maximum length: a client computes `from` some time before its request
+ * arrives.
+ */
 const requestMsMax = 60_000;
 
 /** For each interval, the length in minutes of the periods whose counts are added up. */

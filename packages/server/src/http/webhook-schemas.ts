@@ -79,7 +79,7 @@ export const settingFields = {
         'characters. A value can contain spaces, but cannot start or end with one. Headers are stored encrypted, ' +
         'and their values are never returned. Not allowed: `Host`, `User-Agent`, `Expect`, `Content-*`, ' +
         '`webhook-*`, `X-Service-*` and connection headers. An update replaces all headers. In an update, a name ' +
-        'with null keeps its stored value, and `{}` or null removes all headers.',
+        'whose value is null keeps its stored value, and `{}` or null removes all headers.',
       examples: [{ Authorization: 'Bearer 4f1c9d' }],
     }),
   ),

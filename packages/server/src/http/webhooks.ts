@@ -196,8 +196,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         tags: ['Webhooks'],
         summary: 'Update a webhook',
         description:
-          'A new `url` is verified first. Until then, events go to the old URL. If the verification fails, the webhook ' +
-          'keeps the new URL, is `unverified`, and receives no events.',
+          'A new `url` is verified first. Until the result is known, events go to the old URL. If the ' +
+          'verification fails, the webhook keeps the new URL, is `unverified`, and receives no events.',
         params: webhookParams,
         body: PatchBody,
         response: { 200: Type.Object({ data: WebhookSchema }) },

@@ -56,8 +56,8 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     title: 'Posthorn platform API',
     version: options.version,
     description:
-      'Record events, and manage resources whose status changes record events. This API is for your own systems: keep ' +
-      'it inside your network. Integrators use the public API.',
+      'Record events, and manage resources whose status changes are recorded as events. This API is for ' +
+      'your own systems: keep it inside your network. Integrators use the public API.',
     guides: platformGuides,
     securityName: 'platformToken',
     securityDescription:

@@ -46,9 +46,9 @@ export function readEventTextPage(
 }
 
 /**
- * Reads up to the horizon: an event that commits late appears after it, so no reader misses it. The primary knows the
- * horizon, because recording transactions hold their locks there. The horizon is read first: everything before it is
- * committed by then, so a replica that is read afterwards has all of that.
+ * Reads up to the horizon: an event that commits late appears after the horizon, so no reader misses it. The
+ * primary knows the horizon, because recording transactions hold their locks there. The horizon is read
+ * first: everything before it is committed by then, so a replica that is read afterwards has all of that.
  */
 async function readToHorizon<Row>(
   read: (part: EventFilter) => Promise<Page<Row>>,

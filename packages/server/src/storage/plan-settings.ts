@@ -4,8 +4,8 @@ type Step = 'seqscan' | 'indexscan' | 'indexonlyscan' | 'hashjoin' | 'mergejoin'
 
 /**
  * Keeps PostgreSQL from using these scans and joins until the transaction ends, if there is another way. Also turns off
- * just-in-time compilation: before PostgreSQL 18, a disabled one that is used anyway makes a plan look so expensive
- * that it is compiled for each execution, which takes up to 0.3 s.
+ * just-in-time compilation: before PostgreSQL 18, a disabled scan or join that is used anyway makes a plan
+ * look so expensive that it is compiled for each execution, which takes up to 0.3 s.
  */
 export async function avoidScans(client: Queryable, steps: readonly Step[] = ['seqscan']): Promise<void> {
   const disabled = steps.map((step) => `set local enable_${step} = off`);

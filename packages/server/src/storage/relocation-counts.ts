@@ -44,8 +44,8 @@ export async function copyCounts(from: Database, to: Database, move: Organizatio
 
 /**
  * Computes the hourly rows of these parts by adding up their minutes. A node adds a minute to its hour only when the
- * minute ends, and writes the hour to the old cell, too late to be copied. The result is the same row as the one that
- * it writes.
+ * minute ends, and writes the hour to the old cell, too late to be copied. The result is the same row that
+ * the node writes.
  */
 async function addUpHours(
   database: Database,

@@ -59,7 +59,10 @@ export class MoveTakenOver extends Error {
   }
 }
 
-/** The states from which a move can start, or start again. From any other, the organization would be in two cells. */
+/**
+ * The states from which a move can start, or start again. Starting from any other state would put the
+ * organization in two cells.
+ */
 const beginnings: Record<'copying' | 'arriving', readonly Relocation['state'][]> = {
   copying: ['copying', 'stopping', 'stopped'],
   arriving: ['arriving', 'moved'],

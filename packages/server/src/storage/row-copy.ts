@@ -27,7 +27,10 @@ export interface RowCondition {
 
 /** What to do with each page. */
 export interface CopySteps {
-  /** The state of the organization in the database `to`. Copies nothing if it is no longer 'here'. Default: arriving. */
+  /**
+   * The state of the organization in the database `to`. With 'here', nothing is copied if the organization no
+   * longer lives there. Default: arriving.
+   */
   state?: 'arriving' | 'here';
   /** The last step of the page's transaction. */
   then?: ((client: Queryable) => Promise<unknown>) | undefined;

@@ -54,7 +54,7 @@ export async function findToken(database: Queryable, hash: Buffer): Promise<Foun
   return { token: tokenOf(row), relocation: state === null ? undefined : { state, cell } };
 }
 
-/** Lists tokens, newest first, optionally of one organization. */
+/** Lists tokens, newest first, optionally only those of one organization. */
 export async function listTokens(
   database: Queryable,
   organizationId: string | undefined,

@@ -43,7 +43,10 @@ export async function readSecretsWithout(
   return rows;
 }
 
-/** Counts the webhooks with a secret or headers that start with none of these prefixes, all of the same length. */
+/**
+ * Counts the webhooks with a secret or headers that start with none of these prefixes. All prefixes must
+ * have the same length.
+ */
 export async function countSecretsWithout(database: Queryable, prefixes: readonly Buffer[]): Promise<number> {
   const { rows } = await database.query<{ count: number }>({
     text: `

@@ -41,8 +41,9 @@ export type NewWebhook = Pick<
 >;
 
 /**
- * Adds an unverified webhook. Returns false if the organization has the maximum number. The first automatic
- * verification is already scheduled, in case this process dies before it has verified the webhook.
+ * Adds an unverified webhook. Returns false if the organization already has the maximum number of webhooks.
+ * The first automatic verification is already scheduled, in case this process dies before it has verified the
+ * webhook.
  */
 export async function createWebhook(
   client: Queryable,
@@ -248,8 +249,8 @@ export async function takeDueVerifications(
 }
 
 /**
- * Whether the minute in which tests are counted has not ended. If it starts far ahead, a clock has been set back since,
- * and it would not end for a long time.
+ * Whether the minute in which tests are counted has not ended. A minute that starts far in the future does
+ * not count: a clock has been set back since, and that minute would not end for a long time.
  */
 const isCurrent = `tests_since > $3::timestamptz - interval '1 minute'
                        and tests_since < $3::timestamptz + interval '1 minute'`;

@@ -199,7 +199,7 @@ describe('verify', () => {
       const plain = await command(['audit', 'verify'], { DATABASE_URL: url });
       expect([plain.code, plain.stderr]).toEqual([
         1,
-        'Verification failed: the audit log of one organization has been altered. Compare it with a backup.\n',
+        'Verification failed for one organization: the audit log has been altered. Compare it with a backup.\n',
       ]);
       const lines = linesOf(plain.stdout);
       expect(lines.map((line) => line.split('\t')[0])).toEqual(['ORG-a', 'ORG-broken', 'ORG-c']);

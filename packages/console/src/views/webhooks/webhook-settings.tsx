@@ -104,7 +104,9 @@ function ChangeForm({ webhook }: { webhook: Webhook }) {
       >
         <WebhookForm draft={draft} onChange={setDraft} problem={problem} canChooseWorkspace={false} />
         {verifies && (
-          <p className="soft small">The new URL is verified first. Until then, events go to the old one.</p>
+          <p className="soft small">
+            The new URL is verified first. Until the result is known, events go to the old one.
+          </p>
         )}
         {save.error && !isShownInForm(problem) && <ProblemNote error={save.error} />}
         <div className="actions">

@@ -84,7 +84,7 @@ async function rememberFirst(pointer: string, home: string): Promise<string> {
   const draft = `${pointer}.draft-${process.pid}`;
   await writeFile(draft, `${home}\n`);
   try {
-    // Unlike a write, a link never shows an empty file, and it fails if there is a file already.
+    // Unlike a write, a link never exposes an empty file, and it fails if the file already exists.
     await link(draft, pointer);
     return home;
   } catch (error) {
