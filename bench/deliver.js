@@ -57,12 +57,12 @@ export async function benchDeliver(print) {
     print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
     print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
     print(
-      'CPU of everything for a raw request',
+      'total CPU for a raw request',
       us(({ raw }) => raw.cpuUs),
       '',
     );
     print(
-      'CPU of everything for an event',
+      'total CPU for an event',
       us(({ endToEnd }) => endToEnd.cpuUs),
       '',
     );
@@ -107,7 +107,7 @@ export async function benchOverload(print) {
     const total = overloadRounds * overloadEvents;
     const middle = (read) => median(turns.map(read));
     print(
-      `waiting in the database, of ${overloadEvents} when all are recorded`,
+      `waiting in the database when all ${overloadEvents} are recorded`,
       middle(({ endToEnd }) => endToEnd.waiting),
       '',
     );

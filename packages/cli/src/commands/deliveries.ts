@@ -109,7 +109,7 @@ export const deliveriesGet: Command = {
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
   summary:
-    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now, which uses up one attempt of its schedule.',
+    'Deliver an event again, and wait for the result. A delivery that is still waiting is attempted now, which uses up one of its scheduled attempts.',
   argument,
   options: {
     'no-wait': { description: 'Do not wait for the attempt.' },
@@ -142,7 +142,7 @@ export const deliveriesRedeliver: Command = {
   },
 };
 
-/** Returns when the next attempt follows. A delivery that was still waiting has used up one attempt of its schedule. */
+/** Returns when the next attempt follows. A delivery that was still waiting has used up one of its scheduled attempts. */
 function nextAttempt({ next_attempt_at: next }: Delivery): string {
   return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
 }

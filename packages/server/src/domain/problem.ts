@@ -116,8 +116,8 @@ export const problems = {
     status: 421,
     title: 'Organization is in another cell',
     advice:
-      'The token belongs to another cell, or the organization has moved to one. `cell` contains its name. Nothing was ' +
-      'changed. Send the request to that cell. `@posthorn/client` does this automatically if it knows the addresses of the ' +
+      'The token belongs to another cell, or the organization has moved to another cell. `cell` contains its name. ' +
+      'Nothing was changed. Send the request to that cell. `@posthorn/client` does this automatically if it knows the addresses of the ' +
       'cells. On the platform listener, a whole batch is rejected if one of its organizations is in another cell.',
   },
   idempotency_key_reused: {
