@@ -71,15 +71,27 @@ export class Profiles {
       throw new CommandFailure(`Cannot read ${this.file}: ${error.message}. Check its owner and mode.`);
     });
     if (text === undefined) return none;
-    try {
-      return JSON.parse(text) as ProfilesFile;
-    } catch {
-      throw new CommandFailure(`${this.file} is not valid JSON. Delete it, then run posthorn login.`);
-    }
+    const content = profilesIn(text);
+    if (!content)
+      throw new CommandFailure(`${this.file} does not contain profiles. Delete it, then run posthorn login.`);
+    return content;
   }
 
   async #write(content: ProfilesFile): Promise<void> {
     await writePrivate(this.file, `${JSON.stringify(content, null, 2)}\n`);
+  }
+}
+
+/** Returns the content of a file of profiles, or undefined if the text is something else. */
+function profilesIn(text: string): ProfilesFile | undefined {
+  try {
+    const { current, profiles } = JSON.parse(text) as ProfilesFile;
+    const isComplete = Object.values(profiles).every(
+      ({ url, token }) => typeof url === 'string' && typeof token === 'string',
+    );
+    return isComplete && typeof current === 'string' ? { current, profiles } : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,5 +1,5 @@
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant, type Tenant } from '../../server/test/support/tenant.js';
@@ -72,6 +72,18 @@ describe('login', () => {
     expect((await run(['logout', ...inherited], env)).stderr).toContain('No profile was removed.');
   });
 });
+
+test.each(['', '[]', '{}', 'null', '{"current": "default", "profiles": {"default": "pht_1"}}'])(
+  'a file of profiles with the content %j is reported with the next step',
+  async (content) => {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+    expect(await run(['whoami'], env)).toMatchObject({
+      code: 1,
+      stderr: `${file} does not contain profiles. Delete it, then run posthorn login.\n`,
+    });
+  },
+);
 
 describe('the connection', () => {
   test('comes from options before the environment, and from the environment before the profile', async () => {

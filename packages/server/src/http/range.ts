@@ -23,18 +23,21 @@ export function rangeFaults(query: RangeQuery): readonly InputFault[] {
     ['from', fromMs],
     ['to', toMs],
   ] as const) {
-    if (typeof query[parameter] === 'string' && query[parameter] !== '' && ms === undefined) {
-      faults.push({
-        parameter,
-        code: 'unreadable_time',
-        detail: 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)',
-      });
-    }
+    const text = query[parameter];
+    if (typeof text === 'string' && text !== '' && ms === undefined)
+      faults.push({ parameter, code: 'unreadable_time', detail: unreadable(text) });
   }
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     faults.push({ parameter: 'from', code: 'from_after_to', detail: "must not be later than 'to'" });
   }
   return faults;
+}
+
+/** In a query string, a `+` stands for a space, so an offset such as `+01:00` arrives without its sign. */
+function unreadable(text: string): string {
+  const detail = 'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z)';
+  const isWithoutSign = text.includes(' ') && parseInstantMs(text.replace(' ', '+'), 'start') !== undefined;
+  return isWithoutSign ? `${detail}; in a URL, write the + of the offset as %2B` : detail;
 }
 
 function edge(text: unknown, which: 'start' | 'end'): number | undefined {
