@@ -525,6 +525,8 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.keyboard.press('g');
     await page.keyboard.press('d');
     await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
+    // What a screen reader says.
+    await page.locator('[aria-live]').getByText('Deliveries · Acme Cloud', { exact: true }).waitFor();
     await page.locator('tbody tr').first().waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');

@@ -128,6 +128,8 @@ describeInBrowser('the console at work', async (open) => {
     await sent[0]!.continue();
     await page.getByText('Stopped. 1 delivery is on the way, 1 was not sent.').waitFor();
     await page.getByText('2 deliveries selected').waitFor();
+    const all = page.getByLabel('Select all deliveries shown');
+    expect(await all.evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true);
     // In a low window, the buttons for the selection stay at the bottom.
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 400 });

@@ -23,13 +23,17 @@ import { titleOf } from './views';
 
 /** Everything around a view. Without a token, it shows the sign-in at the same address. */
 export function Frame() {
-  useBranding();
+  const title = useBranding();
   const now = useStore(session);
   return (
     <CSPProvider disableStyleElements>
       {/* With another token, everything is mounted again: what is mounted would keep showing the old token's data. */}
       {now.kind === 'open' ? <SignedIn key={now.token} /> : <SignIn />}
       <ToastLine />
+      {/* Screen readers do not announce a new title by themselves if no page is loaded. */}
+      <div className="hidden-visually" aria-live="polite">
+        {title}
+      </div>
     </CSPProvider>
   );
 }
@@ -62,15 +66,16 @@ function SignedIn() {
   );
 }
 
-/** Shows the operator's name and accent, and names the view in the tab's title. */
-function useBranding(): void {
+/** Shows the operator's name and accent, and names the view in the tab's title. Returns that title. */
+function useBranding(): string {
   const settings = useSettings();
   const shown = useStore(shownTheme);
   const path = useLocation({ select: ({ pathname }) => pathname });
   const item = useStore(shownItem);
+  const title = titleOf(path, productName(settings), item);
   useEffect(() => {
-    document.title = titleOf(path, productName(settings), item);
-  }, [path, settings, item]);
+    document.title = title;
+  }, [title]);
   useLayoutEffect(() => {
     if (!settings.accent) return;
     const { accent, background } = accentFor(settings.accent, shown);
@@ -78,4 +83,5 @@ function useBranding(): void {
     document.documentElement.style.setProperty('--accent-bg', background);
     document.documentElement.style.setProperty('--bar-plain', accent);
   }, [settings.accent, shown]);
+  return title;
 }

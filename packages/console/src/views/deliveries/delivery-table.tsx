@@ -48,6 +48,7 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: webhook === undefined });
   const [selected, setSelected] = useState<ReadonlyMap<string, Delivery>>(new Map());
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const shownAndSelected = rows.filter(({ id }) => selected.has(id)).length;
   const searchedTo = query.data?.pages.at(-1)?.searchedTo;
   const listed = webhooks && inWorkspace(webhooks, search.workspace_id);
   const names = new Map(webhooks?.map((one) => [one.id, webhookName(one)]));
@@ -90,7 +91,10 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
                     <input
                       type="checkbox"
                       aria-label="Select all deliveries shown"
-                      checked={rows.every(({ id }) => selected.has(id))}
+                      checked={shownAndSelected === rows.length}
+                      ref={(box) => {
+                        if (box) box.indeterminate = shownAndSelected > 0 && shownAndSelected < rows.length;
+                      }}
                       onChange={(event) => toggle(rows, event.target.checked)}
                     />
                   </th>
