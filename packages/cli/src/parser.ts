@@ -24,7 +24,12 @@ export function parse(commands: readonly Command[], argv: readonly string[], wid
     root.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.code === 'commander.helpDisplayed') return { help: helpIn(commands, argv, width) };
+    const [first = ''] = argv;
+    if (error.code === 'commander.helpDisplayed') {
+      const isKnown = groups.has(first) || commandIn(commands, argv) !== undefined;
+      // Without the request for help, the parser suggests a command.
+      return isKnown ? { help: helpIn(commands, argv, width) } : parse(commands, [first], width);
+    }
     throw new UsageError(messageOf(error, commands, argv));
   }
   if (!parsed) throw new UsageError(`Unknown command '${argv[0]}'.`);
