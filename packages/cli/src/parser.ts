@@ -24,11 +24,12 @@ export function parse(commands: readonly Command[], argv: readonly string[], wid
     root.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    const [first = ''] = argv;
     if (error.code === 'commander.helpDisplayed') {
-      const isKnown = groups.has(first) || commandIn(commands, argv) !== undefined;
-      // Without the request for help, the parser suggests a command.
-      return isKnown ? { help: helpIn(commands, argv, width) } : parse(commands, [first], width);
+      const words = argv.filter((word) => word !== '--help' && word !== '-h');
+      const isGroup = words.length === 1 && groups.has(words[0] ?? '');
+      if (isGroup || commandIn(commands, words)) return { help: helpIn(commands, words, width) };
+      // Without the request for help, an unknown command is a usage error.
+      return parse(commands, words, width);
     }
     throw new UsageError(messageOf(error, commands, argv));
   }

@@ -96,6 +96,10 @@ describe.concurrent('usage errors', () => {
   test.each<[string[], string]>([
     [['serv'], "Unknown command 'serv'. Did you mean serve? Run posthorn --help to list the commands."],
     [['tokens', '--help'], "Unknown command 'tokens'. Did you mean token? Run posthorn --help to list"],
+    [
+      ['token', 'add', '--help'],
+      "Unknown command 'token add'. posthorn token requires a subcommand: token create",
+    ],
     [['token'], 'posthorn token requires a subcommand: token create, token list, token revoke.'],
     [['serve', '--prot', '80'], "Unknown option '--prot'."],
     [['serve', '--processes', 'two'], "--processes: 'two' is not valid. Expected auto, or a whole number"],

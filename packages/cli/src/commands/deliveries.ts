@@ -142,7 +142,9 @@ export const deliveriesRedeliver: Command = {
   },
 };
 
-/** Returns when the next attempt follows. A delivery that was still waiting has used up one of its scheduled attempts. */
+/**
+ * Returns when the next attempt follows. A delivery that was still waiting has used up one of its scheduled attempts.
+ */
 function nextAttempt({ next_attempt_at: next }: Delivery): string {
   return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
 }

@@ -248,21 +248,21 @@ describe('from and to', () => {
       expect(body.errors.map((fault: { parameter: string }) => fault.parameter)).toEqual([parameter]);
     }
   });
-});
 
-it('refuses an offset whose + is not encoded, with a hint', async () => {
-  const path = '/v1/events?organization_id=ORG-acme&from=2026-11-15T09:30:00+01:00';
-  const { status, body } = await ask(`${service.publicUrl}${path}`, { token });
-  expect(status).toBe(400);
-  expect(body.errors).toEqual([
-    {
-      parameter: 'from',
-      code: 'unreadable_time',
-      detail:
-        'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z); ' +
-        'in a URL, write the + of the offset as %2B',
-    },
-  ]);
+  it('refuse an offset whose + is not encoded, with a hint', async () => {
+    const path = '/v1/events?organization_id=ORG-acme&from=2026-11-15T09:30:00+01:00';
+    const { status, body } = await ask(`${service.publicUrl}${path}`, { token });
+    expect(status).toBe(400);
+    expect(body.errors).toEqual([
+      {
+        parameter: 'from',
+        code: 'unreadable_time',
+        detail:
+          'must be a date (2026-11-15) or a time with Z or an offset (2026-11-15T09:30:00Z); ' +
+          'in a URL, write the + of the offset as %2B',
+      },
+    ]);
+  });
 });
 
 describe('limit', () => {
