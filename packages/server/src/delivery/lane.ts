@@ -17,6 +17,8 @@ export class Lane {
   readonly organizationId: string;
   readonly webhookId: string;
   observed: Observed = nothingObserved;
+  /** How many failed requests still keep their place in the window. */
+  resting = 0;
   readonly pace = new Pace(limits.paceSlackMs);
   readonly #fresh = new Denque<LeasedDelivery>();
   /** Retries and fresh deliveries take turns, so that retries make progress however many fresh ones there are. */
@@ -43,8 +45,13 @@ export class Lane {
     return this.#waiting;
   }
 
+  /** Returns how many places of the window are taken. */
+  get occupied(): number {
+    return this.observed.inFlight + this.resting;
+  }
+
   get isIdle(): boolean {
-    return this.queued === 0 && this.observed.inFlight === 0 && this.#waiting === 'none';
+    return this.queued === 0 && this.occupied === 0 && this.#waiting === 'none';
   }
 
   push(delivery: LeasedDelivery): void {

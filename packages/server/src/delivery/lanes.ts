@@ -181,9 +181,9 @@ export class Lanes {
           continue;
         }
         const condition = conditionOf(lane.observed, nowMs);
-        if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.observed.inFlight) {
-          // The window is full. The lane becomes ready again when one of its requests ends.
-          if (lane.observed.inFlight >= lane.observed.window) lanes.delete(lane);
+        if (inFlightOf(condition, lane.observed.window, this.#load) <= lane.occupied) {
+          // The window is full. The lane becomes ready again when one of its requests or pauses ends.
+          if (lane.occupied >= lane.observed.window) lanes.delete(lane);
           continue;
         }
         const turn = this.#start(lane, condition, nowMs);
@@ -247,9 +247,9 @@ export class Lanes {
 
   /** Keeps the place of a failed request in the window occupied for a while. */
   #rest(lane: Lane, restMs: number): void {
-    lane.observed = { ...lane.observed, inFlight: lane.observed.inFlight + 1 };
+    lane.resting += 1;
     this.#later(restMs, () => {
-      lane.observed = { ...lane.observed, inFlight: lane.observed.inFlight - 1 };
+      lane.resting -= 1;
       this.#offer(lane);
     });
   }

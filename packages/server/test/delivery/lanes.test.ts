@@ -276,6 +276,16 @@ test('webhooks that rest after failures do not delay others', () => {
   expect(rig.count('WHK-new')).toBe(8);
 });
 
+test('a webhook that rests after failures has no request in flight', () => {
+  const rig = new Rig();
+  rig.add(...many(20, 'WHK-1'));
+  rig.end('failed');
+  expect(rig.timers).not.toEqual([]);
+  expect(rig.lanes.inFlightByCondition()).toMatchObject({ failing: 0, stalled: 0 });
+  while (rig.timers.length > 0) rig.wait();
+  expect(rig.lanes.inFlightByCondition()).toMatchObject({ failing: limits.windowFailing });
+});
+
 test.each([
   ['rested after failures', (rig: Rig) => rig.wait()],
   [
