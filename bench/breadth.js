@@ -47,10 +47,10 @@ export async function benchBreadth(print) {
     for (const name of Object.keys(forms)) {
       const middle = (read) => median(turns[name].map(read));
       print(name, `${Math.round(middle(({ perSecond }) => perSecond))} events/s`, '');
-      print('  CPU of the server process for an event', `${Math.round(middle((at) => at.serverUs))} µs`, '');
-      print('  CPU of PostgreSQL for an event', `${Math.round(middle((at) => at.databaseUs))} µs`, '');
-      print('  rows written for an event', counts[name].rows.toFixed(3), 'aim: at most 3');
-      print('  commits for an event', counts[name].commits.toFixed(4), 'aim: at most 0.05');
+      print('  CPU of the server process per event', `${Math.round(middle((at) => at.serverUs))} µs`, '');
+      print('  CPU of PostgreSQL per event', `${Math.round(middle((at) => at.databaseUs))} µs`, '');
+      print('  rows written per event', counts[name].rows.toFixed(3), 'aim: at most 3');
+      print('  commits per event', counts[name].commits.toFixed(4), 'aim: at most 0.05');
       if (name === busy) continue;
       const ratios = turns[name].map(({ perSecond }, round) => perSecond / turns[busy][round].perSecond);
       print('  ratio to one busy webhook', median(ratios).toFixed(2), 'aim: at least 0.85');

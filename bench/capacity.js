@@ -15,8 +15,8 @@ export async function benchCapacity(print, { save }) {
   const unit = await measureUnitCosts();
   for (const [figure, { event, eventKb, delivery, deliveryKb, request }] of Object.entries(unit.costs)) {
     const shown = (value) => (figure === 'rows' ? value.toFixed(2) : value.toFixed(0));
-    print(names[figure], units[figure], `the model is within ${Math.round(unit.worst[figure] * 100)} %`);
-    print('  for an event, and for each kB of its payload', `${shown(event)} ${shown(eventKb)}`, '');
+    print(names[figure], units[figure], `the model is within ${Math.round(unit.worst[figure] * 100)}%`);
+    print('  per event, and per kB of its payload', `${shown(event)} ${shown(eventKb)}`, '');
     print('  for a delivery, and for each kB of its payload', `${shown(delivery)} ${shown(deliveryKb)}`, '');
     print('  for a request that records', shown(request), '');
   }

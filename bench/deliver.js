@@ -54,26 +54,26 @@ export async function benchDeliver(print) {
       `${fixed(Math.min(...ratios))} ${fixed(Math.max(...ratios))}`,
       '',
     );
-    print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
-    print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
+    print('rows written per event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
+    print('commits per event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
     print(
-      'total CPU for a raw request',
+      'total CPU per raw request',
       us(({ raw }) => raw.cpuUs),
       '',
     );
     print(
-      'total CPU for an event',
+      'total CPU per event',
       us(({ endToEnd }) => endToEnd.cpuUs),
       '',
     );
     print('ratio by CPU', fixed(middle(({ raw, endToEnd }) => raw.cpuUs / endToEnd.cpuUs)), '');
     print(
-      'CPU of the server process for an event',
+      'CPU of the server process per event',
       us(({ endToEnd }) => endToEnd.serverUs),
       '',
     );
     print(
-      'CPU of PostgreSQL for an event',
+      'CPU of PostgreSQL per event',
       us(({ endToEnd }) => endToEnd.databaseUs),
       '',
     );
@@ -117,8 +117,8 @@ export async function benchOverload(print) {
       '',
     );
     print('ratio by CPU', fixed(middle(({ raw, endToEnd }) => raw.cpuUs / endToEnd.cpuUs)), '');
-    print('rows written for an event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
-    print('commits for an event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
+    print('rows written per event', ((after.rows - before.rows) / total).toFixed(3), 'aim: at most 3');
+    print('commits per event', ((after.commits - before.commits) / total).toFixed(4), 'aim: at most 0.05');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {
     await pool.close();

@@ -116,13 +116,14 @@ function together(turns, first) {
 const cpuOf = ({ serviceUs, databaseUs }) => serviceUs + databaseUs;
 
 function report(print, forms, figures) {
-  const percent = (share) => `${Math.round(share * 100)} %`;
+  const percent = (share) => `${Math.round(share * 100)}%`;
   const [first] = Object.keys(figures);
   for (const form of forms) {
     print(form, '', '');
     for (const [name, at] of Object.entries(figures)) {
       const { perSecond, serviceUs, databaseUs, ratio, cpuRatio, shares } = at[form];
-      const beside = name === first ? '' : `${ratio.toFixed(2)} of ${first}, CPU ${cpuRatio.toFixed(2)}`;
+      const times = `${ratio.toFixed(2)} x the throughput of ${first}, ${cpuRatio.toFixed(2)} x the CPU`;
+      const beside = name === first ? '' : times;
       print(`  ${name}`, `${Math.round(perSecond)} events/s`, beside);
       print(
         '    CPU per event: server processes, PostgreSQL',

@@ -61,7 +61,7 @@ class Inserting {
     const forms = {
       [`without ${index}`]: [drop],
       [`with ${index}`]: [drop, rows[0].definition],
-      ...(further && { 'with an index by type, too': [drop, rows[0].definition, further] }),
+      ...(further && { 'with an index on type, too': [drop, rows[0].definition, further] }),
     };
     const costs = new Map(Object.keys(forms).map((form) => [form, []]));
     for (let round = 0; round < rounds; round += 1) {

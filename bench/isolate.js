@@ -34,7 +34,7 @@ export async function benchIsolation(print) {
     const beside = await inRounds(rounds, server, receiver, healthy);
     const told = (p99s) => `${p99s.join(' ')} ms`;
     print('healthy webhook alone, p99 of each round', told(alone), '');
-    print(`beside ${hanging} hanging and a backlog of ${backlog}`, told(beside), '');
+    print(`alongside ${hanging} hanging ones and a backlog of ${backlog}`, told(beside), '');
     print('ratio of the medians', (median(beside) / median(alone)).toFixed(2), 'aim: at most 2');
     print('memory of the server process, peak', `${await server.memoryMb()} MB`, 'aim: at most 250');
   } finally {

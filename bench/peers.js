@@ -206,7 +206,7 @@ function report(print, figures) {
       print(
         `  ${name}`,
         `${Math.round(perSecond)} events/s`,
-        name === 'Posthorn' ? '' : `${ratio.toFixed(2)} of Posthorn`,
+        name === 'Posthorn' ? '' : `${ratio.toFixed(2)} x Posthorn`,
       );
       print('    CPU per event: service, stores, both', `${us(serviceUs)} ${us(storesUs)} ${us(cpuUs)}`, '');
       if (rows !== undefined)

@@ -65,7 +65,7 @@ function drawPeersCpu({ figures }) {
       ...{ name, values: [at[form].serviceUs, at[form].storesUs], label: `${count(at[form].cpuUs)} µs` },
     })),
   }));
-  const note = 'less is better';
+  const note = 'lower is better';
   return barChart({ title: 'CPU per event', note, groups, series: ['service', 'PostgreSQL and Redis'] });
 }
 
@@ -79,7 +79,7 @@ function drawPeersLatency({ figures }) {
       ...{ name, values: [latency[figure]], label: `${latency[figure].toFixed(1)} ms` },
     })),
   }));
-  const note = 'from recording to arrival, 200 events per second, less is better';
+  const note = 'from recording to arrival, 200 events per second, lower is better';
   return barChart({ title: 'Latency', note, groups, own: 'Posthorn', isLog: true });
 }
 

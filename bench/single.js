@@ -28,10 +28,10 @@ export async function benchSingle(print) {
     const name = `one event per request, ${connections} connections`;
     print(name, `${middle(({ perSecond }) => perSecond)} events/s`, '');
     print('recording request, p50 and p99', told(requests), '');
-    print('CPU of the server process for an event', `${middle(({ serverUs }) => serverUs)} µs`, '');
-    print('CPU of PostgreSQL for an event', `${middle(({ databaseUs }) => databaseUs)} µs`, '');
+    print('CPU of the server process per event', `${middle(({ serverUs }) => serverUs)} µs`, '');
+    print('CPU of PostgreSQL per event', `${middle(({ databaseUs }) => databaseUs)} µs`, '');
     print(
-      'CPU of both for an event',
+      'CPU of both per event',
       `${middle(({ serverUs, databaseUs }) => serverUs + databaseUs)} µs`,
       'aim: at most 350',
     );

@@ -46,7 +46,7 @@ async function besideMany(print, server, others, healthy) {
   isOver = true;
   await ahead;
   print('healthy webhook alone, p50 and p99', told(alone), '');
-  print(`beside ${slowWebhooks} that take 3 s, with producers ahead`, told(beside), '');
+  print(`alongside ${slowWebhooks} that take 3 s and cannot keep up`, told(beside), '');
   print('memory of the server process, peak', `${await server.memoryMb()} MB`, memoryAim);
 }
 
@@ -68,9 +68,9 @@ async function besidePaced(print, ownMs, server, others, healthy) {
   const { delays } = await others.report();
   print(`${name}: backlog after ${leadInSeconds + pacedSeconds} s`, `${backlog} events`, 'aim: next to none');
   print(`  drained within ${drainMsMax / 1000} s`, drained ? 'yes' : 'no', 'aim: yes');
-  print('  its own delay to arrival, p50 and p99', told(delays.slice(early)), '');
+  print('  its own latency, p50 and p99', told(delays.slice(early)), '');
   print('  a fast webhook alone, p50 and p99', told(alone), '');
-  print('  a fast webhook beside it, p50 and p99', told(beside), 'aim: p99 at most 2 x its own');
+  print('  a fast webhook alongside it, p50 and p99', told(beside), 'aim: p99 at most 2 x alone');
 }
 
 /** A healthy webhook in the moment in which many others that have responded all begin to hang. */

@@ -41,13 +41,13 @@ export function assumptions(given, { measuredAt, machine, costs, idle, worst }) 
   return [
     `Unit costs were measured on ${measuredAt.slice(0, 10)} on ${machine.cpu}, ${machine.cores} cores,`,
     `  ${machine.postgresql}, Node ${machine.node}, with everything on that machine. Measure yours: npm run capacity -- --measure`,
-    `  The linear model is within ${Math.round(worst.serverUs * 100)} % (server CPU), ${Math.round(worst.databaseUs * 100)} % (database CPU),` +
-      ` ${Math.round(worst.walBytes * 100)} % (WAL) and ${Math.round(worst.storedBytes * 100)} % (bytes) of every measurement.`,
+    `  The linear model is within ${Math.round(worst.serverUs * 100)}% (server CPU), ${Math.round(worst.databaseUs * 100)}% (database CPU),` +
+      ` ${Math.round(worst.walBytes * 100)}% (WAL) and ${Math.round(worst.storedBytes * 100)}% (bytes) of every measurement.`,
     `An event with one delivery costs ${us('serverUs')} µs of server CPU and ${us('databaseUs')} µs of database CPU,`,
     `  ${us('walBytes').toLocaleString('en')} bytes of WAL and ${us('storedBytes').toLocaleString('en')} bytes of disk, indexes included.`,
     `Payloads are ${given.payloadKb} kB and do not compress; ${given.perRequest} events per request (--per-request).`,
-    `Cores are assumed to be ${given.busy * 100} % busy (--busy): the rest is for peaks, retries, reads, vacuum and backups.`,
-    `An idle node uses ${(idle.serverCores * 100).toFixed(1)} % of a core, its database ${(idle.databaseCores * 100).toFixed(1)} %.`,
+    `Cores are assumed to be ${given.busy * 100}% busy (--busy): the rest is for peaks, retries, reads, vacuum and backups.`,
+    `An idle node uses ${(idle.serverCores * 100).toFixed(1)}% of a core, its database ${(idle.databaseCores * 100).toFixed(1)}%.`,
     `A node has ${given.nodeCores} cores (--node-cores) and runs --processes auto; a cell has at least 2 nodes.`,
     `A cell's PostgreSQL has ${given.databaseCores} cores (--database-cores), ${given.diskGb.toLocaleString('en')} GB of disk (--database-disk)`,
     `  and writes ${given.walMbPerSecond} MB of WAL per second (--database-wal). CPU is assumed to grow linearly with the load.`,

@@ -185,7 +185,8 @@ export const tools: readonly Tool[] = [
     name: 'redeliver',
     title: 'Redeliver an event',
     description:
-      'Delivers the event of a delivery again. A delivery that is still waiting for a retry is attempted now.',
+      'Delivers an event again, given the ID of a delivery. A delivery that is still waiting for a retry ' +
+      'is attempted now.',
     schema: takes({ delivery_id: delivery }, 'delivery_id'),
     writes: true,
     run: async (connection, args) => {
@@ -242,7 +243,7 @@ function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
   ];
   if (found.status === 'failed' && found.final)
     lines.push(
-      `There will be no further attempt. When the receiver works again, redeliver ${found.id}, or replay the time range.`,
+      `There will be no further attempt. When the receiver works again, redeliver ${found.id}, or replay a time range.`,
     );
   return lines.join('\n');
 }

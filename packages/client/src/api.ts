@@ -571,7 +571,7 @@ export interface WebhookStats {
   pending: number;
   /** Of the deliveries that have ended, the fraction that succeeded, from 0 to 1. Null if none have ended. */
   success_rate: number | null;
-  /** Duration of the latest 10,000 successful deliveries, in milliseconds. */
+  /** Durations of the latest 10,000 successful deliveries, in milliseconds. */
   duration_ms: Durations;
   /** Time when the oldest pending delivery was created. Null if there is none. */
   oldest_undelivered_at: string | null;

@@ -18,8 +18,8 @@ export function formatMs(ms: number): string {
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–';
   const percent = (part / whole) * 100;
-  if (percent === 100 || percent === 0) return `${percent} %`;
-  return `${Math.min(99.9, Math.max(0.1, percent)).toFixed(1)} %`;
+  if (percent === 100 || percent === 0) return `${percent}%`;
+  return `${Math.min(99.9, Math.max(0.1, percent)).toFixed(1)}%`;
 }
 
 /** The two largest units of a duration: `41 min 12 s`, `2 h 14 min`, `3 d`. */

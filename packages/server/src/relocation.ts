@@ -105,7 +105,8 @@ export async function moveOrganization(options: RelocationOptions): Promise<Relo
 export async function namesOf(from: Database, to: Database): Promise<{ from: string; to: string }> {
   const [source, target] = await Promise.all([readCell(from), readCell(to)]);
   if (source === undefined || target === undefined) {
-    const which = source === undefined ? 'The database to move from (DATABASE_URL)' : 'The database in --to';
+    const which =
+      source === undefined ? 'The database to move from (DATABASE_URL)' : 'The database to move to (--to)';
     throw new RelocationRefused(
       `${which} does not belong to a cell. Start one of its nodes with POSTHORN_CELL.`,
     );
@@ -220,7 +221,7 @@ async function leave(
     signal?.throwIfAborted();
     if (performance.now() > deadlineMs) {
       throw new RelocationRefused(
-        `Copying the rest of ${move.organizationId} took too long. The organization stays in its old cell. Run the command again when it has less traffic.`,
+        `Copying the rest of ${move.organizationId} took too long. The organization stays in its old cell. Run the command again when the organization has less traffic.`,
       );
     }
     onPage(table, rows);

@@ -62,7 +62,7 @@ export function watchStore(metrics: Metrics, database: Database): void {
   );
   metrics.watch(
     'posthorn_event_horizon_age_seconds',
-    'How far readers in ascending order lag behind because of the oldest recording transaction',
+    'How far ascending reads lag behind because of the oldest recording transaction',
     async () => Math.max(0, Date.now() - (await readHorizonMs(database, null))) / 1000,
     undefined,
     'first',

@@ -3,7 +3,7 @@ import { completionScripts, shells } from '../completion.js';
 
 export const completion: Command = {
   name: 'completion',
-  summary: 'Print a script that completes commands and options: source <(posthorn completion bash)',
+  summary: 'Print a shell completion script. To load it in bash, run: source <(posthorn completion bash)',
   argument: { name: shells.join('|'), description: 'The shell.' },
   options: {},
   run: async ({ argument, terminal }) => {

@@ -17,7 +17,10 @@ export const deliveriesList: Command = {
   name: 'deliveries list',
   summary: 'List deliveries with at least one attempt, newest first.',
   options: {
-    webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
+    webhook: {
+      value: 'id',
+      description: 'Only deliveries to this webhook; a unique ending of its ID is enough.',
+    },
     event: {
       value: 'id',
       description: 'Only deliveries of this event, including those that are waiting for their first attempt.',

@@ -13,7 +13,11 @@ export const deliveriesReplay: Command = {
   name: 'deliveries replay',
   summary: 'Deliver the events in a time range to a webhook again, and show the progress.',
   options: {
-    webhook: { value: 'id', description: 'The webhook; a unique ending is enough.', required: true },
+    webhook: {
+      value: 'id',
+      description: 'The webhook; a unique ending of its ID is enough.',
+      required: true,
+    },
     from: { ...rangeOptions.from, required: true },
     to: { ...rangeOptions.to, description: `${rangeOptions.to.description} Default: now.` },
     events: {
@@ -56,7 +60,7 @@ function bar({ done, total }: Replay, terminal: Terminal): string {
   const share = total === 0 ? 0 : Math.min(1, done / total);
   const filled = Math.round(share * barWidth);
   const drawn = `${'█'.repeat(filled)}${terminal.paint('dim', '░'.repeat(barWidth - filled))}`;
-  return `${drawn} ${Math.floor(share * 100)} %, ${done} of ${total} events`;
+  return `${drawn} ${Math.floor(share * 100)}%, ${done} of ${total} events`;
 }
 
 function summary({ id, status, done, total }: Replay): string {

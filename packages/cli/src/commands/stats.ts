@@ -10,10 +10,13 @@ export const stats: Command = {
   name: 'stats',
   summary: 'Count events, deliveries and failures over time. Default: the last 24 hours.',
   options: {
-    webhook: { value: 'id', description: 'Only deliveries to this webhook; a unique ending is enough.' },
+    webhook: {
+      value: 'id',
+      description: 'Only deliveries to this webhook; a unique ending of its ID is enough.',
+    },
     workspace: { value: 'WS-x', description: 'Only this workspace.' },
     ...rangeOptions,
-    interval: { value: 'minute|hour|day', description: 'Time range of each row.' },
+    interval: { value: 'minute|hour|day', description: 'Length of time that each row covers.' },
     json,
     ...connectionOptions,
   },

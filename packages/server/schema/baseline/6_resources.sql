@@ -17,7 +17,7 @@ create table posthorn.resources (
   kind            text collate "C" not null,
   workspace_id    text collate "C",
   status          text collate "C" not null,
-  -- When the resource entered this status. A move that keeps the status does not change it.
+  -- When the resource entered this status. A move that keeps the status does not change this time.
   status_since    timestamptz(3) not null,
   attributes      jsonb not null,
   created_at      timestamptz(3) not null,

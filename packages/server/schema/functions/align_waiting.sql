@@ -1,7 +1,7 @@
 -- Brings the waiting deliveries of a webhook in line with its status, about `at_most` at a time. Unverified: holds
 -- them. Active: lets nodes claim held ones again. Disabled: ends them as failed. Deleted: cancels them and deletes the
--- backlog. Skips rows that a claim is taking: waiting for them could deadlock with the node's settlement. No claim takes
--- held rows, so it waits for those. Returns how many deliveries and backlog rows it changed.
+-- backlog. Skips rows that a claim is taking: waiting for them could deadlock with the node's settlement. But it waits
+-- for held rows, which no claim takes. Returns how many deliveries and backlog rows it changed.
 create or replace function posthorn.align_waiting(organization text, webhook text, at_most int) returns int
 language plpgsql
 -- The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
@@ -11,8 +11,8 @@ as $$
 declare
   -- `leased_by` of held deliveries: see posthorn.deliveries.
   nobody  constant int := 0;
-  -- The lock keeps the status until the commit. A change in between would not find what this holds, and what is recorded
-  -- after it would end.
+  -- The lock keeps the status from changing before the commit. A change in between would miss the deliveries that this
+  -- call holds, and this call would end deliveries that are recorded after the change.
   state   text := (select w.status from posthorn.webhooks w
                     where w.organization_id = organization and w.id = webhook
                       for share);

@@ -1,4 +1,5 @@
--- Returns the log of a delivery's earlier attempts with the latest one appended, before another replaces it.
+-- Returns the log of a delivery's earlier attempts with the latest one appended. Called before the latest one is
+-- overwritten.
 create or replace function posthorn.earlier_attempts(delivery posthorn.deliveries) returns jsonb
 language sql stable
 as $$

@@ -1,7 +1,8 @@
 -- Releases the leases of nodes that are dead or do not exist: a delivery can be leased to a node at the moment it is
 -- declared dead. Deliveries with a row wait again. Unsettled ones without a row return to the backlog. Each call takes
--- at most `at_most` rows, then about as many more as are left of that from hand-offs and from backlog rows each, so that
--- it ends within its time limit however many nodes died. Returns how many deliveries it released.
+-- at most `at_most` deliveries with a row. If it finds fewer, it takes about the remaining number from hand-offs, and
+-- about the same number again from backlog rows. So it ends within its time limit, however many nodes died. Returns how
+-- many deliveries it released.
 create or replace function posthorn.release_leases(at_most int) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan

@@ -161,7 +161,8 @@ function describe({ kind, position, id }: ChainFault): string {
 }
 
 const meanings: Record<Exclude<ChainFault['kind'], 'missing'>, string> = {
-  altered: 'the hash does not match this entry and the previous hash; one of the two entries was altered',
+  altered:
+    'the hash does not match this entry and the previous hash; this entry or the previous one was altered',
   added: 'this entry does not belong to the chain; it was added',
   'unknown end': 'the end of the chain is unknown because its row in posthorn.audit_chains was removed',
 };

@@ -65,7 +65,7 @@ async function withTarget(url: string, work: (database: Database) => Promise<voi
   try {
     if (!(await isMigrated(database).catch(refuseTarget))) {
       throw new CommandFailure(
-        'The database in --to is not migrated to this version of Posthorn. Run posthorn migrate there.',
+        'The --to database is not migrated to this version of Posthorn. Run posthorn migrate there.',
       );
     }
     await work(database);
@@ -78,7 +78,7 @@ function refuseTarget(error: unknown): never {
   if (!isUnreachable(error) && !isRefused(error)) throw error;
   const { message, code } = error as NodeJS.ErrnoException;
   throw new CommandFailure(
-    `Cannot connect to the database in --to: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
+    `Cannot connect to the --to database: ${message || code}. Check the URL, and that PostgreSQL is running there.`,
   );
 }
 

@@ -95,7 +95,7 @@ export function adviceFor(
   if (undecryptable)
     advice.push(
       `nodes with this secret key cannot sign requests to ${webhooksText(undecryptable)}, so ` +
-        `these deliveries are waiting. ${restoreKey}`,
+        `the affected deliveries are waiting. ${restoreKey}`,
     );
   const short = partitions.find(({ until }) => until !== null && until.getTime() < nowMs + soonMs);
   if (short)

@@ -40,7 +40,7 @@ export const nothingObserved: Observed = {
 
 /** The current load of a node. */
 export interface Load {
-  /** Requests in flight, and how many of them belong to webhooks that were not healthy when they started. */
+  /** Requests in flight, and how many of them started while their webhook was not healthy. */
   inFlight: number;
   unhealthy: number;
   /** Requests in flight to webhooks that are currently stalled. */

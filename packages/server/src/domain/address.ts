@@ -18,7 +18,7 @@ export type ParsedCidrs = { ok: true; value: Cidr[] } | { ok: false; detail: str
 
 const blocks = (...texts: string[]): Cidr[] => texts.map((text) => ipaddr.parseCIDR(text));
 
-// The blocks in IANA's two special-purpose registries, and a few others that cannot be receivers. Blocks that the
+// The blocks in IANA's two special-purpose registries, and a few others that cannot contain receivers. Blocks that the
 // registries call globally reachable (AS112, AMT, the anycast services in 192.0.0.0/24 and 2001::/23) are included:
 // they are protocol infrastructure. The first match gives the name, so narrow blocks come before wide ones.
 const SPECIAL: Record<string, Cidr[]> = {

@@ -40,8 +40,8 @@ export interface StoredAuditEntry {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the fields that differ. Omit `before` for a creation and `after` for a deletion. A missing field counts as
- * null.
+ * Returns the fields that differ. `before` is undefined for a creation, and `after` for a deletion. A missing field
+ * counts as null.
  */
 export function changesBetween(before: Fields | undefined, after: Fields | undefined): Changes {
   const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);

@@ -66,7 +66,7 @@ const webhook = 'WHK-01K1QPB4D6F8H0K2M4P6R8T0V2';
 /**
  * The body of a webhook request contains the payload, but not the subject or the actor. Payloads therefore start with
  * the `id` of the subject, as in `incident.opened`. The exceptions are `service_line.activated`, `agent.run.completed`
- * and `webhook.*`, which starts with `webhook_id`.
+ * and `webhook.*`, whose payloads start with `webhook_id`.
  */
 const table = {
   'service_line.activated': entry({

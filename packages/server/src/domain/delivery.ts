@@ -33,7 +33,8 @@ export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
 export interface FailureDetail {
   /**
    * The error code from Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
-   * two: `connect_timeout` if no connection opened in time, and `plain_http` if the target requires https.
+   * four: `connect_timeout` if no connection opened in time, `plain_http` if the target requires https,
+   * `blocked_address` if the guard refused the address, and `dns` if the name did not resolve.
    */
   code: string | undefined;
   message: string;

@@ -86,7 +86,7 @@ function explainError(attempt: FailedAttempt): Diagnosis {
     case 'reset':
       return say(
         `The connection to ${place} was closed before a response arrived.`,
-        'Check whether the receiver, or a proxy in front of it, crashed, restarted or rejects large requests.',
+        'Check whether the receiver, or a proxy in front of it, crashed or restarted, or rejects large requests.',
       );
     case 'protocol':
       return explainProtocol(evidence, place);
@@ -101,7 +101,7 @@ function explainProtocol(evidence: Evidence | null, place: string): Diagnosis {
   if (evidence?.code === 'UND_ERR_HEADERS_OVERFLOW') {
     return say(
       `The headers of the response from ${place} are larger than 16 KiB.`,
-      'Send fewer or shorter headers, such as cookies.',
+      'Send fewer or shorter headers, for example fewer cookies.',
     );
   }
   // The HTTP client's message for a 101 response.
@@ -256,7 +256,7 @@ function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
       : `The receiver asked the service to wait ${untilMs > lastTimeMs ? 'for thousands of years' : `until ${timeText(new Date(untilMs))}`}`;
   return say(
     `${what} (status ${status})${actualWait(attempt, untilMs)}.`,
-    waitRemedy(attempt, untilMs === undefined ? 'later' : 'then'),
+    waitRemedy(attempt, untilMs === undefined ? 'later' : 'after that'),
   );
 }
 
@@ -268,7 +268,7 @@ function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string
   return `; the next attempt ${kind === 'due' ? 'is due' : 'was made'} at ${timeText(at)}`;
 }
 
-function waitRemedy(attempt: FailedAttempt, when: 'later' | 'then'): string {
+function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): string {
   switch (attempt.purpose) {
     case 'verification':
       return `Verify the webhook again ${when}, or increase the capacity of the receiver.`;

@@ -82,7 +82,8 @@ export function createEventChecker(catalogue: Catalogue, validatePayload: Payloa
     if (typeof type === 'string') {
       const typeFault = faultOfType(type, catalogue);
       if (typeFault) faults.push(typeFault);
-      // A recursive schema could recurse too deeply, so a payload that is too deep is not validated against it.
+      // Validation against a recursive schema could exhaust the stack, so a payload that is nested too deeply is not
+      // validated.
       else if (isObject(payload) && !isTooDeep)
         faults.push(...below('/payload', validatePayload(type, payload)));
     }

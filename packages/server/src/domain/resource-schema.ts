@@ -49,7 +49,7 @@ export function creationSchema({ attributes }: Lifecycle): TObject {
 
 /**
  * Returns the schema of a move request: the fields of its event, except those that are already known. For a changed
- * attribute, the event has `new_severity` and the request has `severity`.
+ * attribute, the event has `new_severity`, for example, and the request has `severity`.
  */
 export function moveSchema(lifecycle: Lifecycle, move: Move): TObject {
   const fields: Record<string, TSchema> = {};

@@ -15,8 +15,8 @@ const messageFields = ['detail', 'message', 'error_description', 'error', 'error
 const depthMax = 4;
 
 /**
- * Returns the text of a response: the message in a JSON body, the title or the first text of an HTML page, or
- * otherwise the body itself. The body may be cut off anywhere.
+ * Returns the text of a response: the message in a JSON body; the title, the first heading or all text of an HTML page;
+ * or otherwise the body itself. The body may be cut off anywhere.
  */
 export function wordsOf(response: string | null): ResponseWords {
   const body = (response ?? '').trim();

@@ -30,7 +30,7 @@ export class SecretBox {
     }));
   }
 
-  /** Returns the first bytes of everything that `seal` encrypts: the version and the ID of the first key. */
+  /** Returns the first bytes of everything that `seal` returns: the version and the ID of the first key. */
   get prefix(): Buffer {
     return this.prefixes[0]!;
   }

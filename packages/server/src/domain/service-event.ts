@@ -36,8 +36,9 @@ export interface GivenUp {
 }
 
 /**
- * Returns the event for a delivery that the service gave up on. If the delivered event was itself about a webhook, the new
- * event is recorded but not delivered: otherwise two failing webhooks would report each other's failures forever.
+ * Returns the event for a delivery that the service gave up on. If the undelivered event was itself about a webhook,
+ * the new event is recorded but not delivered: otherwise two failing webhooks would report each other's failures
+ * forever.
  */
 export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
   const event = serviceEvent('webhook.delivery_failed', webhook, { webhook_id: webhook.id, ...givenUp });
@@ -47,7 +48,7 @@ export function deliveryFailed(webhook: About, givenUp: GivenUp): ServiceEvent {
 /** The event type. It is also the action in the audit log if someone requested the verification. */
 export const verificationFailedType = 'webhook.verification_failed';
 
-/** Returns the event without the receiver's response, which only people who manage the webhook may see. */
+/** Returns the event without the receiver's response, which only tokens that can read the webhook may see. */
 export function verificationFailed(webhook: About, failure: VerificationFailure): ServiceEvent {
   const { reason, http_status, duration_ms } = failure;
   return serviceEvent(verificationFailedType, webhook, {

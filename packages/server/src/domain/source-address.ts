@@ -2,8 +2,8 @@ import { type Cidr, isListed, plainAddress } from './address.js';
 
 /**
  * Returns the address that a request comes from: the peer of the connection, or, if that is a trusted proxy, the
- * address that the proxy reports. Proxies append to `X-Forwarded-For`, so the list is read from its end, and everything
- * before the first address that is not a trusted proxy could have been written by anybody.
+ * address that the proxy reports. Proxies append to `X-Forwarded-For`, so the list is read backward, up to the first
+ * address that is not a trusted proxy. Anybody could have written the entries before it.
  */
 export function sourceAddress(
   peer: string,
@@ -15,7 +15,7 @@ export function sourceAddress(
   for (const entry of forwardedFor.split(',').reverse()) {
     if (!isListed(trusted, address)) return address;
     const reported = plainAddress(withoutPort(entry.trim()));
-    // This is not an address, so use the last address that is known.
+    // The entry is not an address, so use the last known address.
     if (reported === undefined) return address;
     address = reported;
   }

@@ -28,9 +28,9 @@ const fail = (code: WebhookUrlFaultCode, detail: string): CheckedWebhookUrl => (
 });
 
 /**
- * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The parser
- * also accepts `https:host` and `https:///host` and drops an empty user info or fragment, so this function looks for
- * them in the original text.
+ * Checks a URL without DNS. The addresses that a host name resolves to are checked for each connection. The parser also
+ * accepts `https:host` and `https:///host`, drops empty user info, and reports an empty fragment as none, so this
+ * function looks for these in the original text.
  */
 export function checkWebhookUrl(text: string, policy: AddressPolicy): CheckedWebhookUrl {
   const tooLong = `The URL is longer than ${URL_LENGTH_MAX} characters, counted after percent-encoding.`;

@@ -123,7 +123,8 @@ export function installAuth(
     const scopes = request.routeOptions.config.scopes;
     if (!scopes) return;
     const text = bearerText(request);
-    // A guess must not reach the database. A client that shares the address and was let in before is not affected.
+    // After too many guesses, further ones must not reach the database. A client that shares the address and was let in
+    // before is not affected.
     const refusal = guesses.refusal(request.sourceAddress);
     if (refusal && !tokens.knows(text)) throw refusal;
     const token = await tokens.find(text, isWrite(request.method)).catch((error) => {

@@ -60,8 +60,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         description:
           'Sends new events as Server-Sent Events. The stream starts with the next event. If you send ' +
           '`Last-Event-ID`, it continues right after that event, without gaps. In each message, `id` is the event ID and `data` is the event. A comment ' +
-          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` alone. ' +
-          'Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
+          'every 15 seconds keeps the connection open.\n\nBefore the first message, the stream sends an `id` on its ' +
+          'own. Send this ID as `Last-Event-ID` if the connection breaks before the first event.',
         querystring: TailQuery,
         headers: Type.Object({
           'Last-Event-ID': Type.Optional(
@@ -164,7 +164,7 @@ function lastEventIdFaults(request: FastifyRequest): readonly InputFault[] {
   return [{ parameter: 'Last-Event-ID', code: 'unreadable_id', detail }];
 }
 
-/** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the message. */
+/** Returns an event as a message. Replaces line breaks between JSON tokens, which would end the field. */
 function message(event: StoredEvent): string {
   return `id: ${event.id}\ndata: ${eventJson(event).replace(/[\r\n]+/g, ' ')}\n\n`;
 }

@@ -38,7 +38,7 @@ const StatsSchema = Type.Object(
       },
       {
         title: 'Durations',
-        description: 'Duration of the latest 10,000 successful deliveries, in milliseconds.',
+        description: 'Durations of the latest 10,000 successful deliveries, in milliseconds.',
       },
     ),
     oldest_undelivered_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {

@@ -29,12 +29,13 @@ export const deliveryHeaders = [
   header(
     'webhook-signature',
     '`v1,` and a signature over ID, time and body, as defined by ' +
-      '[Standard Webhooks](https://www.standardwebhooks.com). Two signatures while a rotated secret is still valid.',
+      '[Standard Webhooks](https://www.standardwebhooks.com). Two signatures while the previous secret is ' +
+      'still valid.',
   ),
   header('X-Service-Signature', '`sha256=` and the HMAC-SHA256 of the raw body in hexadecimal.'),
   header(
     'X-Service-Signature-Previous',
-    'The same, but with the previous secret. Sent while a rotated secret is still valid.',
+    'The same, but with the previous secret. Sent while that secret is still valid.',
     { required: false },
   ),
   header('X-Service-Subject', 'What the event is about: `<type>/<id>`.', {

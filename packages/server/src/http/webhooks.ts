@@ -151,7 +151,8 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         const response = { status: 201, location, body: { data: createdBody(unverified) } };
         await storeWithWrite(client, request, response);
       });
-      // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies it again later.
+      // The webhook exists, whatever happens now. If the result cannot be stored, the service verifies the webhook
+      // again later.
       const verified = await verifyAndSettle(options, unverified).catch((error) => {
         request.log[levelFor(error)](
           { webhook_id: id, reason: (error as Error).message },

@@ -62,7 +62,7 @@ export async function createPlatformApi(options: PlatformApiOptions): Promise<Fa
     securityName: 'platformToken',
     securityDescription:
       'The value of `POSTHORN_PLATFORM_TOKEN`. If that is not set, the service creates a token when it first ' +
-      'starts, in the file `platform-token` in its data directory.',
+      'starts and stores it in the file `platform-token` in its data directory.',
     tagGroups: [
       {
         name: 'API',

@@ -82,8 +82,9 @@ export function platformEventRoutes(
         summary: 'Record events',
         description:
           'Send one event, an array of up to 1,000 events, or one event per line as `application/x-ndjson`. When ' +
-          'all events are stored durably, returns their IDs in the same order. If one event is not valid, none are ' +
-          'recorded, and each `pointer` in `errors` starts with the index of the event, which is 0 for a single event.',
+          'all events are stored durably, the service returns their IDs in the same order. If one event is ' +
+          'not valid, none are recorded, and each `pointer` in `errors` starts with the index of the ' +
+          'event, which is 0 for a single event.',
         // Only documents the body. Validating `anyOf` here would report two sets of faults for every mistake.
         consumes: ['application/json', 'application/x-ndjson'],
         body: Type.Unsafe({

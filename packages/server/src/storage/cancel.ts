@@ -6,8 +6,8 @@ const cancelMsMax = 2_000;
 
 /**
  * Asks the server to cancel the running statement of a connection. Closing the connection is not enough: PostgreSQL
- * notices it only when it sends something, so a statement that waits for a lock would keep waiting, and so would every
- * retry of it.
+ * notices that only when it sends something, so a statement that waits for a lock would keep waiting, and so would
+ * every retry of it.
  */
 export function cancelStatement(client: pg.Client): void {
   const { host, port, processID, secretKey } = client as pg.Client & { processID: number; secretKey: number };

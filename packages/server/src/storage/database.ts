@@ -26,7 +26,10 @@ export interface Transaction extends Queryable {
 
 export type DatabaseTarget = { connectionString: string } | (pg.ClientConfig & { host: string });
 
-/** Together, these limit how long a request waits for the database, so that it can still respond with 503 in time. */
+/**
+ * Together, these limit how long a request waits for the database, so that the service can still respond with 503 in
+ * time.
+ */
 export const databaseLimits: { readonly connectMs: number; readonly queryMs: number } = {
   connectMs: 2_000,
   queryMs: 2_500,

@@ -31,7 +31,7 @@ export async function holdDeliveries(database: Database, organizationId: string)
   // If the node that had the deliveries has died, there may be no other node to release them.
   await releaseLeases(database, releaseMax);
   return database.transaction(async (client) => {
-    // With these joins, the update would read all deliveries of the organization.
+    // With these scans and joins, the update would read all deliveries of the organization.
     await avoidScans(client, ['seqscan', 'hashjoin', 'mergejoin']);
     // Skips what a claim is taking: waiting for it could deadlock with the node's settlement.
     for (const [table, key, pending] of [

@@ -17,7 +17,7 @@ export interface Progress {
   firstDay: string;
   /** Whether the new cell had no record of an earlier move of the organization when this move began. */
   isNew?: true;
-  /** Whether everything that the new cell had of the organization before the first round is deleted. */
+  /** Whether all that the new cell held for the organization before the first round has been deleted. */
   isClear: true;
 }
 

@@ -185,7 +185,7 @@ export type Arrival = 'copied' | 'taken over' | 'missing' | 'unknown';
 /**
  * Returns what the cell `to` holds for an organization that has left the cell `from`, whose name is `cell`. Taking over
  * adds an entry to the audit log, and nothing is added to the log in the cell that it has left. So if `to` has taken
- * over, the chain is longer there. One statement reads all of that, so it cannot change in between.
+ * over, the chain is longer there. One statement reads everything in `to`, so it cannot change in between.
  */
 export async function readArrival(
   from: Queryable,

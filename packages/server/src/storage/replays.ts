@@ -49,7 +49,7 @@ const wanted = `
                     and created_at >= e.created_at and created_at <> event_created_at) d
           order by d.created_at desc, d.id desc
           limit 1),
-         -- Without a row it was never delivered, unless its first attempt is still pending.
+         -- Without a row, the event was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
 
@@ -151,8 +151,8 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
 
 /**
  * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if the replay has
- * ended, its organization is moving, or another node is working on it. Position and deliveries commit together, so a
- * crash repeats nothing.
+ * ended, its organization is moving, or another node is working on it. Position and deliveries commit together, so
+ * nothing is repeated after a crash.
  */
 export async function advanceReplay(
   client: Queryable,

@@ -14,7 +14,7 @@ export interface CopiedTable {
   partitionedBy?: string;
   /**
    * Whether a row that already exists is replaced, or an SQL condition on the existing row `t` and the new row `p` that
-   * decides this. If not, the row stays: its content never changes.
+   * decides this. If absent, the row stays: its content never changes.
    */
   replaces?: boolean | string;
 }

@@ -271,7 +271,7 @@ describe('what follows an attempt', () => {
       { purpose: 'verification' },
       longWait,
       'The receiver asked the service to wait until 18 Nov 2026 20:41:07 UTC (status 503).',
-      'Verify the webhook again then, or increase the capacity of the receiver.',
+      'Verify the webhook again after that, or increase the capacity of the receiver.',
     ],
   ])('is told: %s', (_name, fields, evidence, detail, remedy) => {
     expect(said({ httpStatus: 503, ...fields }, evidence)).toEqual([detail, remedy]);

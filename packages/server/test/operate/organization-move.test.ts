@@ -218,7 +218,7 @@ describe('posthorn organization move', () => {
       ['ORG-nobody', '--abort'],
       'ORG-nobody is not moving from the cell east to west, so there is nothing to abort.',
     ],
-    [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the database in --to: '],
+    [['ORG-nobody', '--to', 'postgres://nobody@127.0.0.1:1/x'], 'Cannot connect to the --to database: '],
   ])('refuses %j in one line', async ([organization = '', ...more], expected) => {
     const args = ['organization', 'move', organization, '--to', west.databaseUrl, ...more];
     const { code, stderr } = await command(args, { DATABASE_URL: east.databaseUrl, ...key });
