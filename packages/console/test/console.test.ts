@@ -10,7 +10,7 @@ import { makeToken, platformToken, startTestService } from '../../server/test/su
 import { eventually, newTenant } from '../../server/test/support/tenant.js';
 import { shortId } from '../src/identifier.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 import { openDoor } from './support/door.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
@@ -332,7 +332,8 @@ describeInBrowser('the console in a browser', async (open) => {
       await page.locator('main h1').waitFor();
       expect(await page.locator('[role="dialog"], [role="alertdialog"]').count()).toBe(0);
     };
-    await page.goto(link(tenant.token, '/webhooks?live=1'));
+    await refreshOften(page);
+    await visit(page, '/webhooks?live=1', 'Webhooks');
     await page.getByRole('button', { name: 'More' }).click();
     await more.waitFor();
     await page.route('**/v1/**', (route) => route.fulfill({ status: 401, body: '{}' }));

@@ -7,7 +7,7 @@ import { resets, startReceiver } from '../../server/test/support/receiver.js';
 import { makeToken, sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
 import { expectAccessible } from './support/axe.js';
-import { describeInBrowser, unexpected, visit } from './support/browser.js';
+import { describeInBrowser, refreshOften, unexpected, visit } from './support/browser.js';
 
 const scopes = ['events:read', 'webhooks:read', 'webhooks:write', 'audit:read'] as const;
 const run = promisify(execFile);
@@ -228,6 +228,7 @@ describeInBrowser('the console at work', async (open) => {
     await dialog.waitFor({ state: 'hidden' });
     expect(await name.inputValue()).toBe('orders-us');
     // What keeps the form open loses nothing.
+    await refreshOften(page);
     await page.getByRole('button', { name: 'Live', exact: true }).click();
     await page.waitForURL((url) => url.searchParams.has('live'));
     await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { rate_limit: 7 });
