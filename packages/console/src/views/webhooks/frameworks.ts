@@ -36,7 +36,8 @@ ${nodeHead(secret)}
 const app = express();
 // Before express.json(), which would discard the raw bytes.
 app.post('${path}', express.raw({ type: '*/*' }), (req, res) => {
-  if (!isValid(req.body, req.headers)) return res.sendStatus(401);
+  if (!isValid(req.body, req.headers))
+    return res.status(401).send('invalid signature');
   const event = JSON.parse(req.body);
   // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
@@ -56,7 +57,7 @@ app.addContentTypeParser(
 );
 app.post('${path}', async (req, reply) => {
   if (!isValid(req.body, req.headers))
-    return reply.code(401).send();
+    return reply.code(401).send('invalid signature');
   const event = JSON.parse(req.body);
   // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
@@ -71,7 +72,8 @@ ${nodeHead(secret)}
 const app = new Hono();
 app.post('${path}', async (c) => {
   const body = Buffer.from(await c.req.arrayBuffer());
-  if (!isValid(body, c.req.header())) return c.body(null, 401);
+  if (!isValid(body, c.req.header()))
+    return c.text('invalid signature', 401);
   const event = JSON.parse(body);
   // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
@@ -84,7 +86,7 @@ const next = (secret: string) => `${nodeHead(secret)}
 export async function POST(request) {
   const body = Buffer.from(await request.arrayBuffer());
   if (!isValid(body, Object.fromEntries(request.headers)))
-    return new Response(null, { status: 401 });
+    return new Response('invalid signature', { status: 401 });
   const event = JSON.parse(body);
   // Store the event before you respond; do slow work later.
   console.log(event.type, event.id);
@@ -120,7 +122,7 @@ app = Flask(__name__)
 def webhooks():
     # The raw bytes, never json.dumps(request.json).
     if not is_valid(request.get_data(), request.headers):
-        return "", 401
+        return "invalid signature", 401
     # Store the event before you respond; do slow work later.
     print(request.json["type"], request.json["id"])
     return "", 200
