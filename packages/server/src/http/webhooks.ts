@@ -214,7 +214,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
         ...(body.rate_limit !== undefined && { rate_limit: body.rate_limit }),
         ...(body.headers !== undefined && headersOf(webhook, body.headers)),
       };
-      if (body.status === 'disabled') return { data: webhookBody(await disable(request, change)) };
+      if (body.status === 'disabled') return { data: webhookBody(await disable(request, webhook, change)) };
       // If many deliveries were waiting when the webhook was disabled, some may not have ended yet.
       if (webhook.status === 'disabled' && body.status === 'active') await control.endWaiting(webhook);
       const verifies =
@@ -258,7 +258,7 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     },
   );
 
-  /** Writes a change without verifying. Returns undefined if it sets headers and the webhook has changed since. */
+  /** Writes a change without verifying. Returns undefined if that is no longer right, because the webhook has changed. */
   async function changeWithoutVerifying(
     request: FastifyRequest,
     seen: Webhook,
@@ -266,16 +266,19 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
   ): Promise<Webhook | undefined> {
     return auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
-      if (change.headers !== undefined && webhook.revision !== seen.revision) return undefined;
+      if (keepsOldHeaders(webhook, seen, change)) return undefined;
+      // It has been activated since. Its new URL would receive events without being verified.
+      if (change.url !== undefined && webhook.status !== 'disabled') return undefined;
       const changed = await changeWebhook(client, webhook, change);
       if (changed) await writeAudit(client, [changedEntry(request, webhook, changed)]);
       return changed;
     });
   }
 
-  async function disable(request: FastifyRequest, change: WebhookChange): Promise<Webhook> {
+  async function disable(request: FastifyRequest, seen: Webhook, change: WebhookChange): Promise<Webhook> {
     const { changed, batch } = await auditedWrite(database, request.token.organization_id, async (client) => {
       const webhook = await findWebhook(client, request, true);
+      if (keepsOldHeaders(webhook, seen, change)) throw changedMeanwhile();
       const now = await disableWebhook(client, webhook, 'manual');
       const changed = await changeWebhook(client, webhook, change);
       if (!changed) throw noWebhook();
@@ -314,6 +317,11 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOption
     const types = normalizeEventTypes(given, catalogue);
     return types.ok ? types.value : [];
   }
+}
+
+/** Returns whether the headers of a change could contain values that have been replaced since. */
+function keepsOldHeaders(webhook: Webhook, seen: Webhook, { headers }: WebhookChange): boolean {
+  return headers !== undefined && webhook.revision !== seen.revision;
 }
 
 const neverUsed = {

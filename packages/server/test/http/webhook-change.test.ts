@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Answer } from '../support/client.js';
 import { Held, startReceiver } from '../support/receiver.js';
-import { sharedService } from '../support/service.js';
-import { eventually, newTenant, type Tenant } from '../support/tenant.js';
+import { sharedService, startTestService } from '../support/service.js';
+import { eventually, newTenant, Tenant } from '../support/tenant.js';
 
 const service = await sharedService();
 
@@ -357,4 +359,73 @@ describe('DELETE', () => {
     expect([status, body.code]).toEqual([403, 'insufficient_scope']);
     expect((await tenant.ask('GET', pathOf(webhook))).status).toBe(200);
   });
+});
+
+describe('two changes on two nodes, which read the webhook before either of them writes it', async () => {
+  const key = { POSTHORN_SECRET_KEY: randomBytes(32).toString('base64') };
+  const one = await startTestService(key);
+  const other = await startTestService({ ...key, DATABASE_URL: one.databaseUrl });
+
+  const untilWaiting = (count: number) =>
+    eventually(
+      async () => {
+        const { rows } = await one.database.query<{ waiting: number }>({
+          text: `select count(*) as waiting from pg_stat_activity
+                  where datname = current_database() and wait_event_type = 'Lock'`,
+        });
+        return rows[0]!.waiting;
+      },
+      (waiting) => waiting === count,
+    );
+
+  /** Sends the first change to one node, then the second to the other. Returns the second response. */
+  async function inTurn(
+    tenant: Tenant,
+    webhook: { id: string },
+    first: unknown,
+    second: unknown,
+  ): Promise<Answer> {
+    const changes = await one.database.transaction(async (client) => {
+      await client.query({
+        text: 'select from posthorn.audit_chains where organization_id = $1 for update',
+        values: [tenant.organization],
+      });
+      const earlier = patch(tenant, webhook, first);
+      await untilWaiting(1);
+      const later = patch(new Tenant(other, tenant.organization, tenant.token), webhook, second);
+      await untilWaiting(2);
+      return [earlier, later] as const;
+    });
+    expect((await changes[0]).status).toBe(200);
+    return changes[1];
+  }
+
+  it('activate it and give it a URL: the URL is not used without being verified', async () => {
+    const tenant = await newTenant(one);
+    const { receiver, webhook } = await tenant.connect();
+    await patch(tenant, webhook, { status: 'disabled' });
+    const victim = await startReceiver();
+    const { status, body } = await inTurn(tenant, webhook, { status: 'active' }, { url: victim.url });
+    expect([status, body.code]).toEqual([409, 'webhook_changed']);
+    expect(await tenant.data('GET', pathOf(webhook))).toMatchObject({ status: 'active', url: receiver.url });
+  });
+
+  it.each([
+    ['disabled', { status: 'disabled' }],
+    ['changed', {}],
+  ])(
+    'replace a header and keep it: the old value does not come back if the webhook is %s',
+    async (_, more) => {
+      const tenant = await newTenant(one);
+      const { receiver, webhook } = await tenant.connect(200, { headers: { 'X-Key': 'old' } });
+      const replaced = { headers: { 'X-Key': 'new' } };
+      const { status, body } = await inTurn(tenant, webhook, replaced, {
+        ...more,
+        headers: { 'X-Key': null },
+      });
+      expect([status, body.code]).toEqual([409, 'webhook_changed']);
+      await tenant.data('POST', `${pathOf(webhook)}/verify`);
+      expect(receiver.verifications.last.headers['x-key']).toBe('new');
+    },
+  );
 });
