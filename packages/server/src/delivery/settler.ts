@@ -18,7 +18,7 @@ export interface Entry {
   settlement: Settlement;
   event?: ServiceEvent;
   /** Set if the receiver responded with 410: its webhook is disabled in the same transaction. */
-  gone?: WebhookKey;
+  gone?: WebhookKey & { givenUrl: string };
   /** How many times the database has refused the entry as part of a batch. */
   refusals?: number;
 }
@@ -189,7 +189,7 @@ export class Settler {
     for (const { settlement, event, gone } of batch) {
       if (!written.has(settlement.delivery.delivery_id)) continue;
       if (event) events.push(event);
-      const about = gone && (await disableWebhook(client, gone, 'gone'));
+      const about = gone && (await disableWebhook(client, gone, 'gone', gone.givenUrl));
       if (!about) continue;
       events.push(webhookDisabled(about, 'gone'));
       disabled.push(about);

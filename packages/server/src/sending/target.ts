@@ -9,6 +9,8 @@ export interface Target {
   organization_id: string;
   workspace_id: string | null;
   url: URL;
+  /** The URL as the webhook has it. Parsing can change it. */
+  givenUrl: string;
   /** The parts of the URL, computed once, because the getters of `URL` create a new string each time. */
   origin: string;
   path: string;
@@ -30,6 +32,7 @@ export function targetOf(webhook: WebhookWithoutHealth, secrets: SecretBox): Tar
     organization_id: webhook.organization_id,
     workspace_id: webhook.workspace_id,
     url,
+    givenUrl: webhook.url,
     origin: url.origin,
     path: url.pathname + url.search,
     headers: constantHeaders(openHeaders(webhook.headers, webhook.id, secrets)),

@@ -303,21 +303,22 @@ export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[
 const endedWithDisablingMax = 200;
 
 /**
- * Disables a webhook unless it is already disabled, and ends its waiting deliveries. Returns the webhook for the
- * event, or undefined if nothing changed.
+ * Disables a webhook unless it is already disabled, and ends its waiting deliveries. If `url` is given, the webhook must
+ * still have that URL. Returns the webhook for the event, or undefined if nothing changed.
  */
 export async function disableWebhook(
   client: Queryable,
   key: WebhookKey,
   reason: DisabledReason,
+  url?: string,
 ): Promise<(WebhookKey & { workspace_id: string | null }) | undefined> {
   const { rows } = await client.query<WebhookKey & { workspace_id: string | null }>({
     text: `
   update posthorn.webhooks
      set status = 'disabled', disabled_reason = $3, verify_at = null, revision = revision + 1
-   where organization_id = $1 and id = $2 and status <> 'disabled'
+   where organization_id = $1 and id = $2 and status <> 'disabled' and url = coalesce($4, url)
   returning organization_id, id, workspace_id`,
-    values: [key.organization_id, key.id, reason],
+    values: [key.organization_id, key.id, reason, url],
   });
   if (rows[0]) await alignWaiting(client, key, endedWithDisablingMax);
   return rows[0];

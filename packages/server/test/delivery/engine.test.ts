@@ -6,7 +6,7 @@ import { freshDatabase } from '../support/database.js';
 import { Standstill } from '../support/hostile-receiver.js';
 import { setLimits } from '../support/limits.js';
 import { Log } from '../support/log.js';
-import { hangs, type Received, startReceiver } from '../support/receiver.js';
+import { Held, hangs, type Received, startReceiver } from '../support/receiver.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -150,6 +150,21 @@ describe('a delivery', () => {
     // An attempt that dies on a reused connection is sent again at once, under the same number.
     expect([...new Set(receiver.deliveries.all.map(attemptOf))]).toEqual([1, 2, 3]);
     expect(await owner.events({ type: 'webhook.delivery_failed' })).toEqual([]);
+  });
+
+  test('that gets a 410 from a URL that its webhook no longer has fails, and the webhook stays active', async () => {
+    const owner = await newTenant(service);
+    const held = new Held();
+    const { receiver, webhook } = await owner.connect(held.answering);
+    await owner.record();
+    await receiver.deliveries.nth(1);
+    const after = await startReceiver();
+    await owner.data('PATCH', `/v1/webhooks/${webhook.id}`, { url: after.url });
+    held.release(410);
+    expect(await ended(owner, webhook)).toMatchObject({ status: 'failed', http_status: 410, attempts: 1 });
+    expect((await owner.data('GET', `/v1/webhooks/${webhook.id}`)).status).toBe('active');
+    await owner.record();
+    await after.deliveries.nth(1);
   });
 
   test('that gets a 410 fails and disables its webhook as gone, without a webhook.delivery_failed', async () => {
