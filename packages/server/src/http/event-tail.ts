@@ -84,7 +84,8 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         .header('Cache-Control', 'no-store')
         .header('X-Accel-Buffering', 'no');
       // A client that is already gone would never release its slot: the response does not emit `close` again.
-      if (request.method === 'HEAD' || reply.raw.destroyed) return reply.send('');
+      if (request.method === 'HEAD' || reply.raw.destroyed || request.raw.socket.destroyed)
+        return reply.send('');
       const tokenId = request.token.id;
       const count = open.get(tokenId) ?? 0;
       if (count >= tailsPerTokenMax) {
@@ -97,11 +98,17 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         );
       }
       open.set(tokenId, count + 1);
-      reply.raw.once('close', () => {
+      let isOpen = true;
+      const close = () => {
+        if (!isOpen) return;
+        isOpen = false;
         const left = (open.get(tokenId) ?? 1) - 1;
         if (left > 0) open.set(tokenId, left);
         else open.delete(tokenId);
-      });
+      };
+      // Behind an earlier request on the same connection, only the request is closed, not its response.
+      request.raw.once('close', close);
+      reply.raw.once('close', close);
       return reply.send(Readable.from(messages(request, tenancy.workspace_id, start), { objectMode: false }));
     },
   );

@@ -97,7 +97,9 @@ export function platformEventRoutes(
       preParsing: (request, reply, body, done) => {
         const release = recorder.reserve(Number(request.headers['content-length'] ?? unannouncedBytes));
         request.releaseBody = release;
-        // Also if the client goes away while it sends the body.
+        // Also if the client goes away while it sends the body. If an earlier request on the same connection is still
+        // running, then only the request is closed, not its response.
+        request.raw.once('close', release);
         reply.raw.once('close', release);
         done(null, body);
       },

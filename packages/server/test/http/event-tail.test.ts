@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifier.js';
 import { markRevoked } from '../../src/storage/tokens.js';
 import { ask, event, record } from '../support/client.js';
+import { openSocket } from '../support/raw-http.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
 import { Tail } from '../support/tail.js';
 import { eventually } from '../support/tenant.js';
@@ -277,6 +278,26 @@ describe('GET /v1/events/tail', () => {
     tails[0]!.close();
     const again = await openWhenFree(busy);
     for (const tail of [...tails, again]) tail.close();
+  });
+
+  it('behind another one on the same connection is closed with the connection', async () => {
+    const pipelining = await makeToken(service.database);
+    const target = '/v1/events/tail?organization_id=ORG-acme';
+    const head = `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${pipelining}\r\n\r\n`;
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(service.publicUrl)));
+    for (const socket of sockets) socket.write(head + head);
+    const probe = async () => {
+      const abort = new AbortController();
+      const headers = { authorization: `Bearer ${pipelining}` };
+      const { status } = await fetch(`${service.publicUrl}${target}`, { headers, signal: abort.signal });
+      abort.abort();
+      return status;
+    };
+    await eventually(probe, (status) => status === 429);
+    for (const socket of sockets) socket.destroy();
+    const tails: Tail[] = [];
+    while (tails.length < 20) tails.push(await openWhenFree(pipelining));
+    for (const tail of tails) tail.close();
   });
 
   it('responds to HEAD without a stream', async () => {
