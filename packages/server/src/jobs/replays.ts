@@ -22,7 +22,11 @@ export class Replays {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       const replay = await nextReplay(this.#database);
-      if (!replay) return;
+      if (!replay) {
+        // Other nodes may have finished some of them.
+        this.#pages.clear();
+        return;
+      }
       const page = this.#pages.get(replay.id) ?? defaultPage;
       // If the page turns out to be too large because of large events, the next turn uses a smaller one.
       this.#pages.set(replay.id, Math.max(1, Math.floor(page / 4)));

@@ -38,8 +38,8 @@ export class WebhookDirectory {
   readonly #ages: DirectoryAges;
   readonly #onSealed: (webhookId: string, error: Error) => void;
   readonly #entries = new Map<string, Entry>();
-  /** Webhooks forgotten since the last read began. That read may have seen their old state. */
-  readonly #forgotten = new Set<string>();
+  /** During a read: the webhooks that were forgotten since it began. The read may have seen their old state. */
+  #forgotten: Set<string> | undefined;
   readonly #reading = new CoalescedCall(() => this.#read());
   #wanted = new Map<string, string>();
 
@@ -100,7 +100,7 @@ export class WebhookDirectory {
   /** Forgets a webhook in this process: the next use reads it again. */
   forget(webhookId: string): void {
     this.#entries.delete(webhookId);
-    this.#forgotten.add(webhookId);
+    this.#forgotten?.add(webhookId);
   }
 
   /**
@@ -115,11 +115,16 @@ export class WebhookDirectory {
     const wanted = this.#wanted;
     this.#wanted = new Map();
     const readAtMs = performance.now();
-    this.#forgotten.clear();
+    const forgotten = new Set<string>();
+    this.#forgotten = forgotten;
     const found = new Map<string, WebhookWithoutHealth>();
-    for (const webhook of await readWebhooks(this.#database, wanted)) found.set(webhook.id, webhook);
+    try {
+      for (const webhook of await readWebhooks(this.#database, wanted)) found.set(webhook.id, webhook);
+    } finally {
+      this.#forgotten = undefined;
+    }
     for (const [id, organizationId] of wanted) {
-      if (!this.#forgotten.has(id)) this.#remember(organizationId, id, found.get(id), readAtMs);
+      if (!forgotten.has(id)) this.#remember(organizationId, id, found.get(id), readAtMs);
     }
     for (const [id, entry] of this.#entries)
       if (readAtMs - entry.usedAtMs > this.#ages.forgetMs) this.#entries.delete(id);
