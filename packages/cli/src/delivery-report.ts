@@ -22,6 +22,8 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
   const last = attempt_log.at(-1);
   if (last?.error_detail)
     heading(terminal, 'Diagnosis', last.error_detail, ...(last.remedy ? [last.remedy] : []));
+  if (delivery.error === 'disabled')
+    heading(terminal, 'Ended', 'The webhook was disabled, so there will be no further attempt.');
   if (attempt_log.length > 0) {
     heading(terminal, 'Attempts');
     terminal.table(columns, attempt_log);

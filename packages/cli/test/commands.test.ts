@@ -256,7 +256,13 @@ describe('deliveries', () => {
     expect(await idsWith('--status', 'failed')).toEqual([id]);
     expect(await idsWith('--status', 'retrying')).toEqual([]);
     expect((await printed(...list)).split('\t')[1]).toBe('given_up');
-    expect(await printed('deliveries', 'get', id)).toMatch(/^Status\tgiven_up, 1 attempt$/m);
+    expect((await printed(...list)).split('\t')[2]).toBe('disabled');
+    const report = await printed('deliveries', 'get', id);
+    expect(report).toMatch(/^Status\tgiven_up, 1 attempt$/m);
+    expect(report).toContain('The webhook was disabled, so there will be no further attempt.');
+    expect((await run(['deliveries', 'redeliver', id], env)).stderr).toContain(
+      'Run posthorn webhooks resume',
+    );
     expect(await run([...list, '--status', 'given_up', '--final', 'true'], env)).toMatchObject({
       ...{ code: 2, stderr: '--final cannot be combined with --status given_up. Use one of them.\n' },
     });

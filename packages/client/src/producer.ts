@@ -63,8 +63,8 @@ export class Producer {
   }
 
   /**
-   * Queues an event. Resolves once the event is stored durably. Rejects if the service refuses it or is
-   * unreachable for too long. Rejects with `queue_full` if the queue is full: wait for `ready()` before you
+   * Queues an event. Resolves once the event is stored durably. Rejects if JSON cannot express the event, or if the
+   * service refuses it or is unreachable for too long. Rejects with `queue_full` if the queue is full: wait for `ready()` before you
    * send more.
    */
   send(event: NewEvent): Promise<RecordedEvent> {
@@ -73,7 +73,12 @@ export class Producer {
       return Promise.reject(
         ownError('queue_full', 'The queue is full. Wait for ready() before you send more.'),
       );
-    const text = JSON.stringify({ ...event, idempotency_key: event.idempotency_key ?? newKey() });
+    let text: string;
+    try {
+      text = JSON.stringify({ ...event, idempotency_key: event.idempotency_key ?? newKey() });
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const bytes = utf8.encode(text).length + 1;
     const recorded = new Promise<RecordedEvent>((resolve, reject) => {
       this.#queue.push({ organizationId: event.organization_id, text, bytes, resolve, reject });

@@ -63,12 +63,12 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     const { url, token, cells = {} } = options;
-    this.#home = { url, token };
+    this.#home = { url: checkedUrl(url, 'url'), token };
     this.#cells = new Map(
-      Object.entries(cells).map(([name, cell]) => [
-        name,
-        typeof cell === 'string' || cell instanceof URL ? { url: cell, token } : { token, ...cell },
-      ]),
+      Object.entries(cells).map(([name, cell]) => {
+        const given = typeof cell === 'object' && !(cell instanceof URL) ? cell : { url: cell };
+        return [name, { token, ...given, url: checkedUrl(given.url, `cells.${name}`) }];
+      }),
     );
     // Browsers refuse a fetch that is called as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -196,6 +196,20 @@ export class Transport {
 /** Returns whether the same request may succeed a little later. Proxies send 502 and 504 while a node restarts. */
 export function isTransient(error: PosthornError): boolean {
   return [502, 503, 504].includes(error.status) || error.code === 'unreachable' || error.code === 'timeout';
+}
+
+/** Returns the URL, or throws if no request could be sent to it. A retry would not help, so it must fail early. */
+function checkedUrl(url: string | URL, name: string): string | URL {
+  if (/^https?:$/.test(protocolOf(url))) return url;
+  throw new TypeError(`${name} must start with http:// or https://, but is ${JSON.stringify(url)}`);
+}
+
+function protocolOf(url: string | URL): string {
+  try {
+    return new URL(url).protocol;
+  } catch {
+    return '';
+  }
 }
 
 function unreachable(cause: unknown): PosthornError {

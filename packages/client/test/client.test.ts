@@ -121,6 +121,17 @@ describe('the life of a webhook', () => {
 });
 
 describe('a problem', () => {
+  it.each([undefined, '', 'localhost:7400', 'ftp://hooks.example.com', '/v1'])(
+    'with the URL %j is reported at once, before any request',
+    (url) => {
+      expect(() => new Posthorn({ url: url as string, token: 'x' })).toThrow(/^url must start with http/);
+      const cells = { west: url as string };
+      expect(() => new Posthorn({ url: 'http://127.0.0.1', token: 'x', cells })).toThrow(
+        /^cells.west must start/,
+      );
+    },
+  );
+
   it('is an error with status, code, errors and request id', async () => {
     const error = await failureOf(
       posthorn.events.list({ organization_id, limit: 1_000, from: 'soon' }).first(),

@@ -217,6 +217,17 @@ describe('a producer', () => {
     });
   });
 
+  it('rejects an event that JSON cannot express, and sends the others', async () => {
+    const { producer, make } = await producing();
+    const [bad, good] = await Promise.allSettled([
+      producer.send(make({ payload: { amount: 10n } })),
+      producer.send(make()),
+    ]);
+    expect(bad).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining('BigInt') } });
+    expect(good.status).toBe('fulfilled');
+    await producer.close();
+  });
+
   it('sends what is queued when it is closed, and accepts nothing after that', async () => {
     const { producer, make, events } = await producing({ batch: { delayMs: 60_000 } });
     void producer.send(make());

@@ -68,10 +68,18 @@ export interface Receiver {
 }
 
 /** Creates a receiver. Connect it with the adapter for your framework. */
+/** A type, a domain such as `invoice.*`, or `*`. */
+const handlerName = /^(\*|[a-z0-9_]+(\.\*|(\.[a-z0-9_]+)+))$/;
+
 export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
+  if (!options.on) throw new TypeError('on is missing: give it a handler for each event type');
   const handlers = new Map(Object.entries(options.on));
   for (const [of, handler] of handlers) {
     if (typeof handler !== 'function') throw new TypeError(`the handler for ${of} is not a function`);
+    if (!handlerName.test(of))
+      throw new TypeError(
+        `no event would get to the handler for ${JSON.stringify(of)}: use a type (invoice.paid), a domain (invoice.*) or *`,
+      );
   }
   const log = guarded(options.log ?? printRefusal);
   const onError = guarded(options.onError ?? printError);

@@ -107,6 +107,20 @@ describe('handlers', () => {
     expect(() => createReceiver({ secret, on })).toThrow('the handler for invoice.paid is not a function');
   });
 
+  test.each(['agent.run.*', 'invoice*', '*.paid', 'Invoice.paid', 'invoice', ''])(
+    'are refused for %j, which no event would reach',
+    (of) => {
+      expect(() => createReceiver({ secret, on: { [of]: () => undefined } })).toThrow(
+        'no event would get to',
+      );
+    },
+  );
+
+  test('say that they are missing', () => {
+    // @ts-expect-error: as in JavaScript
+    expect(() => createReceiver({ secret })).toThrow('on is missing');
+  });
+
   test('that fail make the response 500 without saying why, and onError gets the error', async () => {
     const { send, errors, log } = started({
       on: {

@@ -92,7 +92,8 @@ const columns: readonly Column<Delivery>[] = [
 ];
 
 function resultOf({ http_status, error }: Delivery): string {
-  return String(http_status ?? error ?? '-');
+  // A delivery that ended because its webhook was disabled also has the status of its last attempt.
+  return String(error === 'disabled' ? error : (http_status ?? error ?? '-'));
 }
 
 export const deliveriesGet: Command = {

@@ -109,7 +109,8 @@ export const webhooksResume: Command = {
 
 export const webhooksRotate: Command = {
   name: 'webhooks rotate',
-  summary: 'Replace the secret of a webhook. During the grace period, requests are signed with both secrets.',
+  summary:
+    'Replace the secret of a webhook. During the grace period, requests are signed with both secrets. If an older secret is still in its grace period, it becomes invalid.',
   argument: webhookArgument,
   options: {
     secret,
@@ -127,6 +128,8 @@ export const webhooksRotate: Command = {
     const { grace } = options;
     const secret = chosenSecret(options);
     const id = await webhookId(connection, argument);
+    const { previous_secret_until: before } = await connection.posthorn.webhooks.get(id);
+    const hadOlder = before !== null && Date.parse(before) > Date.now();
     const request = { secret: secret.text, ...(grace !== undefined && { grace }) };
     const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
       const maybe = `The secret may have been replaced with ${secret.text}.`;
@@ -141,6 +144,7 @@ export const webhooksRotate: Command = {
     showWebhook(terminal, webhook, [
       ...secretField(terminal, secret),
       ...(until ? [['Old secret', `valid until ${shortTime(new Date(until))}`] as const] : []),
+      ...(hadOlder ? [['Older secret', 'no longer valid'] as const] : []),
     ]);
   },
 };

@@ -85,9 +85,11 @@ function faultOfSubscription(type: string, catalogue: Catalogue): Omit<Fault, 'p
   if (catalogue.get(type)) return undefined;
   const domain = /^(.*)\.\*$/.exec(type)?.[1];
   if (domain !== undefined && catalogue.domains().includes(domain)) return undefined;
+  const whole = catalogue.domains().find((one) => type.includes('*') && type.startsWith(`${one}.`));
+  const hint = whole === undefined ? '' : `. A pattern covers a whole domain: ${whole}.*`;
   return {
     code: 'unknown_event_type',
-    detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}`,
+    detail: `${JSON.stringify(type.slice(0, 100))} ${unknownType(type, catalogue)}${hint}`,
   };
 }
 

@@ -302,6 +302,14 @@ describe('event_types', () => {
     expect(answer.body.errors[0].detail).toContain(`did you mean ${nearest}`);
   });
 
+  it('with a pattern for a part of a domain says which pattern there is', async () => {
+    const { status, body } = await subscribe(['agent.run.*']);
+    expect(status).toBe(422);
+    expect(body.errors[0].detail).toMatch(
+      /nearest known one is agent\.run\..*A pattern covers a whole domain: agent\.\*$/s,
+    );
+  });
+
   it.each(['agent.run.*', '.*', '*.paid', 'invoice.', '**', 'webhook.verification', ' invoice.paid'])(
     '%j is not a type: 422',
     async (given) => {

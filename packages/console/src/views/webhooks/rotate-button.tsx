@@ -31,6 +31,8 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
       client.setQueryData(webhookQuery(webhook.id).queryKey, rotated);
     },
   });
+  const { previous_secret_until: until } = webhook;
+  const hasOlder = until !== null && Date.parse(until) > Date.now();
   return (
     <>
       <button
@@ -82,6 +84,12 @@ export function RotateButton({ webhook }: { webhook: Webhook }) {
                 ? 'Your receiver rejects requests until it has the new secret.'
                 : 'During this time, requests have both signatures, so your receiver accepts them with either secret.'}
             </span>
+            {hasOlder && (
+              <span className="hint">
+                The secret before the current one is still valid. It becomes invalid when you rotate, so your
+                receiver must already have the current one.
+              </span>
+            )}
           </div>
         )}
       </Confirm>
