@@ -179,7 +179,10 @@ function explainKnownStatus(attempt: FailedAttempt, status: number): Diagnosis |
     case 403:
       return say(
         `The receiver refused the request with ${status}${responseClause(attempt, 'says')}.`,
-        'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.',
+        'Check that it uses the secret of this webhook and verifies the raw body: a body that was parsed and serialized again does not match.' +
+          (status === 403
+            ? ' If a login, a CSRF check or a firewall refused the request, exempt this path from it.'
+            : ''),
       );
     case 404:
     case 405:
@@ -231,10 +234,15 @@ function explainRedirect(attempt: FailedAttempt, status: number): Diagnosis {
       `Respond with ${successOf(attempt)} at this URL.`,
     );
   }
-  return say(
-    `Redirected to ${target} (status ${status}). Redirects are not followed.`,
-    'Change the URL to that address.',
-  );
+  const detail = `Redirected to ${target} (status ${status}). Redirects are not followed.`;
+  if (target === new URL(attempt.evidence?.url ?? attempt.url).href)
+    return say(
+      detail,
+      `That is the URL of the webhook. Respond with ${successOf(attempt)} instead of a redirect.`,
+    );
+  if (/\/(log-?in|sign-?in|sso|oauth2?|auth)\b/i.test(target))
+    return say(detail, 'Exempt the URL of the webhook from the login: requests are signed instead.');
+  return say(detail, 'Change the URL to that address.');
 }
 
 function targetOf(location: string, attempt: FailedAttempt): string | undefined {

@@ -44,7 +44,14 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
         'Correct the port in the URL, or enable TLS on that port.',
       );
   }
-  if (asksForCertificate(code)) {
+  // A receiver that requires a client certificate may do this, too, before its TLS alert arrives.
+  if (/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code)) {
+    return say(
+      `${place} closed the connection during the TLS handshake.`,
+      `Check that the server behind it is running, that it has a certificate for ${host}, and that it requires no client certificate.`,
+    );
+  }
+  if (/ALERT_.*CERTIFICATE/.test(code)) {
     return say(
       `${place} requires a client certificate.`,
       'Do not require a client certificate for webhooks: requests are signed instead.',
@@ -64,14 +71,6 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     `The TLS connection to ${place} failed${reason}.`,
     `Check the TLS settings and the certificate of ${host}, for example with openssl s_client.`,
   );
-}
-
-/**
- * Returns whether the receiver requires a client certificate. If the connection was reset before the TLS
- * alert arrived, the code is that of the reset.
- */
-function asksForCertificate(code: string): boolean {
-  return /ALERT_.*CERTIFICATE|^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code);
 }
 
 function onDay(validTo: string | undefined): string {

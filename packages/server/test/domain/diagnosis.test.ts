@@ -113,7 +113,12 @@ describe('without a status', () => {
       'requires a client certificate.',
       'Do not require',
     ],
-    ['tls', { code: 'ECONNRESET' }, 'requires a client certificate.', 'Do not require'],
+    [
+      'tls',
+      { code: 'ECONNRESET' },
+      'closed the connection during the TLS handshake.',
+      'no client certificate',
+    ],
     [
       'tls',
       { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
@@ -155,6 +160,15 @@ describe('with a status', () => {
       'Redirected to https://b.test/x',
       'Change the URL',
     ],
+    [302, {}, { headers: { location: '/login?next=/' } }, 'Redirected to', 'Exempt the URL of the webhook'],
+    [307, {}, { headers: { location: '/blossom' } }, 'Redirected to', 'Change the URL'],
+    [
+      307,
+      {},
+      { headers: { location: '/orders' } },
+      'Redirected to',
+      'Respond with 2xx instead of a redirect.',
+    ],
     [302, {}, {}, 'without a valid redirect target', 'Respond with 2xx at this URL.'],
     [
       400,
@@ -171,6 +185,7 @@ describe('with a status', () => {
       'raw body',
     ],
     [403, {}, {}, 'The receiver refused the request with 403.', 'the secret of this webhook'],
+    [403, {}, {}, 'The receiver refused the request with 403.', 'exempt this path from it.'],
     [404, {}, {}, 'There is no handler for POST /orders', 'Correct the path'],
     [405, {}, {}, 'There is no handler for POST /orders', 'Accept POST'],
     [408, {}, {}, 'gave up waiting', 'Raise the time'],
