@@ -108,7 +108,7 @@ export function BarChart(props: BarChartProps) {
   );
 }
 
-/** `15 Nov 20:00 · 1,204 delivered · 3 failed attempts` */
+/** `15 Nov 20:00 · 1,204 delivered · 3 retried` */
 function barText({ starts, stepMs, series }: BarChartProps, index: number, shownZone: Zone): string {
   const counts = series.map(({ label, values }) => `${formatCount(values[index] ?? 0)} ${label}`);
   return [timeOf(starts[index] ?? 0, stepMs, shownZone), ...counts].join(' · ');

@@ -20,6 +20,7 @@ export function DeliveryChart({
   const navigate = useNavigate();
   const bars = barsOf(stats);
   const { totals } = stats;
+  const retried = bars.retried.reduce((sum, value) => sum + value, 0);
   const openRange = (fromMs: number, toMs: number, state?: (typeof states)[number]) =>
     void navigate({
       to: '/deliveries',
@@ -46,10 +47,10 @@ export function DeliveryChart({
         stepMs={bars.stepMs}
         series={[
           { label: 'delivered', color: '--bar-ok', values: bars.delivered },
-          { label: 'failed attempts', color: '--bar-warn', values: bars.retried },
+          { label: 'retried', color: '--bar-warn', values: bars.retried },
           { label: 'given up', color: '--bar-bad', values: bars.givenUp },
         ]}
-        label={`${formatCount(totals.delivered)} delivered, ${formatCount(totals.failed_attempts)} failed attempts, ${formatCount(totals.given_up)} given up`}
+        label={`${formatCount(totals.delivered)} delivered, ${formatCount(retried)} retried, ${formatCount(totals.given_up)} given up`}
         onBar={(fromMs, toMs, part) => openRange(fromMs, toMs, states[part])}
         onRange={openRange}
       />
@@ -67,9 +68,9 @@ function Legend({ stats, webhookId }: { stats: Stats; webhookId: string | undefi
         <i />
         delivered
       </Link>
-      <Link to="/deliveries" search={{ ...of, ...range, state: 'retrying' }} className="warn">
+      <Link to="/deliveries" search={{ ...of, ...range }} className="warn">
         <i />
-        failed attempts
+        retried
       </Link>
       <Link to="/deliveries" search={{ ...of, ...range, state: 'given_up' }} className="bad">
         <i />

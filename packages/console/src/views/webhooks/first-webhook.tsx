@@ -16,8 +16,8 @@ export function FirstWebhook() {
   return (
     <Empty title="No webhooks yet">
       <p>
-        A webhook sends each event that it subscribes to as a signed HTTP request to your URL, and tries again
-        until your receiver responds with 2xx.
+        A webhook sends each event that it subscribes to as a signed HTTP request to your URL, and retries it
+        for hours if your receiver does not respond with 2xx.
         {may.send && ' All you need is a URL. The form shows code for a receiver.'}
       </p>
       {may.send && (
