@@ -16,6 +16,7 @@ import {
   deliveryRows,
   failedOnce,
   handoffSizes,
+  idsOf,
   recordFor,
   settleFor,
   settleUnheard,
@@ -309,6 +310,24 @@ describe('an outcome', () => {
       const written = await settleFor(database, node, [cancelled, ...others.map(succeeded)]);
       expect(written).toEqual(expect.arrayContaining(others.map((other) => other.delivery_id)));
       expect([await handoffSizes(database), await backlogSizes(database)]).toEqual([[], []]);
+    },
+  );
+
+  test.each(['cancelled', 'pending'] as const)(
+    'of a waiting delivery whose event was dropped before it was claimed does not block the others, and ends it (%s)',
+    async (status) => {
+      const { database, node: dead } = await withNode();
+      await recordFor(database, null, 2);
+      await claimFor(database, dead);
+      await database.query({ text: 'delete from posthorn.events' });
+      expect(await bury(database, [dead])).toBe(2);
+      const node = await registerNode(database, 60_000);
+      const { deliveries } = await claimFor(database, node);
+      expect(deliveries.map(({ type, payload }) => [type, payload])).toEqual(Array(2).fill([null, null]));
+      const ended = deliveries.map((delivery) => ({ delivery, status, attempts: 0, wait_ms: 0 }));
+      const { leased } = await recordFor(database, node, 1);
+      expect(await settleFor(database, node, [...ended, ...leased.map(succeeded)])).toEqual(idsOf(leased));
+      expect(await backlogSizes(database)).toEqual([]);
     },
   );
 
