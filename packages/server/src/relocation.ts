@@ -245,9 +245,7 @@ async function leave(
   deadlineMs = stoppedAtMs + stopMsMax;
   await changeState(from, move, 'copying', 'stopping');
   try {
-    await drain(from, move.organizationId, deadlineMs);
-    await changeState(from, move, 'stopping', 'stopped');
-    await transactionsEnd(from, 'old', deadlineMs - performance.now());
+    await stop(from, move, deadlineMs);
     onStep('copying the rest');
     await copy.lastRound(progress);
     await stageRows(from, to, move, progress.firstDay ?? '', reencrypt);
@@ -261,17 +259,32 @@ async function leave(
   return { copied: copy.copied, stoppedAtMs };
 }
 
+/** Stops an organization that is stopping. After that, nothing is written for it, and all its deliveries are held. */
+async function stop(from: Database, move: OrganizationMove, deadlineMs: number): Promise<void> {
+  for (;;) {
+    await drain(from, move.organizationId, deadlineMs);
+    await changeState(from, move, 'stopping', 'stopped');
+    await transactionsEnd(from, 'old', deadlineMs - performance.now());
+    // The service may have recorded an event of its own after the drain, and a node may have its deliveries.
+    if (await hold(from, move.organizationId, deadlineMs)) return;
+    // The outcome of such a delivery can lead to another event, which only an organization that is stopping accepts.
+    await changeState(from, move, 'stopped', 'stopping');
+  }
+}
+
 /** Waits until all transactions that began before the stop have ended and no attempt is in flight. */
 async function drain(from: Database, organizationId: string, deadlineMs: number): Promise<void> {
   await transactionsEnd(from, 'old', deadlineMs - performance.now());
-  while (!(await holdDeliveries(from, organizationId))) {
-    if (performance.now() > deadlineMs) {
-      throw new RelocationRefused(
-        `Deliveries of ${organizationId} are still in flight. The organization stays in its old cell. Run the command again.`,
-      );
-    }
-    await delay(pollMs);
-  }
+  while (!(await hold(from, organizationId, deadlineMs))) await delay(pollMs);
+}
+
+/** Holds the deliveries of an organization. Returns whether that covers all of them. */
+async function hold(from: Database, organizationId: string, deadlineMs: number): Promise<boolean> {
+  if (await holdDeliveries(from, organizationId)) return true;
+  if (performance.now() <= deadlineMs) return false;
+  throw new RelocationRefused(
+    `Deliveries of ${organizationId} are still in flight. The organization stays in its old cell. Run the command again.`,
+  );
 }
 
 /** Waits until all transactions that are open now have ended. */

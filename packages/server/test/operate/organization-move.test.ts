@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Posthorn, Producer } from '../../../client/src/index.js';
 import type { Outcome } from '../../src/domain/delivery.js';
 import { SecretBox } from '../../src/domain/secret-box.js';
+import { webhookDisabled } from '../../src/domain/service-event.js';
 import { DeliveryTally } from '../../src/jobs/delivery-tally.js';
 import { operatorOrigin } from '../../src/operator.js';
 import {
@@ -18,13 +19,16 @@ import type { Reencrypt } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
 import { countEvents } from '../../src/storage/event-counts.js';
+import { batchOf, recordBatch } from '../../src/storage/recording.js';
 import { readRelocation, writeCell } from '../../src/storage/relocations.js';
+import { noRoom } from '../../src/storage/room.js';
 import { ask, event, record } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshServiceDatabase } from '../support/database.js';
+import { setLimits } from '../support/limits.js';
 import { hasNginx, startNginx } from '../support/nginx.js';
 import { Posthorn as Command, serve } from '../support/process.js';
-import { hangs, startReceiver } from '../support/receiver.js';
+import { Held, hangs, startReceiver } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
 import { eventually, newTenant, Tenant } from '../support/tenant.js';
 
@@ -448,6 +452,51 @@ it.each([-3_600_000, 600_000])(
     expect(moved.map(({ id }) => id)).toContain(again!.id);
   },
 );
+
+describe('an event that the service records when the last attempt has ended and the organization is about to stop', () => {
+  /** Moves an organization with such an event, whose receiver responds so after a while. */
+  async function moveWithLateEvent(httpStatus: number) {
+    const tenant = await tenantOf();
+    const held = new Held();
+    const { receiver, webhook } = await tenant.connect(200);
+    // The node that claims it has just read the webhook, so it makes the attempt.
+    setLimits({ trustMs: 3_600_000, refreshMs: 3_600_000 });
+    await tenant.record();
+    await tenant.settled(webhook, 1, ({ status }) => status === 'success');
+    receiver.onDelivery = held.answering;
+    const about = { id: 'WHK-other', organization_id: tenant.organization, workspace_id: null };
+    const recording = {
+      query: async (statement: Statement) => {
+        const [, , before, after] = statement.values ?? [];
+        const change = `${before} to ${after}`;
+        if (change === 'stopping to stopped' && receiver.deliveries.count === 1) {
+          await recordBatch(east.database, batchOf([webhookDisabled(about, 'failing')]), noRoom);
+          await receiver.deliveries.nth(2);
+        }
+        const answer = await east.database.query(statement);
+        if (change === 'stopped to stopping') held.release(httpStatus);
+        return answer;
+      },
+      transaction: east.database.transaction.bind(east.database),
+    } as unknown as Database;
+    await move(tenant, { from: recording });
+    return { there: inWest(tenant), receiver, webhook };
+  }
+
+  it('moves with its deliveries', async () => {
+    const { there, receiver, webhook } = await moveWithLateEvent(200);
+    await there.settled(webhook, 2, ({ status }) => status === 'success');
+    expect(receiver.deliveries.count).toBe(2);
+  });
+
+  it('moves with its consequences: if its receiver responds with 410, the webhook is disabled', async () => {
+    const { there, webhook } = await moveWithLateEvent(410);
+    const { status, disabled_reason } = await there.data('GET', `/v1/webhooks/${webhook.id}`);
+    expect([status, disabled_reason]).toEqual(['disabled', 'gone']);
+    const disabled = await there.events({ type: 'webhook.disabled' });
+    expect(disabled.map(({ subject }) => subject.id)).toEqual([webhook.id, 'WHK-other']);
+  });
+});
 
 it('an organization whose audit log has been dropped by retention keeps the position in its chain', async () => {
   const tenant = await newTenant(east);
