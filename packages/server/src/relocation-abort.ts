@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Relocation } from './domain/relocation.js';
-import { namesOf, RelocationRefused } from './relocation.js';
+import { namesOf } from './relocation.js';
+import { RelocationRefused } from './relocation-refused.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted } from './storage/departed-rows.js';
 import { releaseDeliveries } from './storage/draining.js';

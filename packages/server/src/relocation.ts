@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditOrigin } from './domain/audit.js';
+import { RelocationRefused } from './relocation-refused.js';
+import { stop, transactionsEnd } from './relocation-stop.js';
 import { activate, type Reencrypt, stageRows } from './storage/arrivals.js';
 import { readClock, readClockMs } from './storage/clock.js';
 import type { Database } from './storage/database.js';
 import { deleteDeparted, deleteOpenRows } from './storage/departed-rows.js';
-import { holdDeliveries, openTransactions, releaseDeliveries } from './storage/draining.js';
+import { releaseDeliveries } from './storage/draining.js';
 import { copyCounts } from './storage/relocation-counts.js';
 import { type Copied, type OnPage, type Progress, RelocationCopy } from './storage/relocation-rounds.js';
 import {
@@ -23,11 +25,6 @@ import {
   writeProgress,
 } from './storage/relocations.js';
 import { readSecretsOf } from './storage/webhook-secrets.js';
-
-/** Reports why an organization cannot be moved. It stays where it is. */
-export class RelocationRefused extends Error {
-  override name = 'RelocationRefused';
-}
 
 export type RelocationStep = 'copying' | 'stopping' | 'copying the rest' | 'switching' | 'cleaning up';
 
@@ -63,7 +60,6 @@ const roundsMax = 10;
 const transactionsMsMax = 60_000;
 /** How long the organization may be stopped before the move fails and the organization resumes. */
 const stopMsMax = 30_000;
-const pollMs = 25;
 const tokenTrustMs = 1_000;
 const lateCountsMs = 9_000;
 /** How far the clocks of the two cells may differ: new times must not be earlier than those of the old cell. */
@@ -257,50 +253,6 @@ async function leave(
   // From here on, only the new cell may act for the organization.
   await changeState(from, move, 'stopped', 'left');
   return { copied: copy.copied, stoppedAtMs };
-}
-
-/** Stops an organization that is stopping. After that, nothing is written for it, and all its deliveries are held. */
-async function stop(from: Database, move: OrganizationMove, deadlineMs: number): Promise<void> {
-  for (;;) {
-    await drain(from, move.organizationId, deadlineMs);
-    await changeState(from, move, 'stopping', 'stopped');
-    await transactionsEnd(from, 'old', deadlineMs - performance.now());
-    // The service may have recorded an event of its own after the drain, and a node may have its deliveries.
-    if (await hold(from, move.organizationId, deadlineMs)) return;
-    // The outcome of such a delivery can lead to another event, which only an organization that is stopping accepts.
-    await changeState(from, move, 'stopped', 'stopping');
-  }
-}
-
-/** Waits until all transactions that began before the stop have ended and no attempt is in flight. */
-async function drain(from: Database, organizationId: string, deadlineMs: number): Promise<void> {
-  await transactionsEnd(from, 'old', deadlineMs - performance.now());
-  while (!(await hold(from, organizationId, deadlineMs))) await delay(pollMs);
-}
-
-/** Holds the deliveries of an organization. Returns whether that covers all of them. */
-async function hold(from: Database, organizationId: string, deadlineMs: number): Promise<boolean> {
-  if (await holdDeliveries(from, organizationId)) return true;
-  if (performance.now() <= deadlineMs) return false;
-  throw new RelocationRefused(
-    `Deliveries of ${organizationId} are still in flight. The organization stays in its old cell. Run the command again.`,
-  );
-}
-
-/** Waits until all transactions that are open now have ended. */
-async function transactionsEnd(database: Database, cell: 'old' | 'new', msMax: number): Promise<void> {
-  const deadlineMs = performance.now() + msMax;
-  let open = await openTransactions(database);
-  while (open.length > 0) {
-    if (performance.now() > deadlineMs) {
-      throw new RelocationRefused(
-        `Transactions in the ${cell} cell are still open (${open.length}). Look for them in pg_stat_activity, or try again later.`,
-      );
-    }
-    await delay(pollMs);
-    const still = new Set(await openTransactions(database));
-    open = open.filter((one) => still.has(one));
-  }
 }
 
 /** Lets the organization work in its old cell again, unless another process has taken over. */

@@ -8,13 +8,9 @@ import { SecretBox } from '../../src/domain/secret-box.js';
 import { webhookDisabled } from '../../src/domain/service-event.js';
 import { DeliveryTally } from '../../src/jobs/delivery-tally.js';
 import { operatorOrigin } from '../../src/operator.js';
-import {
-  moveOrganization,
-  type RelocationOptions,
-  RelocationRefused,
-  type RelocationStep,
-} from '../../src/relocation.js';
+import { moveOrganization, type RelocationOptions, type RelocationStep } from '../../src/relocation.js';
 import { abortMove } from '../../src/relocation-abort.js';
+import { RelocationRefused } from '../../src/relocation-refused.js';
 import type { Reencrypt } from '../../src/storage/arrivals.js';
 import { verifyChain } from '../../src/storage/audit-chain.js';
 import type { Database, Statement, Transaction } from '../../src/storage/database.js';
