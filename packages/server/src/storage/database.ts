@@ -34,8 +34,15 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
   connectMs: 2_000,
   queryMs: 2_500,
 };
+/**
+ * PostgreSQL ends a transaction whose process has sent nothing for this long: its machine may have vanished, and its
+ * locks would otherwise last until TCP notices, two hours later. Between two statements, a process only computes.
+ */
+export const idleTransactionMs = 10_000;
 /** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
+
+const beginWithLimit = `begin; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
 const jsonOid = 114;
 const bigintOid = 20;
@@ -137,7 +144,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one transaction and rolls back if it throws. Its statements have a time limit by default.
+   * Runs `work` in one transaction and rolls back if it throws. By default, its statements have a time limit, and so
+   * have the pauses between them.
    */
   async transaction<T>(work: (client: Transaction) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
     let [leases, committing, copies] = [false, false, 0];
@@ -155,7 +163,7 @@ export class Database implements Queryable {
           return pooled.query(copy);
         },
       };
-      await client.query({ text: 'begin' });
+      await client.query({ text: hasNoTimeLimit ? 'begin' : beginWithLimit });
       try {
         const result = await work(client);
         committing = true;

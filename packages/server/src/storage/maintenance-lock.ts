@@ -10,6 +10,8 @@ export async function withMaintenanceLock(database: Database, work: () => Promis
       text: "select pg_try_advisory_xact_lock(hashtextextended('posthorn.maintenance', 0)) as held",
     });
     const held = rows[0]?.held === true;
+    // The transaction has nothing to do while `work` runs.
+    if (held) await client.query({ text: 'set local idle_in_transaction_session_timeout = 0' });
     if (held) await work();
     return held;
   });

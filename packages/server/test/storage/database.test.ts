@@ -107,6 +107,16 @@ test('an exception rolls a transaction back', async () => {
   expect((await database.query({ text: 'select from kept' })).rowCount).toBe(0);
 });
 
+test('a transaction of a process that has vanished is ended by PostgreSQL, unless it has no time limit', async () => {
+  const text = 'show idle_in_transaction_session_timeout';
+  const limitOf = async (hasNoTimeLimit: boolean) =>
+    (await database.transaction((client) => client.query<object>({ text }), hasNoTimeLimit)).rows[0];
+  expect(await limitOf(false)).toEqual({ idle_in_transaction_session_timeout: '10s' });
+  expect(await limitOf(true)).toEqual({ idle_in_transaction_session_timeout: '0' });
+  // The setting ends with the transaction, so that a pooler can give the connection to others.
+  expect((await database.query({ text })).rows[0]).toEqual({ idle_in_transaction_session_timeout: '0' });
+});
+
 test('a wrong statement does not count as an unreachable database', async () => {
   const error = await database
     .query({ text: 'select nothing from nowhere' })
