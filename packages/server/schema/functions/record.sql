@@ -40,6 +40,12 @@ begin
   perform posthorn.ensure_partition('deliveries', today);
 
   if keys is not null then
+    -- Another transaction can hold a key for as long as it likes. The service, which always says how much room it has,
+    -- must hear of that before its own time limit of 2.5 s: without a response, it would not know what it has leased.
+    -- Other callers wait as long as they have chosen to.
+    if room is not null then
+      perform set_config('lock_timeout', '2s', true);
+    end if;
     -- In the order of the keys, so that two batches with the same keys cannot deadlock.
     insert into posthorn.event_keys as k (organization_id, key, event_id, created_at)
     select distinct on (e.organization_id, e.key)

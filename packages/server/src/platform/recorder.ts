@@ -37,8 +37,13 @@ const heldBytesMax = 32 * 1024 * 1024;
 const bytesPerRequest = 8_000;
 const bytesPerEvent = 500;
 const bytesPerCharacter = 2;
-/** After a longer wait for an unreachable database, there would be no time left to respond within 5 s. */
+/**
+ * After a longer wait for an unreachable database, or for requests whose keys are held, there would be no time left to
+ * respond within 5 s.
+ */
 const waitMsMax = 2_000;
+/** PostgreSQL's code if another transaction held an idempotency key for too long. */
+const lockNotAvailable = '55P03';
 
 /**
  * Commits in groups: requests that arrive during a transaction share the next one. A single request is not delayed;
@@ -133,9 +138,11 @@ export class Recorder {
         // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
         // knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
-        const refused = isUnreachable(error) ? [...group, ...queue.takeLate()] : group;
-        this.#release(refused);
-        for (const { reject } of refused) reject(error);
+        const isHeld = group[0]?.keyed && (error as { code?: string }).code === lockNotAvailable;
+        const late = isUnreachable(error) || isHeld ? queue.takeLate() : [];
+        this.#release([...group, ...late]);
+        for (const { reject } of group) reject(error);
+        for (const { reject } of late) reject(isHeld ? tooManyHeld() : error);
       }
     }
   }
@@ -148,6 +155,14 @@ export class Recorder {
 /** Returns whether the database refused the statement, so that nothing was written. */
 function isRefused(error: unknown): boolean {
   return !isUnreachable(error) && /^[0-9A-Z]{5}$/.test((error as { code?: string }).code ?? '');
+}
+
+function tooManyHeld(): Problem {
+  return new Problem(
+    'unavailable',
+    'Too many requests are waiting for idempotency keys that other transactions hold. Nothing was recorded. Try again.',
+    { headers: { 'Retry-After': '1' } },
+  );
 }
 
 function together(group: readonly Waiting[]): NewBatch {

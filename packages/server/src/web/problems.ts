@@ -6,6 +6,8 @@ import { isUnreachable } from '../storage/database.js';
 
 /** PostgreSQL's code for a lock that could not be acquired in time. */
 const lockNotAvailable = '55P03';
+/** Part of the context of that error if the lock is an idempotency key, which the other transaction has used. */
+const lockedKey = /\bevent_keys\b/;
 /** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
 /** PostgreSQL's class of codes for a transaction that it rolled back because of another one, such as a deadlock. */
@@ -26,7 +28,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       },
     );
   }
-  const { code = '', detail = '' } = error as { code?: string; detail?: string };
+  const { code = '', detail = '', where = '' } = error as { code?: string; detail?: string; where?: string };
   if (code === elsewhere) return organizationElsewhere(detail);
   if (code === moving) return organizationMoving();
   if (outOfResources.test(code)) {
@@ -39,7 +41,9 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
   if (code === lockNotAvailable) {
     return new Problem(
       'unavailable',
-      'Another write for this organization is taking a long time. Nothing was changed. Try again.',
+      lockedKey.test(where)
+        ? 'Another transaction has used the same idempotency key and is still open. Nothing was recorded. Try again.'
+        : 'Another write for this organization is taking a long time. Nothing was changed. Try again.',
       { headers: { 'Retry-After': '1' } },
     );
   }

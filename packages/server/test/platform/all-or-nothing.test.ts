@@ -136,6 +136,18 @@ describe('an event recorded by the listener', () => {
 });
 
 describe('one key used in all three ways', () => {
+  test('while a transaction of SQL holds it for long is refused with 503, which says so', async () => {
+    await first.query('begin');
+    await bySql(first);
+    const { status, headers, body } = await post();
+    await first.query('rollback');
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    expect(body.detail).toBe(
+      'Another transaction has used the same idempotency key and is still open. Nothing was recorded. Try again.',
+    );
+    expect(await left()).toEqual(nothing);
+  });
+
   test('concurrently records one event, and each way returns its id', async () => {
     const ids = await Promise.all([
       inTransaction(first, 'commit', bySql),

@@ -136,6 +136,19 @@ describe('a request to record', () => {
     expect(sizes()).toEqual([1]);
   });
 
+  test('does not wait long behind others whose idempotency keys are held, and is then refused with Retry-After', async () => {
+    const { recorder: it, transactions } = recorder();
+    const keyed = (key: string) => it.record(batch([event({ idempotency_key: key })]));
+    const held = ['a', 'b', 'c', 'd'].map(keyed);
+    await vi.advanceTimersByTimeAsync(100);
+    const behind = keyed('e');
+    expect(transactions).toHaveLength(4);
+    await vi.advanceTimersByTimeAsync(2_000);
+    for (const { fail } of transactions) fail(Object.assign(new Error('lock timeout'), { code: '55P03' }));
+    for (const one of held) await expect(one).rejects.toMatchObject({ code: '55P03' });
+    await expect(behind).rejects.toMatchObject({ code: 'unavailable', headers: { 'Retry-After': '1' } });
+  });
+
   test('no longer counts after the database is lost', async () => {
     const { recorder: it, recordLarge, transactions } = recorder();
     const held = [recordLarge(15 * 1024 * 1024), recordLarge(1)];

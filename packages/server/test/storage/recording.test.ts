@@ -4,9 +4,11 @@ import type { NewEvent, StoredEvent } from '../../src/domain/event.js';
 import { idTimeMs } from '../../src/domain/identifier.js';
 import type { Database } from '../../src/storage/database.js';
 import { readEvents } from '../../src/storage/events.js';
-import { recordEvents } from '../../src/storage/recording.js';
-import { event } from '../support/client.js';
+import { registerNode } from '../../src/storage/nodes.js';
+import { recordBatch, recordEvents } from '../../src/storage/recording.js';
+import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
+import { roomOf } from '../support/deliveries.js';
 import { recordText } from '../support/recording.js';
 import { weekName } from '../support/weeks.js';
 
@@ -224,6 +226,27 @@ describe('an idempotency key', () => {
     const [kept] = await waiting;
     expect(kept!.id).not.toBe(lost!.id);
     expect(await storedIds()).toEqual([kept!.id]);
+  });
+
+  test('in use by a transaction that stays open is refused to a node, which then knows that it leased nothing', async () => {
+    let inDoubt = 0;
+    database.onLeaseInDoubt = () => {
+      inDoubt += 1;
+    };
+    const node = await registerNode(database, 60_000);
+    await first.query('begin');
+    await recordEvent(first, '{}', 'held');
+    const events = batch([event({ organization_id: organization, idempotency_key: 'held' })]);
+    await expect(recordBatch(database, events, roomOf(node))).rejects.toMatchObject({ code: '55P03' });
+    expect(inDoubt).toBe(0);
+    await first.query('rollback');
+  });
+
+  test('is waited for in a transaction of the caller as long as the caller chooses, also afterwards', async () => {
+    await first.query("begin; set local lock_timeout = '1min'");
+    await recordEvent(first, '{}', 'chosen');
+    expect((await first.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '1min' }]);
+    await first.query('rollback');
   });
 
   test('in batches that name keys in opposite orders never deadlocks', async () => {
