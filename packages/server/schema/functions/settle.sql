@@ -6,7 +6,8 @@
 --
 -- Writes nothing if the node was declared dead, because its deliveries then belong to other nodes. If the response was
 -- lost and the call is repeated, skips the outcomes that were already written. Returns the ids that it wrote, if
--- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier.
+-- `listed`, and the webhooks that have had only failures since `failing_since_ms` or earlier. If another transaction has
+-- locked a webhook with a pending outcome, writes nothing, and the detail of the error lists these webhooks.
 create or replace function posthorn.settle(
   node int, listed boolean, failing_since_ms float8,
   organization_ids text[], webhook_ids text[], created_ms float8[], ids text[], event_ids text[], types text[],
@@ -21,11 +22,14 @@ returns table (written text[], failing json)
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+-- A locked row must not keep the outcomes of others waiting for long: the node then writes them without this one.
+set lock_timeout = '1s'
 as $$
 declare
   inserted text[];
   updated  text[];
   failed   json;
+  locked   text;
   again    boolean := false;
 begin
   -- A node is declared dead by deleting its row. This lock prevents that until the transaction ends.
@@ -34,15 +38,27 @@ begin
     return;
   end if;
 
-  -- Keeps webhooks from being disabled or deleted before the commit, so that nothing is left waiting for them.
+  -- Keeps webhooks from being disabled or deleted before the commit, so that nothing is left waiting for them. Does not
+  -- wait for a webhook that is being changed, because that would delay the outcomes of all others.
   if 'pending' = any (statuses) then
-    perform from posthorn.webhooks w
-      where (w.organization_id, w.id) in (
-              select o.organization_id, o.webhook_id
-                from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
-               where o.status = 'pending')
-      order by w.organization_id, w.id
-        for share;
+    with retried as materialized (
+      select distinct o.organization_id, o.webhook_id
+        from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
+       where o.status = 'pending'
+    ), kept as materialized (
+      select w.id
+        from retried r
+        join posthorn.webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
+         for share of w skip locked
+    )
+    select string_agg(w.id, ' ') into locked
+      from retried r
+      join posthorn.webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
+     where w.id not in (select k.id from kept k);
+    if locked is not null then
+      raise exception 'posthorn: another transaction has locked a webhook'
+        using errcode = 'lock_not_available', detail = locked;
+    end if;
   end if;
 
   -- Retention may have dropped the partition in the meantime. Such an outcome must not block the others.

@@ -71,6 +71,12 @@ export class DeliveryEngine {
       now: sender.now,
       room: () => this.room(),
       onWritten: (written) => this.#written(written),
+      // More attempts would only add outcomes that cannot be written.
+      onLocked: (webhookIds) => this.#lanes.holdAll(webhookIds),
+      onUnlocked: (webhookIds) => {
+        this.#lanes.releaseAll(webhookIds);
+        this.#pump();
+      },
     });
     this.#claimer = new Claimer({
       database,

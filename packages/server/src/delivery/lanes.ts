@@ -31,7 +31,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that may be able to start an attempt, by organization, in the order of their turns. */
   readonly #ready = new Map<string, Set<Lane>>();
-  /** Lanes that start nothing for now, because they used up their rate limit or their webhook is being read. */
+  /** Lanes that start nothing for now: their rate limit is used up, or their webhook is being read or is locked. */
   readonly #held = new Set<Lane>();
   readonly #load: Load = {
     inFlight: 0,
@@ -226,6 +226,19 @@ export class Lanes {
     if (this.#held.delete(lane)) this.#offer(lane);
   }
 
+  /** Holds the lanes of these webhooks. */
+  holdAll(webhookIds: Iterable<string>): void {
+    for (const lane of this.#known(webhookIds)) this.hold(lane);
+  }
+
+  releaseAll(webhookIds: Iterable<string>): void {
+    for (const lane of this.#known(webhookIds)) this.release(lane);
+  }
+
+  #known(webhookIds: Iterable<string>): Lane[] {
+    return [...webhookIds].flatMap((id) => this.#lanes.get(id) ?? []);
+  }
+
   /**
    * Notes how an attempt ended. Returns the deliveries that no longer fit, because the webhook's condition may have
    * changed, and whether to claim more.
@@ -285,7 +298,8 @@ export class Lanes {
 
   /** Forgets an idle lane if there are too many. One that rests or has deliveries waiting becomes idle later. */
   #forgetIdle(lane: Lane): void {
-    if (lane.isIdle && this.#lanes.size > limits.lanes) this.#lanes.delete(lane.webhookId);
+    if (lane.isIdle && !this.#held.has(lane) && this.#lanes.size > limits.lanes)
+      this.#lanes.delete(lane.webhookId);
   }
 
   #offer(lane: Lane): void {

@@ -7,7 +7,13 @@ import { levelFor } from '../signals/reported.js';
 import { type Database, isTransient, type Queryable } from '../storage/database.js';
 import { batchOf, type RecordedBatch, recordBatch } from '../storage/recording.js';
 import type { Room } from '../storage/room.js';
-import { countSettled, type FailingWebhook, type Settlement, settle } from '../storage/settlements.js';
+import {
+  countSettled,
+  type FailingWebhook,
+  lockedWebhooks,
+  type Settlement,
+  settle,
+} from '../storage/settlements.js';
 import { disableWebhook, lockWebhooks, type WebhookKey } from '../storage/webhooks.js';
 import { limits } from './limits.js';
 
@@ -21,6 +27,8 @@ export interface Entry {
   gone?: WebhookKey & { givenUrl: string };
   /** How many times the database has refused the entry as part of a batch. */
   refusals?: number;
+  /** Whether it is waiting, or has waited, because another transaction has locked its webhook. */
+  wasLocked?: boolean;
 }
 
 /** The effects of written outcomes. */
@@ -38,6 +46,10 @@ export interface SettlerOptions {
   now: () => number;
   room: () => Room;
   onWritten: (written: Written) => void;
+  /** Called when outcomes of these webhooks have to wait for another transaction, which is taking a long time. */
+  onLocked: (webhookIds: ReadonlySet<string>) => void;
+  /** Called when outcomes of these webhooks that had to wait are written. */
+  onUnlocked: (webhookIds: ReadonlySet<string>) => void;
 }
 
 /** Writes outcomes in batches: one statement and one commit for all attempts that ended within a few milliseconds. */
@@ -46,6 +58,9 @@ export class Settler {
   readonly health = new HealthReports(limits);
   #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** Outcomes of webhooks that another transaction has locked. They wait apart, so that no others wait with them. */
+  #locked: Entry[] = [];
+  #lockedTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<boolean> | undefined;
   #isStopped = false;
   /** The node ID of the latest entry, for a batch that has only health reports. */
@@ -57,7 +72,11 @@ export class Settler {
 
   /** Returns whether so many outcomes are unwritten that sending must pause: a crash would repeat these attempts. */
   get isBehind(): boolean {
-    return this.#entries.length >= limits.unsettledOutcomes;
+    return this.#unwritten >= limits.unsettledOutcomes;
+  }
+
+  get #unwritten(): number {
+    return this.#entries.length + this.#locked.length;
   }
 
   /** Returns whether outcomes are no longer written, because this node is about to exit. */
@@ -75,7 +94,8 @@ export class Settler {
   /** Resolves when everything is written or, once `deadlineMs` has passed, after one last try. */
   async drain(deadlineMs: number): Promise<void> {
     let waitMs: number = limits.gatherMs;
-    while (this.#entries.length > 0 || this.#flushing || !this.health.isEmpty) {
+    while (this.#unwritten > 0 || this.#flushing || !this.health.isEmpty) {
+      if (this.#entries.length === 0) this.#tryLocked();
       clearTimeout(this.#timer);
       this.#timer = undefined;
       const isWritten = await (this.#flushing ?? this.#flush());
@@ -92,9 +112,10 @@ export class Settler {
     await this.drain(deadlineMs);
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    if (this.#entries.length === 0) return;
+    clearTimeout(this.#lockedTimer);
+    if (this.#unwritten === 0) return;
     this.#options.logger.error(
-      { outcomes: this.#entries.length },
+      { outcomes: this.#unwritten },
       'outcomes could not be written before the shutdown; these deliveries will be attempted again',
     );
   }
@@ -114,15 +135,25 @@ export class Settler {
     const reports = this.health.take(batch.length, performance.now());
     this.#flushing = this.#write(batch, reports).then(
       () => {
+        const unlocked = batch.filter(({ wasLocked }) => wasLocked);
+        if (unlocked.length > 0) this.#options.onUnlocked(webhooksOf(unlocked));
         this.#flushed(limits.gatherMs);
         return true;
       },
       (error: Error) => {
+        this.health.putBack(reports);
+        const webhooks = lockedWebhooks(error);
+        const isLocked = (entry: Entry) => webhooks !== undefined && needsLock(entry, webhooks);
+        if (batch.some(isLocked)) {
+          this.#setApart(batch.filter(isLocked));
+          this.#entries.unshift(...batch.filter((entry) => !isLocked(entry)));
+          this.#flushed(limits.gatherMs);
+          return false;
+        }
         // Nothing is lost: this is retried, and if the lease ends first, other nodes attempt the deliveries again.
         const fields = { reason: error.message };
         this.#options.logger[levelFor(error)](fields, 'outcomes could not be written; retrying');
-        this.health.putBack(reports);
-        this.#putBack(batch, !isTransient(error));
+        this.#putBack(batch, webhooks !== undefined || !isTransient(error));
         this.#flushed(limits.settleAgainMs);
         return false;
       },
@@ -135,6 +166,28 @@ export class Settler {
     const isFull = this.#entries.length >= limits.settleOutcomes && againMs === limits.gatherMs;
     if (this.#entries.length > 0) this.#flushIn(isFull ? 0 : againMs);
     else if (!this.health.isEmpty) this.#flushIn(limits.healthEveryMs);
+  }
+
+  /** Keeps the outcomes of locked webhooks until the next try. Most changes of a webhook have ended by then. */
+  #setApart(entries: readonly Entry[]): void {
+    const webhooks = webhooksOf(entries.filter(({ wasLocked }) => wasLocked));
+    if (webhooks.size > 0) {
+      this.#options.logger.warn(
+        { webhook_ids: [...webhooks], outcomes: entries.length },
+        'outcomes could not be written because another transaction has locked their webhooks; retrying',
+      );
+      this.#options.onLocked(webhooks);
+    }
+    for (const entry of entries) entry.wasLocked = true;
+    this.#locked.push(...entries);
+    this.#lockedTimer ??= setTimeout(() => this.#tryLocked(), limits.settleAgainMs);
+  }
+
+  #tryLocked(): void {
+    clearTimeout(this.#lockedTimer);
+    this.#lockedTimer = undefined;
+    this.#entries.push(...this.#locked.splice(0));
+    this.#flushIn(0);
   }
 
   /**
@@ -205,6 +258,7 @@ export class Settler {
     if (!mustBeDisabled(webhook.failing_since_ms, webhook.last_failure_ms, now())) return;
     try {
       const recorded = await database.transaction(async (client) => {
+        await lockWebhooks(client, [webhook]);
         const about = await disableWebhook(client, webhook, 'failing');
         return about && recordBatch(client, batchOf([webhookDisabled(about, 'failing')]), room());
       });
@@ -213,6 +267,16 @@ export class Settler {
       logger.warn({ reason: (error as Error).message }, 'a failing webhook could not be disabled yet');
     }
   }
+}
+
+/** Returns whether an entry cannot be written while these webhooks are locked. One that is gone is alone in its batch. */
+function needsLock({ settlement, gone }: Entry, webhooks: ReadonlySet<string>): boolean {
+  const { status, delivery } = settlement;
+  return gone !== undefined || (status === 'pending' && webhooks.has(delivery.webhook_id));
+}
+
+function webhooksOf(entries: readonly Entry[]): ReadonlySet<string> {
+  return new Set(entries.map(({ settlement }) => settlement.delivery.webhook_id));
 }
 
 function isAlone({ gone, refusals = 0 }: Entry): boolean {

@@ -84,6 +84,18 @@ export interface Settled {
   failing: readonly FailingWebhook[];
 }
 
+/** PostgreSQL's code for a lock that could not be acquired in time. */
+const lockNotAvailable = '55P03';
+
+/**
+ * Returns the webhooks that another transaction has locked, if outcomes could not be written because of a lock. Empty if
+ * the error does not say which.
+ */
+export function lockedWebhooks(error: unknown): ReadonlySet<string> | undefined {
+  const { code, detail } = error as { code?: string; detail?: string };
+  return code === lockNotAvailable ? new Set(detail?.split(' ')) : undefined;
+}
+
 /**
  * Writes outcomes and health reports in one statement, unless the node was declared dead. Deletes the hand-offs and
  * backlog rows that have no other open deliveries.

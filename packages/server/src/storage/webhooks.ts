@@ -284,14 +284,13 @@ export async function clearFailures(client: Queryable, key: WebhookKey): Promise
   });
 }
 
-/** Locks webhooks until the transaction ends, always in the same order. */
+/** Locks webhooks until the transaction ends. Does not wait: it fails if another transaction has locked one. */
 export async function lockWebhooks(client: Queryable, keys: readonly WebhookKey[]): Promise<void> {
   await client.query({
     text: `
   select from posthorn.webhooks
    where (organization_id, id) in (select * from unnest($1::text[], $2::text[]))
-   order by organization_id, id
-     for update`,
+     for update nowait`,
     values: [keys.map((key) => key.organization_id), keys.map((key) => key.id)],
   });
 }

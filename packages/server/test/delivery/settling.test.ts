@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/delivery/limits.js';
@@ -20,6 +21,7 @@ import {
   recordFor,
   settleFor,
   settleUnheard,
+  subscribe,
   succeeded,
   withNode,
 } from '../support/deliveries.js';
@@ -57,14 +59,19 @@ async function withSettler(options: Partial<SettlerOptions> = {}) {
   onTestFinished(() => faltering.close());
   const settler = new Settler({
     ...{ database: faltering, logger: pino({ level: 'silent' }), now: Date.now },
-    ...{ room: () => noRoom, onWritten: () => undefined },
+    ...{
+      room: () => noRoom,
+      onWritten: () => undefined,
+      onLocked: () => undefined,
+      onUnlocked: () => undefined,
+    },
     ...options,
   });
   const write = async (entries: readonly Entry[]) => {
     for (const entry of entries) settler.add(entry);
     await settler.drain(performance.now() + 20_000);
   };
-  return { database, faltering, node, settler, write };
+  return { database, url, faltering, node, settler, write };
 }
 
 const entryOf = (node: number) => (delivery: LeasedDelivery) => ({ node, settlement: succeeded(delivery) });
@@ -86,6 +93,89 @@ describe('the settler', () => {
     await settler.drain(performance.now() + 20_000);
     expect(await deliveryRows(database)).toHaveLength(10);
     expect(await handoffSizes(database)).toEqual([]);
+  });
+
+  describe('while another transaction has locked a webhook', () => {
+    /** Two webhooks that get the same events. Another transaction has locked the first. */
+    async function withLock() {
+      const heard: string[] = [];
+      const prepared = await withSettler({
+        onLocked: (ids) => void heard.push(`locked ${[...ids]}`),
+        onUnlocked: (ids) => void heard.push(`unlocked ${[...ids]}`),
+      });
+      const { database, url, node } = prepared;
+      await subscribe(database, { id: 'WHK-2' });
+      const { leased } = await recordFor(database, node, 3);
+      const holder = new pg.Client({ connectionString: url });
+      await holder.connect();
+      onTestFinished(() => holder.end());
+      await holder.query("begin; select from posthorn.webhooks where id = 'WHK-1' for update");
+      const untilWritten = (count: number) =>
+        eventually(
+          () => deliveryRows(database),
+          (rows) => rows.length === count,
+        );
+      return { ...prepared, leased, holder, heard, untilWritten };
+    }
+
+    test('writes the outcomes of others, and those of the webhook as soon as it can', async () => {
+      const { settler, node, leased, holder, heard, untilWritten, database } = await withLock();
+      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
+      expect(new Set((await untilWritten(3)).map((row) => row.webhook_id))).toEqual(new Set(['WHK-2']));
+      await eventually(
+        async () => heard,
+        ([first]) => first === 'locked WHK-1',
+      );
+      const more = (await recordFor(database, node, 1)).leased.find((one) => one.webhook_id === 'WHK-2')!;
+      settler.add({ node, settlement: failedOnce(more, 0) });
+      await untilWritten(4);
+      await holder.query('rollback');
+      await untilWritten(7);
+      expect(heard.at(-1)).toBe('unlocked WHK-1');
+    });
+
+    test('writes the outcomes of others even if the receiver of the webhook is gone', async () => {
+      const { settler, node, leased, holder, untilWritten, database } = await withLock();
+      const [first, ...others] = leased.toSorted((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
+      const gone = { organization_id: 'ORG-acme', id: 'WHK-1' };
+      settler.add({ node, settlement: { ...succeeded(first!), status: 'failed', http_status: 410 }, gone });
+      for (const delivery of others) settler.add(entryOf(node)(delivery));
+      await untilWritten(5);
+      await holder.query('rollback');
+      await settler.drain(performance.now() + 20_000);
+      await untilWritten(6);
+      const { rows } = await database.query({
+        text: "select status from posthorn.webhooks where id = 'WHK-1'",
+      });
+      expect(rows).toEqual([{ status: 'disabled' }]);
+    });
+
+    test('does not wait for it when it stops, and writes the outcomes of others', async () => {
+      const { settler, node, leased, untilWritten } = await withLock();
+      for (const delivery of leased) settler.add({ node, settlement: failedOnce(delivery, 0) });
+      await settler.stop(performance.now() + 1_000);
+      await untilWritten(3);
+    });
+  });
+
+  test('writes the other outcomes even if another transaction has locked a delivery', async () => {
+    const { database, url, node, settler } = await withSettler();
+    const { leased } = await recordFor(database, node, 3);
+    const retries = leased.map((one) => failedOnce(one, 0));
+    await settleFor(database, node, retries);
+    const { deliveries } = await claimFor(database, node);
+    const holder = new pg.Client({ connectionString: url });
+    await holder.connect();
+    onTestFinished(() => holder.end());
+    await holder.query('begin');
+    await holder.query('select from posthorn.deliveries where id = $1 for update', [
+      deliveries[0]!.delivery_id,
+    ]);
+    for (const delivery of deliveries) settler.add(entryOf(node)(delivery));
+    const written = async () => (await deliveryRows(database)).filter(({ status }) => status === 'success');
+    await eventually(written, (rows) => rows.length === 2);
+    await holder.query('rollback');
+    await eventually(written, (rows) => rows.length === 3);
   });
 
   test.skipIf(process.platform !== 'linux')(
