@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { takeDueVerifications } from '../../src/storage/webhooks.js';
 import { event, record } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
@@ -400,6 +401,28 @@ describe('a webhook whose verification failed', () => {
       payload: { webhook_id: body.data.id, http_status: 500, duration_ms: expect.any(Number) },
     });
   });
+});
+
+test('a webhook whose outcomes cannot be written because it is locked gets no more requests until they are, and others do', async () => {
+  const log = new Log();
+  const own = await startTestService({}, log);
+  const [owner, other] = [await newTenant(own), await newTenant(own)];
+  const { receiver: failing, webhook } = await owner.connect(500);
+  const { receiver: fine } = await other.connect();
+  const holder = new pg.Client({ connectionString: own.databaseUrl });
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query('select from posthorn.webhooks where id = $1 for update', [webhook.id]);
+  await owner.record();
+  await failing.deliveries.nth(1);
+  await log.until('outcomes could not be written because another transaction has locked their webhooks');
+  const waiting = await owner.record();
+  await other.record();
+  await fine.deliveries.nth(1);
+  expect(failing.deliveries.count).toBe(1);
+  await holder.query('rollback');
+  expect((await failing.deliveries.nth(2)).envelope.id).toBe(waiting.id);
 });
 
 describe('a shutdown', () => {
