@@ -41,20 +41,16 @@ begin
   -- Keeps webhooks from being disabled or deleted before the commit, so that nothing is left waiting for them. Does not
   -- wait for a webhook that is being changed, because that would delay the outcomes of all others.
   if 'pending' = any (statuses) then
-    with retried as materialized (
-      select distinct o.organization_id, o.webhook_id
-        from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
-       where o.status = 'pending'
-    ), kept as materialized (
-      select w.id
-        from retried r
-        join posthorn.webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
-         for share of w skip locked
-    )
-    select string_agg(w.id, ' ') into locked
-      from retried r
-      join posthorn.webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
-     where w.id not in (select k.id from kept k);
+    select string_agg(r.webhook_id, ' ') into locked
+      from (select distinct o.organization_id, o.webhook_id
+              from unnest(organization_ids, webhook_ids, statuses) as o (organization_id, webhook_id, status)
+             where o.status = 'pending') r
+     where not exists (select from posthorn.webhooks w
+                        where w.organization_id = r.organization_id and w.id = r.webhook_id
+                          for share skip locked)
+       -- Not `exists`, so that the planner looks each webhook up by its key.
+       and (select w.id from posthorn.webhooks w
+             where w.organization_id = r.organization_id and w.id = r.webhook_id) is not null;
     if locked is not null then
       raise exception 'posthorn: another transaction has locked a webhook'
         using errcode = 'lock_not_available', detail = locked;

@@ -38,7 +38,7 @@ export const databaseLimits: { readonly connectMs: number; readonly queryMs: num
  * PostgreSQL ends a transaction whose process has sent nothing for this long: its machine may have vanished, and its
  * locks would otherwise last until TCP notices, two hours later. Between two statements, a process only computes.
  */
-export const idleTransactionMs = 10_000;
+const idleTransactionMs = 10_000;
 /** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
 
