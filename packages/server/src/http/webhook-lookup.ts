@@ -67,3 +67,10 @@ export function webhookBody(webhook: Webhook) {
     previous_secret_until: webhook.previous_secret_until?.toISOString() ?? null,
   };
 }
+
+/** Returns the body of a new webhook, without the fields that have no value yet. */
+export function createdBody(webhook: Webhook) {
+  const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
+    webhookBody(webhook);
+  return data;
+}

@@ -33,7 +33,7 @@ import type { DeliveryControl } from './delivery-control.js';
 import { storeWithWrite } from './idempotency.js';
 import { tenancyOf } from './tenancy.js';
 import { auditedFields, changedEntry, webhookEntry } from './webhook-audit.js';
-import { findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
+import { createdBody, findWebhook, noWebhook, webhookBody, webhookKey } from './webhook-lookup.js';
 import {
   CreatedWebhookSchema,
   customHeaderFaults,
@@ -334,13 +334,6 @@ const neverUsed = {
   previous_secret_until: null,
   revision: 1,
 } as const;
-
-/** Returns the body of a new webhook, without the fields that have no value yet. */
-function createdBody(webhook: Webhook) {
-  const { disabled_reason, last_delivery_at, last_delivery_status, previous_secret_until, ...data } =
-    webhookBody(webhook);
-  return data;
-}
 
 function tooManyWebhooks(webhooksMax: number): Problem {
   const detail = `An organization can have at most ${webhooksMax} webhooks.`;

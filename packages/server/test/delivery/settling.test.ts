@@ -137,7 +137,7 @@ describe('the settler', () => {
     test('writes the outcomes of others even if the receiver of the webhook is gone', async () => {
       const { settler, node, leased, holder, untilWritten, database } = await withLock();
       const [first, ...others] = leased.toSorted((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
-      const gone = { organization_id: 'ORG-acme', id: 'WHK-1' };
+      const gone = { organization_id: 'ORG-acme', id: 'WHK-1', givenUrl: 'https://receiver.test/' };
       settler.add({ node, settlement: { ...succeeded(first!), status: 'failed', http_status: 410 }, gone });
       for (const delivery of others) settler.add(entryOf(node)(delivery));
       await untilWritten(5);
