@@ -80,6 +80,9 @@ describe('webhooks', () => {
     expect(await json('webhooks', 'rotate', ending, '--grace', '1h')).toMatchObject({
       secret: expect.stringMatching(/^whsec_/),
     });
+    expect(await printed('webhooks', 'get', ending)).toMatch(/^Old secret\tvalid until /m);
+    const again = await printed('webhooks', 'rotate', ending);
+    expect(again).toMatch(/^Older secret\tno longer valid\nOld secret\tvalid until /m);
     expect(await json('webhooks', 'test', ending, '--type', 'task.created')).toMatchObject({
       http_status: 200,
     });

@@ -7,9 +7,15 @@ import { json } from '../listing.js';
 import { requireConfirmation } from '../prompt.js';
 import { newSecret } from '../secret.js';
 import { webhookId } from '../short-id.js';
-import { shortTime } from '../short-time.js';
 import type { Terminal } from '../terminal.js';
-import { activating, onWebhook, reverificationText, showWebhook, webhookArgument } from './webhooks.js';
+import {
+  activating,
+  isAhead,
+  onWebhook,
+  reverificationText,
+  showWebhook,
+  webhookArgument,
+} from './webhooks.js';
 
 const settings = {
   events: {
@@ -129,7 +135,7 @@ export const webhooksRotate: Command = {
     const secret = chosenSecret(options);
     const id = await webhookId(connection, argument);
     const { previous_secret_until: before } = await connection.posthorn.webhooks.get(id);
-    const hadOlder = before !== null && Date.parse(before) > Date.now();
+    const hadOlder = isAhead(before);
     const request = { secret: secret.text, ...(grace !== undefined && { grace }) };
     const webhook = await connection.posthorn.webhooks.rotateSecret(id, request).catch((error) => {
       const maybe = `The secret may have been replaced with ${secret.text}.`;
@@ -140,10 +146,8 @@ export const webhooksRotate: Command = {
       terminal.line(withSecret(connection.texts.of(webhook), secret));
       return;
     }
-    const until = webhook.previous_secret_until;
     showWebhook(terminal, webhook, [
       ...secretField(terminal, secret),
-      ...(until ? [['Old secret', `valid until ${shortTime(new Date(until))}`] as const] : []),
       ...(hadOlder ? [['Older secret', 'no longer valid'] as const] : []),
     ]);
   },

@@ -84,11 +84,19 @@ export function showWebhook(
     | 'created_at'
   > &
     Partial<
-      Pick<Webhook, 'disabled_reason' | 'last_delivery_at' | 'last_delivery_status' | 'verification_failure'>
+      Pick<
+        Webhook,
+        | 'disabled_reason'
+        | 'last_delivery_at'
+        | 'last_delivery_status'
+        | 'previous_secret_until'
+        | 'verification_failure'
+      >
     >,
   further: readonly (readonly [string, string])[] = [],
 ): void {
   const { status, disabled_reason = null, verification_failure: failure, last_delivery_at: lastAt } = webhook;
+  const { previous_secret_until: graceEnd } = webhook;
   const color = status === 'active' ? 'green' : 'red';
   terminal.fields([
     ['Webhook', webhook.id],
@@ -104,6 +112,7 @@ export function showWebhook(
       ? [['Last delivery', `${webhook.last_delivery_status} at ${shortTime(new Date(lastAt))}`] as const]
       : []),
     ...further,
+    ...(isAhead(graceEnd) ? [['Old secret', `valid until ${shortTime(new Date(graceEnd))}`] as const] : []),
   ]);
   if (failure) {
     terminal.line();
@@ -155,4 +164,9 @@ async function printedWebhook(context: Context, work: WebhookWork): Promise<Webh
   if (context.options.json) context.terminal.line(connection.texts.of(webhook));
   else showWebhook(context.terminal, webhook);
   return webhook;
+}
+
+/** Returns whether a time is there and not over yet. */
+export function isAhead(iso: string | null | undefined): iso is string {
+  return typeof iso === 'string' && Date.parse(iso) > Date.now();
 }
