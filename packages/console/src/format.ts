@@ -89,6 +89,16 @@ export function formatClock(atMs: number, zone: Zone, nowMs: number): string {
   return `${day.format(atMs)} ${formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(atMs)}`;
 }
 
+/** `20:41:07 – 20:45:00` today, `14 Nov 20:41 – 15 Nov 20:41` otherwise. */
+export function formatRange(fromMs: number, toMs: number, zone: Zone, nowMs: number): string {
+  const today = formatDay(nowMs, zone);
+  const isToday = formatDay(fromMs, zone) === today && formatDay(toMs, zone) === today;
+  // With the day of only one of the two, 24 hours would look like a few seconds.
+  const text = (atMs: number) =>
+    isToday ? formatClock(atMs, zone, nowMs) : `${formatDay(atMs, zone)} ${formatMinute(atMs, zone)}`;
+  return `${text(fromMs)} – ${text(toMs)}`;
+}
+
 /** `14 Nov` */
 export function formatDay(atMs: number, zone: Zone): string {
   return formatOf(zone, dayParts).format(atMs);

@@ -128,6 +128,10 @@ describeInBrowser('the console in a browser', async (open) => {
     await rotated.getByRole('button', { name: 'Copy the secret' }).waitFor();
     await rotated.getByRole('button', { name: 'Done' }).click();
     await rotated.waitFor({ state: 'hidden' });
+    // A second rotation would end the first grace period.
+    await page.getByRole('button', { name: 'Rotate…' }).click();
+    await page.getByText('The secret before the current one is still valid.').waitFor();
+    await page.keyboard.press('Escape');
 
     await page.getByRole('button', { name: 'Delete…' }).click();
     const dialog = page.getByRole('alertdialog');

@@ -285,7 +285,7 @@ describeInBrowser('the console at work', async (open) => {
     await page.goto(link(tenant.token));
     const rate = page.locator('td.rate');
     await expect.poll(() => rate.textContent(), { timeout: 10_000 }).not.toBe('');
-    const bars = page.getByRole('slider', { name: /^\d delivered, / });
+    const bars = page.getByRole('slider', { name: /^\d delivered, \d retried, \d given up/ });
     await bars.focus();
     await page.keyboard.press('Home');
     await page.keyboard.press('End');

@@ -95,8 +95,8 @@ export const problems = {
     status: 409,
     title: 'Webhook changed by another request',
     advice:
-      'Another request changed or deleted the webhook while its new URL was being verified. Get the webhook ' +
-      'before you try again.',
+      'Another request changed or deleted the webhook at the same time, for example while its new URL was ' +
+      'being verified. Get the webhook before you try again.',
   },
   too_many_replays: {
     status: 409,

@@ -1,5 +1,5 @@
 import { Problem } from '../domain/problem.js';
-import { type Database, isUnreachable } from '../storage/database.js';
+import { type Database, isLockTimeout, isUnreachable } from '../storage/database.js';
 import {
   isKeyed,
   type NewBatch,
@@ -42,8 +42,6 @@ const bytesPerCharacter = 2;
  * respond within 5 s.
  */
 const waitMsMax = 2_000;
-/** PostgreSQL's code if another transaction held an idempotency key for too long. */
-const lockNotAvailable = '55P03';
 
 /**
  * Commits in groups: requests that arrive during a transaction share the next one. A single request is not delayed;
@@ -138,7 +136,7 @@ export class Recorder {
         // Any other error is a bug after the commit. Deliveries may then be leased to this node without its
         // knowledge, and would wait until the process ends.
         if (!isRefused(error) && !isUnreachable(error)) this.#database.onLeaseInDoubt();
-        const isHeld = group[0]?.keyed && (error as { code?: string }).code === lockNotAvailable;
+        const isHeld = group[0]?.keyed && isLockTimeout(error);
         const late = isUnreachable(error) || isHeld ? queue.takeLate() : [];
         this.#release([...group, ...late]);
         for (const { reject } of group) reject(error);

@@ -1,12 +1,11 @@
 import { Semaphore } from '../signals/semaphore.js';
-import { type Database, isUnreachable, type Queryable } from './database.js';
+import { type Database, isLockTimeout, isUnreachable, type Queryable } from './database.js';
 
 /**
  * Writes for one organization wait for each other anyway, because they share an audit chain. Running several at once
  * would only occupy connections.
  */
 const concurrentMax = 1;
-const lockNotAvailable = '55P03';
 
 const queues = new WeakMap<Database, Map<string, { semaphore: Semaphore; users: number }>>();
 
@@ -28,8 +27,7 @@ export async function auditedWrite<T>(
     database.transaction(work).catch((error) => {
       // Reject the waiting writes before the next one starts: it would wait for the same lock, or for the
       // same unreachable database.
-      const isHeld = (error as { code?: string }).code === lockNotAvailable;
-      if (isHeld || isUnreachable(error)) queue.semaphore.rejectWaiting(error, 0);
+      if (isLockTimeout(error) || isUnreachable(error)) queue.semaphore.rejectWaiting(error, 0);
       throw error;
     });
   try {

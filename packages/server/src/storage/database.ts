@@ -270,6 +270,11 @@ export function isUnreachable(error: unknown): boolean {
   return driverMessages.test(error.message);
 }
 
+/** Returns whether a lock was not acquired in time: another transaction holds it. */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: string }).code === '55P03';
+}
+
 /** Returns whether the same statement can succeed later, because the state of the database was the problem. */
 export function isTransient(error: unknown): boolean {
   return (

@@ -3,7 +3,7 @@ import { evidenceOf } from '../domain/evidence.js';
 import type { HealthReport } from '../domain/health.js';
 import type { GivenUp } from '../domain/service-event.js';
 import { arrayText } from './array-text.js';
-import type { Queryable } from './database.js';
+import { isLockTimeout, type Queryable } from './database.js';
 import type { LeasedDelivery, OpenGroup } from './leased-delivery.js';
 import type { WebhookKey } from './webhooks.js';
 
@@ -84,16 +84,12 @@ export interface Settled {
   failing: readonly FailingWebhook[];
 }
 
-/** PostgreSQL's code for a lock that could not be acquired in time. */
-const lockNotAvailable = '55P03';
-
 /**
  * Returns the webhooks that another transaction has locked, if outcomes could not be written because of a lock. Empty if
  * the error does not say which.
  */
 export function lockedWebhooks(error: unknown): ReadonlySet<string> | undefined {
-  const { code, detail } = error as { code?: string; detail?: string };
-  return code === lockNotAvailable ? new Set(detail?.split(' ')) : undefined;
+  return isLockTimeout(error) ? new Set((error as { detail?: string }).detail?.split(' ')) : undefined;
 }
 
 /**

@@ -2,11 +2,9 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotDecrypted } from '../domain/secret-box.js';
-import { isUnreachable } from '../storage/database.js';
+import { isLockTimeout, isUnreachable } from '../storage/database.js';
 
-/** PostgreSQL's code for a lock that could not be acquired in time. */
-const lockNotAvailable = '55P03';
-/** Part of the context of that error if the lock is an idempotency key, which the other transaction has used. */
+/** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */
 const lockedKey = /\bevent_keys\b/;
 /** PostgreSQL's class of codes for a full disk, too little memory and so on. The statement was rolled back. */
 const outOfResources = /^53/;
@@ -38,7 +36,7 @@ export function problemOf(error: unknown, bodyLimit: number): Problem {
       { headers: { 'Retry-After': '5' } },
     );
   }
-  if (code === lockNotAvailable) {
+  if (isLockTimeout(error)) {
     return new Problem(
       'unavailable',
       lockedKey.test(where)

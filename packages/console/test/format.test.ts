@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { formatRange } from '../src/format';
+
+const at = (iso: string) => Date.parse(iso);
+const now = at('2026-11-17T13:00:00Z');
+
+test.each([
+  ['2026-11-17T10:00:00Z', '2026-11-17T10:00:59Z', '10:00:00 – 10:00:59'],
+  ['2026-11-16T13:16:00Z', '2026-11-17T12:59:59Z', '16 Nov 13:16 – 17 Nov 12:59'],
+  ['2026-11-15T13:16:00Z', '2026-11-16T13:16:00Z', '15 Nov 13:16 – 16 Nov 13:16'],
+])('a range from %s to %s shows the day of both ends, unless both are today', (from, to, text) => {
+  expect(formatRange(at(from), at(to), 'utc', now)).toBe(text);
+});
