@@ -291,6 +291,8 @@ describe('GET /v1/events/tail', () => {
       const headers = { authorization: `Bearer ${pipelining}` };
       const { status } = await fetch(`${service.publicUrl}${target}`, { headers, signal: abort.signal });
       abort.abort();
+      // The probe may have taken the last place of one that was then refused.
+      if (status === 200) sockets[0]?.write(head);
       return status;
     };
     await eventually(probe, (status) => status === 429);
