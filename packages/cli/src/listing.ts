@@ -38,6 +38,14 @@ export function choiceOf<Choice extends string>(
   throw new UsageError(`--${name}: '${text}' is not valid. Expected ${alternatives.format(choices)}.`);
 }
 
+/** Returns the event type to filter by. A pattern would match nothing, because a filter compares the whole type. */
+export function exactTypeOf({ type }: Options): string | undefined {
+  if (!type?.includes('*')) return type;
+  throw new UsageError(
+    `--type: '${type}' is not valid. Expected one event type, such as invoice.paid, not a pattern.`,
+  );
+}
+
 const pageMax = 100;
 
 /** Returns the first `max` results. Reports how far back a page searched if it was not full. */

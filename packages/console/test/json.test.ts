@@ -22,6 +22,17 @@ describe('JSON that is laid out', () => {
     expect(shown(text)?.replaceAll(/\s/g, '')).toBe(text);
   });
 
+  it('starts the same if only its start is read', () => {
+    const plain = (text: string | undefined) => text?.replaceAll(/\s/g, '');
+    fc.assert(
+      fc.property(fc.json(), fc.nat({ max: 60 }), (text, max) => {
+        const end = Math.min(max, text.length);
+        const start = prettyJson(text, end)?.map((piece) => piece.text);
+        expect(plain(start?.join(''))).toBe(plain(text.slice(0, end)));
+      }),
+    );
+  });
+
   it('is left alone if it is not JSON', () => {
     expect(prettyJson('not {json')).toBeUndefined();
   });

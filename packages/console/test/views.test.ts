@@ -349,4 +349,70 @@ describeInBrowser('the views of the console', async (open) => {
     await expectAccessible(page, 'the sign-in');
     expect(unexpected(faults, /status of (404|500)/)).toEqual([]);
   });
+
+  it('show the start of a long payload, and more of it on request', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const lines = Array.from({ length: 9_000 }, (_, index) => ({ line: index }));
+    const event = await tenant.record({ payload: { id: 'INV-1', lines } });
+    const { page, faults } = await watched();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto(link(tenant.token, `/events/${event.id}`));
+    const payload = page.locator('pre');
+    await payload.getByText(/^50,000 of 1\d\d,\d{3} characters shown/).waitFor();
+    expect(await payload.textContent()).not.toContain('8999');
+    await page.getByRole('button', { name: 'Copy the payload' }).click();
+    await expect.poll(() => clipboard(page)).toMatch(/8999}\]}$/);
+    await payload.getByRole('button', { name: 'Show more' }).click();
+    await payload.getByText('8999', { exact: true }).waitFor();
+    expect(await payload.getByRole('button').count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  it('lead from a delivery that was given up to the one that was sent later', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { receiver, webhook } = await tenant.connect(500);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    // Disabling a webhook ends what waits for it.
+    for (const status of ['disabled', 'active'])
+      await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status });
+    const path = `/webhooks/${webhook.id}/deliveries/${delivery.id}`;
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, path));
+    await page.getByText('Given up').waitFor();
+    receiver.onDelivery = 200;
+    const again = await tenant.data('POST', `/v1${path}/redeliver`);
+    await tenant.settled(webhook, 2);
+    await page.reload();
+    await page.getByText('Sent again').waitFor();
+    await page.getByRole('link', { name: 'Open the newer delivery' }).click();
+    await page.waitForURL((url) => url.pathname.endsWith(again.id));
+    await page.getByText('Delivered: the receiver responded with 200').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('keep what is typed into the palette while its code is loading', async () => {
+    const tenant = await newTenant(service, { scopes });
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token));
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    let load = () => {};
+    const isAskedFor = new Promise<void>((asked) => {
+      void page.route(/\/palette-/, (route) => {
+        load = () => void route.continue();
+        asked();
+      });
+    });
+    await page.keyboard.press('Control+k');
+    await isAskedFor;
+    await page.keyboard.type('Audit');
+    load();
+    await page.getByRole('option', { name: 'Audit log' }).waitFor();
+    await page.keyboard.type(' log');
+    expect(await page.getByRole('combobox', { name: 'Go to' }).inputValue()).toBe('Audit log');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /Search/ }).click();
+    expect(await page.getByRole('combobox', { name: 'Go to' }).inputValue()).toBe('');
+    expect(faults).toEqual([]);
+  });
 });

@@ -136,6 +136,10 @@ describe.concurrent('usage errors', () => {
     [['token', 'revoke'], 'posthorn token revoke requires <id>.'],
     [['token', 'revoke', 'TOK-1', 'TOK-2'], "posthorn token revoke: unexpected argument 'TOK-2'."],
     [['events', 'list', ...organization, '--limit', '0'], "--limit: '0' is not valid. Expected"],
+    [
+      ['events', 'list', ...organization, '--type', 'invoice.*'],
+      "--type: 'invoice.*' is not valid. Expected one",
+    ],
     [['events', 'list', ...organization, '--limit', '1001'], "--limit: '1001' is not valid."],
     [['events', 'list', ...organization, '--order', 'up'], "--order: 'up' is not valid. Expected"],
     [

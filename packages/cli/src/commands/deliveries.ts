@@ -3,7 +3,7 @@ import { type Command, CommandFailure, type Context, UsageError } from '../comma
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
 import { deliveryStates, queryOf, stateOf } from '../delivery-state.js';
-import { choiceOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import type { Column } from '../table.js';
@@ -51,7 +51,7 @@ export const deliveriesList: Command = {
     const query = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event)),
-      event_type: options.type,
+      event_type: exactTypeOf(options),
       final,
       ...state,
       from: options.from,

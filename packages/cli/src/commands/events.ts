@@ -2,7 +2,7 @@ import type { Event, TailEventsQuery } from '@posthorn/client';
 import type { Command, Options } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
-import { choiceOf, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
+import { choiceOf, exactTypeOf, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { eventId } from '../short-id.js';
 import { shortTime } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
@@ -95,10 +95,11 @@ export const eventsTail: Command = {
 };
 
 async function filterOf(options: Options, organization: () => Promise<string>): Promise<TailEventsQuery> {
+  const type = exactTypeOf(options);
   return {
     organization_id: await organization(),
     workspace_id: options.workspace,
-    type: options.type,
+    type,
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,

@@ -9,10 +9,10 @@ const inlineMax = 44;
 
 /**
  * Lays JSON out with indentation, as pieces to be colored. Works on the text, so that digits, key order and escapes
- * stay as they were sent. Short objects and arrays of plain values stay on one line.
+ * stay as they were sent. Short objects and arrays of plain values stay on one line. Reads the text up to `end`.
  */
-export function prettyJson(text: string): Piece[] | undefined {
-  const all = jsonTokens(text);
+export function prettyJson(text: string, end?: number): Piece[] | undefined {
+  const all = jsonTokens(text, end);
   if (!all) return undefined;
   const tokens = all.filter(({ kind }) => kind !== 'space');
   const pieces: Piece[] = [];

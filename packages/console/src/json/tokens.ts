@@ -6,22 +6,32 @@ export interface JsonToken {
   start: number;
 }
 
-const pattern =
-  /(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\d[\d.eE+-]*)|(?<word>true|false|null)|(?<mark>[{}[\],:])|(?<space>\s+)/gy;
+const pattern = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[{}[\],:]|\s+/gy;
 
-/** Splits JSON text into tokens, or returns undefined if it is not JSON. Numbers stay as they are written. */
-export function jsonTokens(text: string): JsonToken[] | undefined {
+/**
+ * Splits JSON text into tokens, or returns undefined if it is not JSON. Numbers stay as they are written. `end` is how
+ * far to read: a token that reaches beyond it is cut.
+ */
+export function jsonTokens(text: string, end = text.length): JsonToken[] | undefined {
   const tokens: JsonToken[] = [];
   const scanner = new RegExp(pattern);
-  while (scanner.lastIndex < text.length) {
+  while (scanner.lastIndex < end) {
     const start = scanner.lastIndex;
-    const groups = scanner.exec(text)?.groups;
-    if (!groups) return undefined;
-    const [kind, found] = Object.entries(groups).find(([, value]) => value !== undefined)!;
-    tokens.push({ kind: kind as JsonTokenKind, text: found!, start });
+    if (!scanner.test(text)) return undefined;
+    const found = text.slice(start, Math.min(scanner.lastIndex, end));
+    tokens.push({ kind: kindOf(found), text: found, start });
   }
   markKeys(tokens);
   return tokens;
+}
+
+/** Returns the kind of a token by its first character. */
+function kindOf(token: string): JsonTokenKind {
+  const first = token.charAt(0);
+  if (first === '"') return 'string';
+  if ('{}[],:'.includes(first)) return 'mark';
+  if ('tfn'.includes(first)) return 'word';
+  return /[-\d]/.test(first) ? 'number' : 'space';
 }
 
 function markKeys(tokens: JsonToken[]): void {

@@ -1,22 +1,55 @@
-import { useMemo } from 'react';
-import { prettyJson } from '../json/pretty';
+import { useMemo, useState } from 'react';
+import { formatCount } from '../format';
+import { type Piece, prettyJson } from '../json/pretty';
 
-/** JSON with indentation and colors, or plain text if it is not JSON. */
-export function JsonText({ text }: { text: string }) {
-  const pieces = useMemo(() => prettyJson(text), [text]);
-  if (!pieces) return <>{text}</>;
+/** How many characters are shown at first, in thousands of elements. */
+const shownAtFirst = 50_000;
+
+/** React takes a time that grows with the square of the number of elements it adds to one parent. */
+const piecesPerParent = 500;
+
+/**
+ * JSON with indentation and colors. Text that is not JSON, and raw text, is shown as it is. Of a long text the start is
+ * shown, and more on request: all of a megabyte would stop the browser for seconds.
+ */
+export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolean }) {
+  const [shownMax, setShownMax] = useState(shownAtFirst);
+  const end = Math.min(shownMax, text.length);
+  const pieces = useMemo(() => (isRaw ? undefined : prettyJson(text, end)), [text, isRaw, end]);
   return (
     <>
-      {pieces.map(({ kind, text: piece }, index) =>
-        kind === 'mark' || kind === 'space' ? (
-          piece
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a text have no other identity
-          <span key={index} className={`t-${kind}`}>
-            {piece}
+      {pieces ? <Pieces pieces={pieces} /> : text.slice(0, end)}
+      {end < text.length && (
+        <span className="cut-off">
+          <button type="button" className="btn slim" onClick={() => setShownMax(shownMax * 4)}>
+            Show more
+          </button>
+          <span className="soft">
+            {formatCount(end)} of {formatCount(text.length)} characters shown. Copy takes all of them.
           </span>
-        ),
+        </span>
       )}
     </>
   );
+}
+
+function Pieces({ pieces }: { pieces: readonly Piece[] }) {
+  const groups = Array.from({ length: Math.ceil(pieces.length / piecesPerParent) }, (_, group) =>
+    pieces.slice(group * piecesPerParent, (group + 1) * piecesPerParent),
+  );
+  return groups.map((group, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a text have no other identity
+    <span key={at}>
+      {group.map(({ kind, text }, index) =>
+        kind === 'mark' || kind === 'space' ? (
+          text
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          <span key={index} className={`t-${kind}`}>
+            {text}
+          </span>
+        ),
+      )}
+    </span>
+  ));
 }

@@ -20,7 +20,7 @@ function Message({ headers, body, isRaw }: { headers: [string, string][]; body: 
         </span>
       ))}
       {headers.length > 0 && '\n'}
-      {isRaw ? body : <JsonText text={body} />}
+      <JsonText text={body} isRaw={isRaw} />
     </>
   );
 }

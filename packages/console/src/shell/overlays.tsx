@@ -2,7 +2,7 @@ import type { Token } from '@posthorn/client';
 import { useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect } from 'react';
 import { useStore } from '../store';
-import { overlay } from './overlay-store';
+import { overlay, typedEarly } from './overlay-store';
 import { useShortcuts } from './shortcuts';
 
 const Palette = lazy(() => import('./palette').then(({ Palette }) => ({ default: Palette })));
@@ -18,6 +18,9 @@ export function Overlays({ token }: { token: Token }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another view, which has nothing above it yet
   useEffect(() => () => overlay.set(undefined), [path]);
+  useEffect(() => {
+    if (open !== 'palette') typedEarly.set('');
+  }, [open]);
   return (
     <Suspense>
       {open === 'palette' && <Palette token={token} />}

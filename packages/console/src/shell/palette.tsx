@@ -9,7 +9,7 @@ import { isShortFor, loadedIds } from '../loaded-ids';
 import { webhookName } from '../parts/webhook-tag';
 import { permissionOf } from '../permission';
 import { theme } from '../preferences';
-import { overlay } from './overlay-store';
+import { overlay, typedEarly } from './overlay-store';
 import { viewsOf } from './views';
 
 interface Target {
@@ -30,7 +30,7 @@ export function Palette({ token }: { token: Token }) {
   const navigate = useNavigate();
   const { data: webhooks } = useQuery({ ...webhooksQuery, enabled: may.readWebhooks });
   const { data: types } = useQuery({ ...eventTypesQuery, enabled: may.readEvents });
-  const [text, setText] = useState('');
+  const [text, setText] = useState(() => typedEarly.get());
   const [at, setAt] = useState(0);
   const listId = useId();
   const client = useQueryClient();
@@ -66,6 +66,7 @@ export function Palette({ token }: { token: Token }) {
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className="dialog palette" aria-label="Go anywhere">
           <input
+            ref={focus}
             role="combobox"
             aria-label="Go to"
             aria-expanded="true"
@@ -108,6 +109,11 @@ export function Palette({ token }: { token: Token }) {
       </Dialog.Portal>
     </Dialog.Root>
   );
+}
+
+/** Moves the focus as soon as the field exists: the dialog would move it later, and keys pressed meanwhile be lost. */
+function focus(field: HTMLInputElement | null): void {
+  field?.focus();
 }
 
 function targetsFor(

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useLive } from '../live';
 import { zone } from '../preferences';
-import { overlay } from './overlay-store';
+import { overlay, typedEarly } from './overlay-store';
 import { viewsOf } from './views';
 
 const sequenceMs = 1_200;
@@ -37,7 +37,12 @@ export function useShortcuts(token: Token): void {
         return;
       }
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-      if (overlay.get() || document.querySelector('[role="alertdialog"], [role="dialog"]')) return;
+      if (document.querySelector('[role="alertdialog"], [role="dialog"]')) return;
+      if (overlay.get() === 'palette' && event.key.length === 1) {
+        event.preventDefault();
+        typedEarly.set(typedEarly.get() + event.key);
+      }
+      if (overlay.get()) return;
       const isSequence = Date.now() - wentAt < sequenceMs;
       wentAt = 0;
       const view = isSequence && viewsOf(token).find(({ key }) => key === event.key);

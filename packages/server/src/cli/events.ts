@@ -6,6 +6,7 @@ import {
   eventsGet,
   eventsList,
   eventsTail,
+  exactTypeOf,
   indentedJson,
   isWhole,
   limitOf,
@@ -129,7 +130,7 @@ function filterOf(options: Options, { eventRetentionMs }: Config): EventFilter {
   return {
     organization_id: organizationOf(options) ?? '',
     workspace_id: workspaceOf(options),
-    type: options.type,
+    type: exactTypeOf(options),
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,

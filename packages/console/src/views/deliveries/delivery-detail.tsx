@@ -25,6 +25,7 @@ import { useShownItem } from '../../shown-item';
 import { say } from '../../toast';
 import { AttemptTimeline } from './attempt-timeline';
 import { Diagnosis } from './diagnosis';
+import { LaterDelivery } from './later-delivery';
 
 const soonMs = 15_000;
 
@@ -109,6 +110,7 @@ function Body({
         )}
       </div>
       {again.error && <ProblemNote error={again.error} />}
+      <LaterDelivery delivery={delivery} />
       <Diagnosis delivery={delivery} webhookId={webhookId} />
       <div className="two">
         <section>

@@ -83,7 +83,7 @@ function Body({ found: { event, payloadText } }: { found: EventWithText }) {
             what="the payload"
             aside={<PrettySwitch label="How to show the payload" isRaw={isRaw} />}
           >
-            {isRaw ? payloadText : <JsonText text={payloadText} />}
+            <JsonText text={payloadText} isRaw={isRaw} />
           </CodeBlock>
         </div>
       </div>
