@@ -40,7 +40,7 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
     case 'ERR_SSL_HTTP_REQUEST':
       return say(
-        `${place} uses plain HTTP, not TLS.`,
+        `${place} does not use TLS. It probably expects plain HTTP.`,
         'Correct the port in the URL, or enable TLS on that port.',
       );
   }

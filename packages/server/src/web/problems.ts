@@ -3,6 +3,7 @@ import { Problem, problems } from '../domain/problem.js';
 import { organizationElsewhere, organizationMoving } from '../domain/relocation.js';
 import { SecretNotDecrypted } from '../domain/secret-box.js';
 import { isLockTimeout, isUnreachable } from '../storage/database.js';
+import { linger } from './linger.js';
 
 /** Part of the context of a lock timeout if the lock is an idempotency key, which the other transaction has used. */
 const lockedKey = /\bevent_keys\b/;
@@ -96,6 +97,7 @@ export function problemBody(problem: Problem, instance: string, requestId: strin
 
 export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const instance = request.url.split('?', 1)[0] ?? '/';
+  linger(request, reply);
   return reply
     .status(problem.status)
     .headers(problem.headers)

@@ -104,7 +104,7 @@ describe('without a status', () => {
     [
       'tls',
       { code: 'ERR_SSL_WRONG_VERSION_NUMBER' },
-      'hooks.acme.test:443 uses plain HTTP',
+      'hooks.acme.test:443 does not use TLS',
       'Correct the port',
     ],
     [

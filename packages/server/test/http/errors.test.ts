@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, ask, event, record } from '../support/client.js';
-import { sendRaw } from '../support/raw-http.js';
+import { openSocket, parseAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
 import { makeToken, platformToken, sharedService, type TestService } from '../support/service.js';
 
 let service: TestService;
@@ -343,6 +343,31 @@ describe('a body', () => {
       ]),
     );
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large']);
+  });
+
+  it.each([
+    ['too large', platformToken, 413],
+    ['sent with a wrong token', 'wrong', 401],
+  ])('%s is read to its end before a connection is closed that should be', async (_what, token, status) => {
+    const socket = await openSocket(service.platformUrl);
+    const size = 20 * 1024 * 1024;
+    socket.write(
+      `POST /platform/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n`,
+    );
+    // As a client does that reads only when it has sent everything.
+    await new Promise<void>((sent, failed) => {
+      socket.once('error', failed);
+      socket.pause().write(Buffer.alloc(size, ' '), () => sent());
+    });
+    const all = readToEnd(socket);
+    socket.resume();
+    expect(parseAnswer(await all).status).toBe(status);
+  });
+
+  it('that never comes does not keep a refused connection open', async () => {
+    const head = `POST /platform/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n`;
+    expect((await sendRaw(service.platformUrl, head)).status).toBe(401);
   });
 
   it('in a GET request is ignored, whatever it is', async () => {
