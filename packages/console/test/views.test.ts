@@ -368,6 +368,19 @@ describeInBrowser('the views of the console', async (open) => {
     expect(faults).toEqual([]);
   });
 
+  it('say so if no event can match, because there is no such type', async () => {
+    const tenant = await newTenant(service, { scopes });
+    await tenant.record();
+    const { page, faults } = await watched();
+    await page.goto(link(tenant.token, '/events?type=invoice.*'));
+    await page.getByText('There is no event type invoice.*.').waitFor();
+    await visit(page, '/deliveries?event_type=invoice.payed', 'Deliveries');
+    await page.getByText('There is no event type invoice.payed.').waitFor();
+    await visit(page, '/deliveries?event_type=invoice.paid', 'Deliveries');
+    await page.getByText('Choose a longer range, or remove a filter.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('lead from a delivery that was given up to the one that was sent later', async () => {
     const tenant = await newTenant(service, { scopes });
     const { receiver, webhook } = await tenant.connect(500);

@@ -80,7 +80,14 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
       {query.data && rows.length === 0 && query.hasNextPage && (
         <NoneSoFar searchedTo={searchedTo} query={query} />
       )}
-      {isEmpty && <NoDeliveries isFiltered={isFiltered} webhook={webhook} webhooks={webhooks} />}
+      {isEmpty && (
+        <NoDeliveries
+          isFiltered={isFiltered}
+          type={search.event_type}
+          webhook={webhook}
+          webhooks={webhooks}
+        />
+      )}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>

@@ -1,7 +1,7 @@
 import type { Webhook } from '@posthorn/client';
 import { Link } from '@tanstack/react-router';
-import { ClearFilters } from '../../parts/clear-filters';
 import { Empty } from '../../parts/empty';
+import { NoMatch } from '../../parts/no-match';
 import { ClockTime } from '../../parts/time';
 import { useToken } from '../../permission';
 import { RecordCommand } from '../events/record-command';
@@ -45,20 +45,19 @@ export function NoneSoFar({
 /** Says why no delivery is listed, and what to do. */
 export function NoDeliveries({
   isFiltered,
+  type,
   webhook,
   webhooks,
 }: {
   isFiltered: boolean;
+  /** The event type that the list is filtered by. */
+  type: string | undefined;
   webhook: Webhook | undefined;
   webhooks: Webhook[] | undefined;
 }) {
   const token = useToken();
   if (isFiltered) {
-    return (
-      <Empty title="No matching deliveries" actions={<ClearFilters />}>
-        <p>Choose a longer range, or remove a filter.</p>
-      </Empty>
-    );
+    return <NoMatch title="No matching deliveries" type={type} />;
   }
   if (webhooks?.length === 0) return <FirstWebhook />;
   return (

@@ -6,10 +6,9 @@ import { type EventFilter, eventPagesQuery } from '../../api/events';
 import { problemIn } from '../../api/problem';
 import { shortId } from '../../identifier';
 import { useLive } from '../../live';
-import { ClearFilters } from '../../parts/clear-filters';
-import { Empty } from '../../parts/empty';
 import { Forbidden } from '../../parts/forbidden';
 import { More } from '../../parts/more';
+import { NoMatch } from '../../parts/no-match';
 import { ProblemNote } from '../../parts/problem-note';
 import { Skeleton } from '../../parts/skeleton';
 import { TimeAgo } from '../../parts/time';
@@ -77,14 +76,7 @@ function Events() {
       {!search.subject_id && <EventHistogram search={search} />}
       {problemIn(query.error) && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {!pages && !problemIn(query.error) && <Skeleton lines={10} />}
-      {isEmpty &&
-        (isFiltered ? (
-          <Empty title="No event matches" actions={<ClearFilters />}>
-            <p>Choose a longer range, or remove a filter.</p>
-          </Empty>
-        ) : (
-          <NoEvents />
-        ))}
+      {isEmpty && (isFiltered ? <NoMatch title="No event matches" type={search.type} /> : <NoEvents />)}
       {rows.length > 0 && (
         <div className={query.isPlaceholderData ? 'dimmed' : undefined}>
           <table>
