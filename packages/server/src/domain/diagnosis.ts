@@ -200,7 +200,7 @@ function explainKnownStatus(attempt: FailedAttempt, status: number): Diagnosis |
     case 410:
       return attempt.purpose === 'delivery'
         ? say(
-            'The receiver responded with 410 Gone, so the webhook was disabled.',
+            'The receiver responded with 410 Gone, which disables a webhook.',
             'If the receiver still exists, correct its response or the URL, then activate the webhook.',
           )
         : say(

@@ -189,7 +189,7 @@ describe('with a status', () => {
     [404, {}, {}, 'There is no handler for POST /orders', 'Correct the path'],
     [405, {}, {}, 'There is no handler for POST /orders', 'Accept POST'],
     [408, {}, {}, 'gave up waiting', 'Raise the time'],
-    [410, {}, {}, 'responded with 410 Gone, so the webhook was disabled.', 'activate the webhook'],
+    [410, {}, {}, 'responded with 410 Gone, which disables a webhook.', 'activate the webhook'],
     [410, { purpose: 'test' }, {}, 'The receiver responded with 410 Gone.', 'correct its response'],
     [413, { bodyBytes: 212_400 }, {}, 'does not accept a body of 212 kB', 'Raise the limit'],
     [415, {}, {}, 'does not accept application/json', 'Accept requests'],
