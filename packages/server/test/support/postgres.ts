@@ -190,7 +190,7 @@ async function migrateAll(target: DatabaseTarget): Promise<void> {
   await database.close();
 }
 
-export async function administer(adminUrl: string, ...statements: string[]): Promise<void> {
+async function administer(adminUrl: string, ...statements: string[]): Promise<void> {
   const admin = new pg.Client({ connectionString: adminUrl });
   await admin.connect();
   for (const statement of statements) await admin.query(statement);
