@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { limits } from '../../src/delivery/limits.js';
 import { recordBatch } from '../../src/storage/recording.js';
 import { ask, batch, event } from '../support/client.js';
 import { bury } from '../support/deliveries.js';
 import { Standstill } from '../support/hostile-receiver.js';
+import { setLimits } from '../support/limits.js';
 import { serve } from '../support/process.js';
 import type { Received } from '../support/receiver.js';
 import { platformToken, startTestService, type TestService } from '../support/service.js';
@@ -158,14 +160,16 @@ describe('two nodes on one database', () => {
   );
 
   test('share what neither recorded itself, and never attempt the same delivery', async () => {
+    setLimits({ laneQueuedNew: 100 });
     const owner = await newTenant(one);
     const { receiver } = await owner.connect(200);
     // More than one node takes at once for a new webhook.
-    const events = Array.from({ length: 700 }, () => event({ organization_id: owner.organization }));
+    const count = limits.laneQueuedNew + 40;
+    const events = Array.from({ length: count }, () => event({ organization_id: owner.organization }));
     await recordBatch(one.database, batch(events));
-    await eventually(() => stored(owner), succeeded(700));
-    expect(receiver.deliveries.count).toBe(700);
-    expect(new Set(idsOf(receiver.deliveries.all)).size).toBe(700);
+    await eventually(() => stored(owner), succeeded(count));
+    expect(receiver.deliveries.count).toBe(count);
+    expect(new Set(idsOf(receiver.deliveries.all)).size).toBe(count);
   });
 });
 

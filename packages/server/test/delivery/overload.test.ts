@@ -17,12 +17,12 @@ beforeAll(async () => {
 
 const mib = 1024 * 1024;
 
-/** A few hundred deliveries overload a webhook with these. */
-const low = { laneQueuedNew: 200, alignDeliveries: 400 };
+/** A hundred deliveries overload a webhook with these. */
+const low = { laneQueuedNew: 50, alignDeliveries: 100 };
 /** More than a node keeps in memory for a webhook that has not responded yet. */
-const together = low.laneQueuedNew + 100;
+const together = low.laneQueuedNew + 25;
 /** Of two recordings of this size, at least one waits, which is more than one statement ends. */
-const larger = low.alignDeliveries + 50;
+const larger = low.alignDeliveries + 20;
 
 const manyEvents = ({ organization }: Tenant, count: number, payload = {}) =>
   Array.from({ length: count }, () => event({ organization_id: organization, payload }));
@@ -139,7 +139,8 @@ describe('a webhook that gets more than a node keeps in memory for it', () => {
 });
 
 test('while outcomes cannot be written, a limited number of events is sent, and the rest afterwards', async () => {
-  setLimits({ windowMax: 64, unsettledOutcomes: 200, settleOutcomes: 50 });
+  setLimits({ windowUsual: 16, windowMax: 16, unsettledOutcomes: 50, settleOutcomes: 12 });
+  const count = 160;
   const owner = await newTenant(service);
   const { receiver, webhook } = await owner.connect(200);
   await owner.record();
@@ -147,7 +148,7 @@ test('while outcomes cannot be written, a limited number of events is sent, and 
   const blocked = await service.database.transaction(async (client) => {
     // Settlements write it, and nothing else does.
     await client.query({ text: 'lock table posthorn.webhook_health in share mode' });
-    for (let n = 0; n < 2; n += 1) await record(service, ...manyEvents(owner, 300));
+    for (let n = 0; n < 2; n += 1) await record(service, ...manyEvents(owner, count / 2));
     // Nothing is in flight although much is at hand: it is held back.
     await receiver.deliveries.nth(limits.unsettledOutcomes);
     await eventually(
@@ -159,12 +160,12 @@ test('while outcomes cannot be written, a limited number of events is sent, and 
   // What is unwritten, the batch that waits for the lock, what was in flight then, and the first event.
   const most = limits.unsettledOutcomes + limits.settleOutcomes + limits.windowMax + 1;
   expect(blocked).toBeLessThanOrEqual(most);
-  await receiver.deliveries.nth(601);
+  await receiver.deliveries.nth(count + 1);
   await eventually(
     () => rowsOf(owner),
-    (all) => all.length === 601 && all.every(({ status }) => status === 'success'),
+    (all) => all.length === count + 1 && all.every(({ status }) => status === 'success'),
   );
-  expect(receiver.deliveries.count).toBe(601);
+  expect(receiver.deliveries.count).toBe(count + 1);
 });
 
 /** Bytes that are in use, not those that only were. */
