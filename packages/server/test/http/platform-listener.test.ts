@@ -135,7 +135,10 @@ describe('types added by POSTHORN_CATALOGUE', () => {
     ['a schema with a typo', JSON.stringify([{ ...further, schema: { requierd: [] } }]), /requierd/],
   ])('prevent the start with one clear line for %s', async (_what, content, pattern) => {
     const file = content === undefined ? '/no/such/file.json' : await fileWith(content);
-    const failure = await startTestService({ POSTHORN_CATALOGUE: file }).catch((error) => error);
+    const failure = await startTestService({
+      DATABASE_URL: service.databaseUrl,
+      POSTHORN_CATALOGUE: file,
+    }).catch((error) => error);
     expect(failure).toBeInstanceOf(ConfigError);
     expect(failure.message).toMatch(/^POSTHORN_CATALOGUE: /);
     expect(failure.message).toContain(file);
