@@ -77,7 +77,7 @@ test('a follower sees every committed event once and in order while many writers
       state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
       return Math.floor((state / 2_147_483_648) * below);
     };
-    for (let turn = 0; turn < 25; turn++) {
+    for (let turn = 0; turn < 16; turn++) {
       await client.query('begin');
       const recorded = [...(await recordText(client, batchFor(organization, 1 + random(3))))];
       await delay(random(12));
