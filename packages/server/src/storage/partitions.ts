@@ -9,10 +9,17 @@ export type Partitioned = (typeof partitioned)[number];
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
-/** Creates the partitions for the current time and the next two weeks. */
+/** Creates the partitions for the current time and the next two weeks. Mostly all of them exist: one statement tells. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
-  for (const parent of partitioned) await ensurePartitions(database, parent, weeks);
+  const existing = await partitionsOf(database, partitioned);
+  for (const parent of partitioned) {
+    const own = existing.filter((partition) => partition.parent === parent);
+    const missing = weeks.filter(
+      (ms) => !own.some(({ starts, ends }) => starts.getTime() <= ms && ms < ends.getTime()),
+    );
+    await ensurePartitions(database, parent, missing);
+  }
 }
 
 /** Creates the partitions for these times if they are missing. */
@@ -43,13 +50,15 @@ export async function dropPartitions(
   keepFrom: Date,
   now: Date,
 ): Promise<readonly string[]> {
+  const [oldest] = await partitionsOf(database, [parent]);
+  if (!oldest || oldest.ends > (parent === 'audit_log' && now > keepFrom ? now : keepFrom)) return [];
   // Without a time limit: finding the last entry of many chains can take a long time.
   return database.transaction(async (client) => {
     await client.query({ text: "set local lock_timeout = '500ms'" });
     await avoidScans(client);
     const dropped: string[] = [];
     let end: Date | undefined;
-    for (const { name, ends } of await partitionsOf(client, parent)) {
+    for (const { name, ends } of await partitionsOf(client, [parent])) {
       if (ends > keepFrom && !(await hasOnlyOldEntries(client, name, ends, keepFrom, now))) break;
       dropped.push(name);
       end = ends;
@@ -62,23 +71,30 @@ export async function dropPartitions(
 }
 
 interface Partition {
+  parent: Partitioned;
   name: string;
+  starts: Date;
   ends: Date;
 }
 
-/** Returns the partitions of a table, oldest first. */
-async function partitionsOf(client: Queryable, parent: Partitioned): Promise<readonly Partition[]> {
+/** Returns the partitions of these tables, those of each oldest first. */
+async function partitionsOf(
+  client: Queryable,
+  parents: readonly Partitioned[],
+): Promise<readonly Partition[]> {
   const { rows } = await client.query<Partition>({
     text: `
   -- Materialized, because the planner might otherwise parse a date from the name of every table.
-  with starts as materialized (
-    select c.relname::text as name, to_date(right(c.relname, 8), 'YYYYMMDD') as start
-      from pg_inherits i
+  with found as materialized (
+    select p.parent, c.relname::text as name, to_date(right(c.relname, 8), 'YYYYMMDD') as start
+      from unnest($1::text[]) as p (parent)
+      join pg_inherits i on i.inhparent = ('posthorn.' || p.parent)::regclass
       join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = ('posthorn.' || $1)::regclass
   )
-  select name, posthorn.partition_end($1, start) as ends from starts order by name`,
-    values: [parent],
+  select parent, name, start::timestamp at time zone 'UTC' as starts, posthorn.partition_end(parent, start) as ends
+    from found
+   order by name`,
+    values: [parents],
   });
   return rows;
 }
