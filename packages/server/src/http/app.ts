@@ -128,7 +128,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
     securityDescription: 'The operator of the service creates access tokens with `posthorn token create`.',
     tagGroups: [{ name: 'API', tags: publicTags(durationText(options.retentionMs)) }],
     serverUrl: options.serverUrl,
-    webhooks: webhooksSection(catalogue),
+    webhooks: () => webhooksSection(catalogue),
     problemSchema: ProblemSchema,
   });
   healthRoutes(app, options.isReady);

@@ -44,8 +44,8 @@ export interface DocumentInfo {
   tagGroups: readonly TagGroup[];
   /** The address of the API. If not set, it is the address that the document comes from. */
   serverUrl?: string | undefined;
-  /** The requests that receivers get, and the schemas of their bodies. */
-  webhooks?: { requests: Record<string, unknown>; schemas: Record<string, Schema> };
+  /** Returns the requests that receivers get, and the schemas of their bodies. Called when the document is first read. */
+  webhooks?: () => { requests: Record<string, unknown>; schemas: Record<string, Schema> };
   /** The schema of every error response. */
   problemSchema: object;
 }
@@ -181,7 +181,7 @@ function removeNotes(operation: Operation): void {
 }
 
 /** Adds what all routes have in common: examples, error responses, headers, component names, the guide to errors. */
-function completed(document: ApiDocument, webhooks: DocumentInfo['webhooks']): ApiDocument {
+function completed(document: ApiDocument, webhooksOf: DocumentInfo['webhooks']): ApiDocument {
   const allCodes = new Set<ProblemCode>(codesOfAnyPath);
   const all: ApiResponse[] = [];
   for (const path of Object.values(document.paths ?? {})) {
@@ -209,6 +209,7 @@ function completed(document: ApiDocument, webhooks: DocumentInfo['webhooks']): A
     }
   }
   nameComponents(document);
+  const webhooks = webhooksOf?.();
   if (webhooks) {
     document.webhooks = webhooks.requests;
     Object.assign(document.components.schemas, webhooks.schemas);
