@@ -95,8 +95,13 @@ describe('waiting deliveries', () => {
 });
 
 describe('a node without the role platform', () => {
+  let node: TestService;
+  beforeAll(async () => {
+    node = await startTestService({ POSTHORN_ROLES: 'delivery' });
+  });
+
   it('serves health checks and metrics on the platform address, and nothing else', async () => {
-    const { monitoringUrl = '', platformUrl } = await startTestService({ POSTHORN_ROLES: 'delivery' });
+    const { monitoringUrl = '', platformUrl } = node;
     expect(platformUrl).toBe('');
     expect((await ask(`${monitoringUrl}/healthz`)).body).toEqual({ status: 'ok' });
     expect((await ask(`${monitoringUrl}/readyz`)).body).toEqual({ status: 'ready' });
@@ -119,11 +124,13 @@ describe('a node without the role platform', () => {
   });
 
   it('works without them if another program uses the address, and says so', async () => {
-    const first = await startTestService({ POSTHORN_ROLES: 'delivery' });
-    const { port } = new URL(first.monitoringUrl ?? '');
+    const { port } = new URL(node.monitoringUrl ?? '');
     const lines: string[] = [];
     const log = { write: (line: string) => lines.push(line) };
-    const second = await startTestService({ POSTHORN_ROLES: 'api', POSTHORN_PLATFORM_PORT: port }, log);
+    const second = await startTestService(
+      { POSTHORN_ROLES: 'api', POSTHORN_PLATFORM_PORT: port, DATABASE_URL: node.databaseUrl },
+      log,
+    );
     expect(second.monitoringUrl).toBeUndefined();
     expect((await ask(`${second.publicUrl}/readyz`)).status).toBe(200);
     const said = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 40);

@@ -10,10 +10,10 @@ import {
   readResource,
 } from '../../src/index.js';
 import { actor, Platform } from '../support/lifecycle.js';
-import { startTestService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
-const service = await startTestService();
+const service = await sharedService();
 const tenant = await newTenant(service);
 const platform = new Platform(service, tenant.organization);
 const organization_id = tenant.organization;
