@@ -133,7 +133,7 @@ describe('listen', async () => {
 });
 
 test('loses and repeats nothing over restarts of the service and of itself', async () => {
-  const total = 600;
+  const total = 300;
   const { database, url: DATABASE_URL } = await freshServiceDatabase();
   const token = await makeToken(database);
   let service = await startTestService({ DATABASE_URL });
@@ -151,25 +151,25 @@ test('loses and repeats nothing over restarts of the service and of itself', asy
   const recorded: string[] = [];
   const producing = (async () => {
     while (recorded.length < total) {
-      const events = Array.from({ length: 50 }, () => event());
+      const events = Array.from({ length: 25 }, () => event());
       recorded.push(...(await recordText(database, JSON.stringify(events))).map(({ id }) => id));
       // Stays a little ahead of the listener, so that every restart happens under way.
-      await vi.waitFor(() => expect(receiver.deliveries.all.length).toBeGreaterThan(recorded.length - 300), {
+      await vi.waitFor(() => expect(receiver.deliveries.all.length).toBeGreaterThan(recorded.length - 150), {
         ...{ timeout: 60_000, interval: 5 },
       });
     }
   })();
 
   for (const [at, signal] of [
-    [150, 'SIGTERM'],
-    [400, 'SIGINT'],
+    [75, 'SIGTERM'],
+    [200, 'SIGINT'],
   ] as const) {
     await receiver.deliveries.nth(at);
     listener.kill(signal);
     expect((await listener.ended).code).toBe(0);
     listener = listen();
     await listener.until(/Listening for/);
-    await receiver.deliveries.nth(at + 100);
+    await receiver.deliveries.nth(at + 50);
     await service.stop();
     await listener.until(/^Connection lost/m);
     service = await startTestService({ DATABASE_URL, POSTHORN_PORT });
