@@ -29,7 +29,7 @@ async function droppedAfterFile(kind: Kind): Promise<TestDatabase> {
   const drop = () => {
     dropped ??= database
       .close()
-      .then(() => administerRun(`drop database if exists ${nameOf(url)} with (force)`));
+      .then(() => administer(`drop database if exists ${nameOf(url)} with (force)`));
     return dropped;
   };
   afterFile(drop);
@@ -41,7 +41,7 @@ type Kind = 'empty' | keyof Templates;
 /** Creates a database and returns its URL. The global teardown drops it if nobody has. */
 export async function createDatabase(kind: Kind): Promise<string> {
   const name = `${inject('databasePrefix')}${randomBytes(6).toString('hex')}`;
-  await administerRun(
+  await administer(
     `create database ${name} template ${kind === 'empty' ? 'template0' : inject('templates')[kind]} strategy file_copy`,
   );
   return urlOf(inject('adminUrl'), name);
@@ -53,7 +53,7 @@ let administrator: Promise<pg.Client> | undefined;
  * Runs a statement on the connection that the files of a worker share: opening one takes half as much CPU as creating
  * a database. It ends with the worker.
  */
-async function administerRun(statement: string): Promise<void> {
+async function administer(statement: string): Promise<void> {
   administrator ??= connectAdministrator();
   await (await administrator).query(statement);
 }
