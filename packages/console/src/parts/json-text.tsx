@@ -10,7 +10,7 @@ const piecesPerParent = 500;
 
 /**
  * JSON with indentation and colors. Text that is not JSON, and raw text, is shown as it is. Of a long text the start is
- * shown, and more on request: all of a megabyte would stop the browser for seconds.
+ * shown, and more on request: with all of a megabyte, the page would stop responding.
  */
 export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolean }) {
   const [shownMax, setShownMax] = useState(shownAtFirst);
