@@ -1,4 +1,4 @@
-import type { Attempt, DeliveryDetail } from '@posthorn/client';
+import type { Attempt, Delivery, DeliveryDetail } from '@posthorn/client';
 import { stateOf } from './delivery-state.js';
 import { indentedJson } from './indented-json.js';
 import { responseText } from './response-text.js';
@@ -8,8 +8,11 @@ import type { Terminal } from './terminal.js';
 
 const bodyMax = 4_000;
 
-/** Prints a delivery from the conclusion to the details: diagnosis, attempts, request, response, the next command. */
-export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void {
+/**
+ * Prints a delivery from the conclusion to the details: diagnosis, attempts, request, response, the next command.
+ * `later` is the delivery that repeated it.
+ */
+export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later?: Delivery): void {
   const { id, event_id, event_type, webhook_id, created_at, attempt_log } = delivery;
   const color = delivery.status === 'success' ? 'green' : 'red';
   terminal.fields([
@@ -18,6 +21,7 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
     ['Webhook', webhook_id],
     ['Created', shortTime(new Date(created_at))],
     ['Status', terminal.paint(color, statusText(delivery))],
+    ...(later ? [['Sent again', `${later.id}, ${stateOf(later)}`] as const] : []),
   ]);
   const last = attempt_log.at(-1);
   if (last?.error_detail)
@@ -30,7 +34,7 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail): void
   }
   showRequest(terminal, delivery.request);
   if (last) showResponse(terminal, last);
-  const next = nextStep(delivery);
+  const next = later ? `posthorn deliveries get ${later.id}` : nextStep(delivery);
   if (next !== undefined && terminal.isInteractive) {
     terminal.line();
     terminal.line(terminal.paint('dim', `Next: ${next}`));

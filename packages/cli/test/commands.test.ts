@@ -271,6 +271,20 @@ describe('deliveries', () => {
     });
   });
 
+  test('get names the delivery that repeated one that was given up', async () => {
+    const { receiver, webhook } = await tenant.connect(500);
+    await tenant.record();
+    const [{ id }] = await tenant.settled(webhook);
+    await printed('webhooks', 'pause', webhook.id);
+    expect(await printed('deliveries', 'get', id)).not.toContain('Sent again');
+    receiver.onDelivery = 200;
+    await printed('webhooks', 'resume', webhook.id);
+    await printed('deliveries', 'redeliver', id);
+    const [again] = await tenant.settled(webhook, 2);
+    expect(await printed('deliveries', 'get', id)).toContain(`\nSent again\t${again.id}, success\n`);
+    expect(await printed('deliveries', 'get', again.id)).not.toContain('Sent again');
+  });
+
   test('get and redeliver find a delivery whose first attempt has no response yet', async () => {
     const own = await newTenant(service);
     const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });

@@ -106,9 +106,20 @@ export const deliveriesGet: Command = {
     const { webhook_id, id } = await findDelivery(connection, context.argument);
     const delivery = await connection.posthorn.deliveries.get(webhook_id, id);
     if (context.options.json) context.terminal.line(connection.texts.of(delivery));
-    else showDelivery(context.terminal, delivery);
+    else showDelivery(context.terminal, delivery, await laterThan(delivery, connection));
   },
 };
+
+/** Returns the newest delivery of the same event to the same webhook if this one was given up and repeated since. */
+async function laterThan(delivery: Delivery, { posthorn }: Connection): Promise<Delivery | undefined> {
+  if (stateOf(delivery) !== 'given_up') return undefined;
+  const list = posthorn.events.deliveries(delivery.event_id, { limit: 100 });
+  // The event may have expired, and a token without events:read cannot list its deliveries.
+  const { data } = await list.first().catch(() => ({ data: [] }));
+  return data.find(
+    ({ webhook_id, created_at }) => webhook_id === delivery.webhook_id && created_at > delivery.created_at,
+  );
+}
 
 export const deliveriesRedeliver: Command = {
   name: 'deliveries redeliver',
