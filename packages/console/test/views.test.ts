@@ -358,7 +358,7 @@ describeInBrowser('the views of the console', async (open) => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(link(tenant.token, `/events/${event.id}`));
     const payload = page.locator('pre');
-    await payload.getByText(/^50,000 of 1\d\d,\d{3} characters shown/).waitFor();
+    await payload.getByText(/^Showing 50,000 of 1\d\d,\d{3} characters/).waitFor();
     expect(await payload.textContent()).not.toContain('8999');
     await page.getByRole('button', { name: 'Copy the payload' }).click();
     await expect.poll(() => clipboard(page)).toMatch(/8999}\]}$/);

@@ -67,10 +67,10 @@ export interface Receiver {
   idle(): Promise<void>;
 }
 
-/** Creates a receiver. Connect it with the adapter for your framework. */
 /** A type, a domain such as `invoice.*`, or `*`. */
 const handlerName = /^(\*|[a-z0-9_]+(\.\*|(\.[a-z0-9_]+)+))$/;
 
+/** Creates a receiver. Connect it with the adapter for your framework. */
 export function createReceiver<Context = undefined>(options: ReceiverOptions<Context>): Receiver {
   if (!options.on) throw new TypeError('on is missing: give it a handler for each event type');
   const handlers = new Map(Object.entries(options.on));

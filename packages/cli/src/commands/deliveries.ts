@@ -46,12 +46,13 @@ export const deliveriesList: Command = {
     const final = choiceOf(options, 'final', ['true', 'false']);
     if (final !== undefined && state.final !== undefined)
       throw new UsageError(`--final cannot be combined with --status ${options.status}. Use one of them.`);
+    const type = exactTypeOf(options);
     const connection = await connect(context);
     const { posthorn } = connection;
     const query = {
       webhook_id: options.webhook && (await webhookId(connection, options.webhook)),
       event_id: options.event && (await eventId(connection, options.event)),
-      event_type: exactTypeOf(options),
+      event_type: type,
       final,
       ...state,
       from: options.from,

@@ -42,9 +42,11 @@ export const eventsList: Command = {
   run: async (context) => {
     const { options } = context;
     const order = choiceOf(options, 'order', ['desc', 'asc']);
+    const filter = filterOf(options);
     const connection = await connect(context);
     const query = {
-      ...(await filterOf(options, connection.organization)),
+      organization_id: await connection.organization(),
+      ...filter,
       from: options.from,
       to: options.to,
       order,
@@ -78,8 +80,9 @@ export const eventsTail: Command = {
   readsDatabase,
   run: async (context) => {
     const { options, terminal } = context;
+    const filter = filterOf(options);
     const { posthorn, organization, texts } = await connect(context);
-    const query = await filterOf(options, organization);
+    const query = { organization_id: await organization(), ...filter };
     await untilStopped(context, async (signal) => {
       const tail = posthorn.events.tail(query, {
         signal,
@@ -94,12 +97,10 @@ export const eventsTail: Command = {
   },
 };
 
-async function filterOf(options: Options, organization: () => Promise<string>): Promise<TailEventsQuery> {
-  const type = exactTypeOf(options);
+function filterOf(options: Options): Omit<TailEventsQuery, 'organization_id'> {
   return {
-    organization_id: await organization(),
     workspace_id: options.workspace,
-    type,
+    type: exactTypeOf(options),
     subject_type: options['subject-type'],
     subject_id: options.subject,
     actor_id: options.actor,

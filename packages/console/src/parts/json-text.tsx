@@ -2,15 +2,15 @@ import { useMemo, useState } from 'react';
 import { formatCount } from '../format';
 import { type Piece, prettyJson } from '../json/pretty';
 
-/** How many characters are shown at first, in thousands of elements. */
+/** How many characters are shown at first. */
 const shownAtFirst = 50_000;
 
-/** React takes a time that grows with the square of the number of elements it adds to one parent. */
+/** The time that React takes to add elements to a parent grows with the square of their number. */
 const piecesPerParent = 500;
 
 /**
- * JSON with indentation and colors. Text that is not JSON, and raw text, is shown as it is. Of a long text the start is
- * shown, and more on request: with all of a megabyte, the page would stop responding.
+ * JSON with indentation and colors. Text that is not JSON, and raw text, is shown as it is. Shows the start of a long
+ * text, and more on request: with all of a megabyte, the page would stop responding.
  */
 export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolean }) {
   const [shownMax, setShownMax] = useState(shownAtFirst);
@@ -25,7 +25,8 @@ export function JsonText({ text, isRaw = false }: { text: string; isRaw?: boolea
             Show more
           </button>
           <span className="soft">
-            {formatCount(end)} of {formatCount(text.length)} characters shown. Copy takes all of them.
+            Showing {formatCount(end)} of {formatCount(text.length)} characters. The copy button copies all of
+            them.
           </span>
         </span>
       )}

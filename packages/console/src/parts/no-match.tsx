@@ -14,7 +14,7 @@ export function NoMatch({ title, type }: { title: string; type: string | undefin
       <p>
         {isUnknown ? (
           <>
-            There is no event type <code>{type}</code>. Filter by one whole type, such as{' '}
+            There is no event type <code>{type}</code>. Filter by an exact type, such as{' '}
             <code>invoice.paid</code>.
           </>
         ) : (

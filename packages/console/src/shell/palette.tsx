@@ -111,7 +111,7 @@ export function Palette({ token }: { token: Token }) {
   );
 }
 
-/** Moves the focus as soon as the field exists: the dialog would move it later, and keys pressed meanwhile be lost. */
+/** Moves the focus as soon as the field exists. The dialog does so later, and keys pressed until then would be lost. */
 function focus(field: HTMLInputElement | null): void {
   field?.focus();
 }

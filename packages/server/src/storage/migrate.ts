@@ -85,9 +85,7 @@ export async function isMigrated(database: Database): Promise<boolean> {
 function readSchema(): readonly SchemaFile[] {
   const files: SchemaFile[] = [];
   for (const folder of ['baseline', 'migrations', 'functions']) {
-    for (const file of namesIn(folder)
-      .filter((name) => name.endsWith('.sql'))
-      .sort()) {
+    for (const file of filesIn(folder)) {
       const name = `${folder}/${file}`;
       const text = readFileSync(new URL(name, directory), 'utf8');
       files.push({ name, text, checksum: createHash('sha256').update(text).digest('hex') });
@@ -96,9 +94,10 @@ function readSchema(): readonly SchemaFile[] {
   return files;
 }
 
-function namesIn(folder: string): readonly string[] {
+function filesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(new URL(`${folder}/`, directory));
+    const names = readdirSync(new URL(`${folder}/`, directory));
+    return names.filter((name) => name.endsWith('.sql')).sort();
   } catch {
     return [];
   }

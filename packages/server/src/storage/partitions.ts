@@ -9,7 +9,7 @@ export type Partitioned = (typeof partitioned)[number];
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
-/** Creates the partitions for the current time and the next two weeks. Mostly all of them exist: one statement tells. */
+/** Creates the partitions for the current time and the next two weeks. Usually one statement shows that all exist. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);
   const existing = await partitionsOf(database, partitioned);
@@ -50,7 +50,7 @@ export async function dropPartitions(
   keepFrom: Date,
   now: Date,
 ): Promise<readonly string[]> {
-  // Mostly even the oldest partition is too young, and no transaction is needed.
+  // Usually even the oldest partition is too young, so no transaction is needed.
   const [oldest] = await partitionsOf(database, [parent]);
   const endedBy = parent === 'audit_log' && now > keepFrom ? now : keepFrom;
   if (!oldest || oldest.ends > endedBy) return [];

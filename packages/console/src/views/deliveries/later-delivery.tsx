@@ -18,8 +18,7 @@ export function LaterDelivery({ delivery }: { delivery: DeliveryDetail }) {
     refetchInterval,
   });
   const later = data?.data.find(
-    ({ id, webhook_id, created_at }) =>
-      webhook_id === delivery.webhook_id && id !== delivery.id && created_at > delivery.created_at,
+    ({ webhook_id, created_at }) => webhook_id === delivery.webhook_id && created_at > delivery.created_at,
   );
   if (!hasFailed || !later) return null;
   return (
