@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -14,7 +13,8 @@ import { sourceAddress } from '../domain/source-address.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
-import { problemBody, problemOf, sendProblem } from './problems.js';
+import { MalformedHttp } from './malformed-http.js';
+import { problemOf, sendProblem } from './problems.js';
 import { parseQueryString } from './query.js';
 import { installValidation } from './validation.js';
 
@@ -53,6 +53,7 @@ const maxParamLength = 16 * 1024;
 /** Creates an HTTP listener with everything that all listeners share. The caller adds the routes. */
 export async function createListener(options: ListenerOptions): Promise<FastifyInstance> {
   const { bodyLimit, logger } = options;
+  const malformed = new MalformedHttp();
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -73,7 +74,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       setCommonHeaders(request, reply);
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
-    clientErrorHandler: respondToMalformedHttp,
+    clientErrorHandler: (error, socket) => malformed.respond(error, socket),
     http: {
       // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
       requireHostHeader: false,
@@ -81,6 +82,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       connectionsCheckingInterval: 2_000,
     },
   });
+  malformed.watch(app.server);
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
@@ -206,32 +208,4 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
-}
-
-/** Responds to input that is not HTTP in the same format, then closes the connection. */
-function respondToMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const line = tooLarge
-    ? '431 Request Header Fields Too Large'
-    : late
-      ? '408 Request Timeout'
-      : '400 Bad Request';
-  const detail = tooLarge
-    ? 'The headers are too large.'
-    : late
-      ? 'The request did not arrive in time.'
-      : 'The request is not well-formed HTTP.';
-  const requestId = randomUUID();
-  const body = problemBody(new Problem('malformed_request', detail), '/', requestId);
-  const status = line.slice(0, 3);
-  const text = body.replace('"status":400', `"status":${status}`);
-  socket.end(
-    `HTTP/1.1 ${line}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${requestId}\r\n` +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
 }

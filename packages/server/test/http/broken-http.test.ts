@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ask } from '../support/client.js';
-import { openSocket, type RawAnswer, sendRaw } from '../support/raw-http.js';
+import { openSocket, type RawAnswer, readToEnd, sendRaw } from '../support/raw-http.js';
 import { sharedService } from '../support/service.js';
+import { newTenant } from '../support/tenant.js';
 
 const service = await sharedService();
 const listeners = [
@@ -68,6 +71,18 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
     expect((await sendRaw(url, absolute)).status).toBe(200);
   });
 
+  it.each<[string, string, (socket: Socket) => void]>([
+    ['is malformed', 'Transfer-Encoding: chunked', (socket) => socket.write('ZZ\r\n')],
+    ['is never sent', 'Content-Length: 9', (socket) => socket.end()],
+  ])('a refused request gets one response if the rest of it %s', async (_what, header, goOn) => {
+    const socket = await openSocket(url);
+    const all = readToEnd(socket);
+    socket.write(`POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}\r\n\r\n`);
+    await once(socket, 'data');
+    goOn(socket);
+    expect((await all).toString().match(/HTTP\/1\.1 \d+/g)).toEqual([expect.stringMatching(/40[14]$/)]);
+  });
+
   it('others are served while clients abort requests', async () => {
     const begun = 'POST /platform/events HTTP/1.1\r\nHost: x\r\n';
     for (const part of ['POST /platf', begun, `${begun}Content-Length: 9\r\n\r\n{`]) {
@@ -77,4 +92,16 @@ describe.each(listeners)('on the %s listener', (_name, url) => {
     }
     expect((await ask(`${url}/healthz`)).status).toBe(200);
   });
+});
+
+it('malformed bytes end a response that is being written, without a second one in it', async () => {
+  const { organization, token } = await newTenant(service);
+  const socket = await openSocket(service.publicUrl);
+  const all = readToEnd(socket);
+  socket.write(
+    `GET /v1/events/tail?organization_id=${organization} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+  );
+  await once(socket, 'data');
+  socket.write('how do you do?\r\n\r\n');
+  expect((await all).toString().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });

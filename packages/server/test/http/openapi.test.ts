@@ -14,7 +14,7 @@ import {
   resolved,
   urlOf,
 } from '../support/operations.js';
-import { sendRaw } from '../support/raw-http.js';
+import { sendRaw, sendStart } from '../support/raw-http.js';
 import { makeToken, platformToken, sharedService } from '../support/service.js';
 
 const service = await sharedService();
@@ -182,7 +182,7 @@ describe.each([
       expect(accepted.status).toBe(422);
       conformance.check(operation, { ...accepted, headers: new Headers(accepted.headers) });
       // Announced and not sent: the length alone is refused.
-      const refused = await sendRaw(url, announcing(largest.length + 1).join('\r\n'));
+      const refused = await sendStart(url, announcing(largest.length + 1).join('\r\n'));
       expect(refused.status).toBe(413);
       conformance.check(operation, { ...refused, headers: new Headers(refused.headers) });
     });

@@ -33,6 +33,14 @@ export async function sendRaw(url: string, ...parts: (string | Uint8Array)[]): P
   return parseAnswer(await readToEnd(socket));
 }
 
+/** Sends the start of a request, and hangs up as soon as the answer arrives: the service waits a second for the rest. */
+export async function sendStart(url: string, start: string): Promise<RawAnswer> {
+  const socket = await openSocket(url);
+  socket.once('data', () => socket.end());
+  socket.write(start);
+  return parseAnswer(await readToEnd(socket));
+}
+
 export function parseAnswer(bytes: Buffer): RawAnswer {
   const text = bytes.toString('utf8');
   const end = text.indexOf('\r\n\r\n');
