@@ -130,6 +130,14 @@ describeInBrowser('the console at work', async (open) => {
     await page.getByText('2 deliveries selected').waitFor();
     const all = page.getByLabel('Select all deliveries shown');
     expect(await all.evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true);
+    // What a filter hides stays selected, and is counted.
+    await page.getByRole('button', { name: 'Given up' }).click();
+    await page.getByText('2 deliveries selected, 2 not shown').waitFor();
+    await page.keyboard.press('r');
+    await page.getByText('2 of these deliveries are hidden by the current filters.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.goBack();
+    await page.getByText('2 deliveries selected', { exact: true }).waitFor();
     // In a low window, the buttons for the selection stay at the bottom.
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 400 });

@@ -130,7 +130,11 @@ export function DeliveryTable({ webhook }: { webhook?: Webhook }) {
         </div>
       )}
       {selected.size > 0 && (
-        <RedeliverSelection deliveries={[...selected.values()]} onDeselect={(sent) => toggle(sent, false)} />
+        <RedeliverSelection
+          deliveries={[...selected.values()]}
+          hidden={selected.size - shownAndSelected}
+          onDeselect={(sent) => toggle(sent, false)}
+        />
       )}
     </>
   );

@@ -12,9 +12,12 @@ import { type Redelivery, redeliverAll, sentenceOf } from './redelivery';
 /** Redelivers the selected deliveries one after another, after showing how many there are. */
 export function RedeliverSelection({
   deliveries: selected,
+  hidden,
   onDeselect,
 }: {
   deliveries: readonly Delivery[];
+  /** How many of them are not in the list, because its filters have changed. */
+  hidden: number;
   onDeselect: (deliveries: readonly Delivery[]) => void;
 }) {
   const client = useQueryClient();
@@ -66,7 +69,10 @@ export function RedeliverSelection({
   const waiting = deliveries.filter(({ status, final }) => status === 'failed' && !final).length;
   return (
     <section className="selection" aria-label="Selection">
-      <b>{plural(selected.length, 'delivery', 'deliveries')} selected</b>
+      <b>
+        {plural(selected.length, 'delivery', 'deliveries')} selected
+        {hidden > 0 && `, ${hidden} not shown`}
+      </b>
       <span className="grow" />
       <button type="button" className="btn" onClick={() => onDeselect(selected)}>
         Clear
@@ -90,6 +96,9 @@ export function RedeliverSelection({
         {redeliver.error && <p>{sentenceOf(run)}</p>}
         <p>
           They go to {plural(webhooks, 'webhook')}.{' '}
+          {hidden > 0 &&
+            !redeliver.isPending &&
+            `${hidden} of these deliveries ${hidden === 1 ? 'is' : 'are'} hidden by the current filters. `}
           {waiting > 0 &&
             `${waiting} of them ${waiting === 1 ? 'is' : 'are'} waiting to retry and will be attempted now. `}
           {waiting === 0 && 'For each, a new delivery of the same event is created.'}
