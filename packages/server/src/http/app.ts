@@ -29,10 +29,12 @@ import { eventRoutes } from './events.js';
 import { publicGuides } from './guides.js';
 import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
+import { limitReads } from './read-slots.js';
 import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
 import { statsRoute } from './stats.js';
 import { tokenRoute } from './token.js';
+import { limitUnsentBytes } from './unsent-bytes.js';
 import { webhookListRoute } from './webhook-list.js';
 import { webhookSecretRoute } from './webhook-secret.js';
 import { webhookStatsRoute } from './webhook-stats.js';
@@ -116,6 +118,8 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
         : undefined,
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
+  limitReads(app, Math.max(2, Math.floor(database.use.max / 2)));
+  limitUnsentBytes(app);
   installIdempotency(app, database);
   await installOpenApi(app, {
     title: 'Posthorn API',

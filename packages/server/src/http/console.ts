@@ -2,8 +2,7 @@ import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../domain/problem.js';
 import { prefersHtml } from '../web/accept.js';
-import { markEncoding } from '../web/etag.js';
-import { StaticContent } from '../web/static-content.js';
+import { encodedRoute, StaticContent } from '../web/static-content.js';
 import { type ConsoleFiles, hashedFolder } from './console-files.js';
 
 export interface PortalLogo {
@@ -101,14 +100,14 @@ function settingsRoute(app: FastifyInstance, options: ConsoleOptions, guard: Gua
       retry_waits_ms: retryScheduleMs,
     }),
   );
-  app.get('/console/settings.json', { config: open }, async (request, reply) =>
+  app.get('/console/settings.json', { config: open, ...encodedRoute }, async (request, reply) =>
     settings.send(request, guard(reply)),
   );
 }
 
 function logoRoute(app: FastifyInstance, logo: PortalLogo | undefined): void {
   const image = logo && new StaticContent(logo.type, logo.bytes);
-  app.get('/console/logo', { config: open }, async (request, reply) => {
+  app.get('/console/logo', { config: open, ...encodedRoute }, async (request, reply) => {
     if (!image) throw new Problem('not_found', 'No logo is set.');
     // Browsers treat an SVG that is opened directly as a page. This policy prevents it from running or loading
     // anything.
@@ -128,7 +127,7 @@ function filesRoutes(app: FastifyInstance, files: ConsoleFiles | undefined, guar
     // Every other path is a view of the console, which the script of the page renders.
     return (file ?? files.get('index.html')!).send(request, reply);
   };
-  const route = { config: open, compress: false as const, onSend: markEncoding };
+  const route = { config: open, ...encodedRoute };
   app.get('/console', route, (request, reply) => send('index.html', request, reply));
   app.get<{ Params: { '*': string } }>('/console/*', route, (request, reply) =>
     send(request.params['*'] || 'index.html', request, reply),

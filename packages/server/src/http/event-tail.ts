@@ -106,8 +106,6 @@ export function eventTailRoute(app: FastifyInstance, options: TailOptions): void
         if (left > 0) open.set(tokenId, left);
         else open.delete(tokenId);
       };
-      // Behind an earlier request on the same connection, only the request is closed, not its response.
-      request.raw.once('close', close);
       reply.raw.once('close', close);
       return reply.send(Readable.from(messages(request, tenancy.workspace_id, start), { objectMode: false }));
     },

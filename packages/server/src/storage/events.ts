@@ -12,8 +12,8 @@ const eventTable = {
 
 export type EventFilter = PageFilter<(typeof eventTable.equalities)[number]>;
 
-/** A page ends with the event that reaches this size. A thousand of the largest events would not fit into memory. */
-const pageBytesMax = 16 * 1024 * 1024;
+/** A page ends with the event that reaches this size, so that pages which clients read slowly take little memory. */
+const pageBytesMax = 2 * 1024 * 1024;
 
 /** Events that were found for a page. If they are too large for one page, `events` has only the first few. */
 export interface FoundEvents<Event> {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -12,6 +13,7 @@ import { Problem } from '../domain/problem.js';
 import { sourceAddress } from '../domain/source-address.js';
 import { installCompression } from './compression.js';
 import { drainOnClose } from './drain.js';
+import { inTurn } from './in-turn.js';
 import { type Elsewhere, knownRoutes } from './known-routes.js';
 import { MalformedHttp } from './malformed-http.js';
 import { problemOf, sendProblem } from './problems.js';
@@ -63,10 +65,8 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
-    // For a connection without traffic. A tail sends something every 15 s.
-    connectionTimeout: 70_000,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 65_000,
+    serverFactory: (handle) =>
+      createHttpServer((request, response) => malformed.watch(handle, request, response)),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength, ignoreTrailingSlash: false },
@@ -75,14 +75,7 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
       sendProblem(problemOf(error, bodyLimit), request, reply);
     },
     clientErrorHandler: (error, socket) => malformed.respond(error, socket),
-    http: {
-      // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
-      requireHostHeader: false,
-      // By default, Node looks for slow requests only every 30 s, so they would have up to a minute.
-      connectionsCheckingInterval: 2_000,
-    },
   });
-  malformed.watch(app.server);
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.decorateRequest('logFields', null as unknown as Record<string, unknown>);
@@ -166,6 +159,22 @@ export async function createListener(options: ListenerOptions): Promise<FastifyI
   await installCompression(app);
   installValidation(app);
   return app;
+}
+
+function createHttpServer(handle: RequestListener): Server {
+  const server = createServer(
+    {
+      // By default, Node rejects requests that have no `Host` or an unknown `Expect`, and its response has no body.
+      requireHostHeader: false,
+      // By default, Node looks for slow requests only every 30 s, so they would have up to a minute.
+      connectionsCheckingInterval: 2_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+    },
+    inTurn(handle),
+  );
+  // For a connection without traffic. A tail sends something every 15 s.
+  return server.setTimeout(70_000);
 }
 
 function needsNoBody(request: FastifyRequest): boolean {

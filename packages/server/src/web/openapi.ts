@@ -18,7 +18,7 @@ import { nameComponents, plainSchema } from './components.js';
 import { errorsGuide } from './errors-guide.js';
 import { addHeaders, type HeaderName, usedHeaders } from './response-headers.js';
 import { schemaExample } from './schema-example.js';
-import { StaticContent } from './static-content.js';
+import { encodedRoute, StaticContent } from './static-content.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -113,7 +113,7 @@ export async function installOpenApi(app: FastifyInstance, info: DocumentInfo): 
     return document;
   });
   let text: StaticContent | undefined;
-  app.get('/openapi.json', { config: { open: true } }, async (request, reply) => {
+  app.get('/openapi.json', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
     text ??= new StaticContent('application/json; charset=utf-8', JSON.stringify(app.apiDocument(), null, 2));
     return text.send(request, reply);
   });

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { CompressedFile, immutable } from './compressed-file.js';
-import { markEncoding } from './etag.js';
-import { StaticContent } from './static-content.js';
+import { encodedRoute, StaticContent } from './static-content.js';
 
 const ownAssets = {
   'reference.js': 'text/javascript; charset=utf-8',
@@ -40,20 +39,18 @@ function scalarScript(): CompressedFile {
 export function referenceRoutes(app: FastifyInstance): void {
   const scalar = scalarScript();
   const scalarName = `scalar-${scalar.hash}.js`;
-  app.get(
-    `/docs/assets/${scalarName}`,
-    { config: { open: true }, compress: false, onSend: markEncoding },
-    async (request, reply) => scalar.send(request, guarded(reply)),
+  app.get(`/docs/assets/${scalarName}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
+    scalar.send(request, guarded(reply)),
   );
   for (const [name, type] of Object.entries(ownAssets)) {
     const text = readFileSync(new URL(`../../assets/${name}`, import.meta.url), 'utf8');
     const asset = new StaticContent(type, text);
-    app.get(`/docs/assets/${name}`, { config: { open: true } }, async (request, reply) =>
+    app.get(`/docs/assets/${name}`, { config: { open: true }, ...encodedRoute }, async (request, reply) =>
       asset.send(request, guarded(reply)),
     );
   }
   let page: StaticContent | undefined;
-  app.get('/docs', { config: { open: true } }, async (request, reply) => {
+  app.get('/docs', { config: { open: true }, ...encodedRoute }, async (request, reply) => {
     page ??= new StaticContent('text/html; charset=utf-8', pageOf(app.apiDocument().info.title, scalarName));
     return page.send(request, guarded(reply));
   });

@@ -13,7 +13,6 @@ import { noRoom } from '../../src/storage/room.js';
 import { GuessLimit } from '../../src/web/guess-limit.js';
 import { Metrics } from '../../src/web/metrics.js';
 import { ask, batch, event } from '../support/client.js';
-import { openSocket } from '../support/raw-http.js';
 import { eventually } from '../support/tenant.js';
 
 const token = 'platform-token-of-the-tests';
@@ -62,22 +61,6 @@ test('bodies that are still being read count, until their client goes away', asy
   const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
   await eventually(statusOfInvalid, (status) => status === 503);
   for (const one of sending) one.destroy();
-  await eventually(statusOfInvalid, (status) => status === 422);
-});
-
-test('so does one behind another request on the same connection', async () => {
-  const { port } = app.server.address() as AddressInfo;
-  const headOf = (line: string, length: number) =>
-    `${line} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n` +
-    `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
-  // The database never responds to the first one.
-  const first = headOf('GET /platform/tasks/TSK-1', 0);
-  const sockets = await Promise.all([1, 2].map(() => openSocket(`http://127.0.0.1:${port}`)));
-  for (const socket of sockets)
-    socket.write(`${first}${headOf('POST /platform/events', 8 * 1024 * 1024 - 5_000)}[`);
-  const statusOfInvalid = async () => (await post({ nothing: 'valid' })).status;
-  await eventually(statusOfInvalid, (status) => status === 503);
-  for (const socket of sockets) socket.destroy();
   await eventually(statusOfInvalid, (status) => status === 422);
 });
 

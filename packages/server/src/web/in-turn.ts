@@ -1,0 +1,35 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How many requests of a connection may wait for their turn. Clients that pipeline at all send a few at a time. */
+const waitingMax = 100;
+
+/**
+ * Handles the requests of a connection one after another. Node parses all that arrive together, and would start all of
+ * them: a thousand requests fit into a few packets, and their responses wait in memory for each other. A connection on
+ * which too many are waiting is closed.
+ */
+export function inTurn(handle: RequestListener): RequestListener {
+  type Exchange = [request: IncomingMessage, response: ServerResponse];
+  const waiting = new WeakMap<Socket, Exchange[]>();
+
+  function start(socket: Socket, queue: Exchange[], [request, response]: Exchange): void {
+    response.once('close', () => {
+      const next = queue.shift();
+      if (next && !socket.destroyed) start(socket, queue, next);
+      else waiting.delete(socket);
+    });
+    handle(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]);
+  }
+
+  return (request, response) => {
+    const { socket } = request;
+    const queue = waiting.get(socket);
+    if (!queue) {
+      const empty: Exchange[] = [];
+      waiting.set(socket, empty);
+      start(socket, empty, [request, response]);
+    } else if (queue.length < waitingMax) queue.push([request, response]);
+    else socket.destroy();
+  };
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { fastify } from 'fastify';
+import { afterAll, expect, test } from 'vitest';
+import { limitUnsentBytes } from '../../src/http/unsent-bytes.js';
+import { problemOf, sendProblem } from '../../src/web/problems.js';
+import { ask } from '../support/client.js';
+import { openSocket } from '../support/raw-http.js';
+import { eventually } from '../support/tenant.js';
+
+/** More than the system buffers for a connection. */
+const large = 'x'.repeat(16 * 1024 * 1024);
+const app = fastify();
+afterAll(() => app.close());
+app.setErrorHandler((error, request, reply) => sendProblem(problemOf(error, 0), request, reply));
+app.decorateRequest('token', null as never);
+app.addHook('onRequest', async (request) => {
+  request.token = { organization_id: request.url } as never;
+});
+limitUnsentBytes(app, { organizationBytesMax: 1.5 * large.length, bytesMax: 2.5 * large.length });
+app.get('/:organization', async (request, reply) => {
+  app.server.emit('sent', request.url);
+  return reply.type('text/plain').send(large);
+});
+const url = await app.listen({ port: 0, host: '127.0.0.1' });
+const statusOf = async (organization: string) => (await ask(`${url}/${organization}`)).status;
+
+async function leaveUnread(organization: string) {
+  const socket = await openSocket(url);
+  const sent = once(app.server, 'sent');
+  socket.pause().write(`GET /${organization} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await sent;
+  return socket;
+}
+
+test('large responses that nobody reads are limited for each organization and in total, until they are given up', async () => {
+  const first = await leaveUnread('ORG-a');
+  const refused = await ask(`${url}/ORG-a`);
+  expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect(await statusOf('ORG-b')).toBe(200);
+  const second = await leaveUnread('ORG-b');
+  expect(await statusOf('ORG-c')).toBe(503);
+  first.destroy();
+  await eventually(
+    () => statusOf('ORG-a'),
+    (status) => status === 200,
+  );
+  second.destroy();
+  await eventually(
+    () => statusOf('ORG-b'),
+    (status) => status === 200,
+  );
+});
