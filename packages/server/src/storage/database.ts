@@ -218,10 +218,15 @@ export class Database implements Queryable {
     }
   }
 
-  /** Returns how the connections are used, and how many statements and transactions are waiting for one. */
+  /**
+   * Returns how the connections are used, and how many statements and transactions are waiting for one. The pool queues
+   * everything for a moment, even if a connection is free. Only what exceeds the free connections has to wait.
+   */
   get use(): { inUse: number; idle: number; max: number; waiting: number } {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
-    return { inUse: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
+    const inUse = totalCount - idleCount;
+    const waiting = Math.max(0, waitingCount - (options.max - inUse));
+    return { inUse, idle: idleCount, max: options.max, waiting };
   }
 
   async close(): Promise<void> {
