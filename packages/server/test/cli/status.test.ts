@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
-import { event } from '../support/client.js';
+import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';
-import { startTestService } from '../support/service.js';
+import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
 const linesOf = (text: string) => text.split('\n').slice(0, -1);
@@ -54,7 +54,7 @@ describe('status', () => {
     expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
   });
 
-  test('reports webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
+  test('and a metric report webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
     const key = (byte: number) => ({ POSTHORN_SECRET_KEY: Buffer.alloc(32, byte).toString('base64') });
     const first = await startTestService(key(1));
     const tenant = await newTenant(first);
@@ -68,6 +68,8 @@ describe('status', () => {
       ({ deliveries }) => deliveries.in_memory === 0,
     );
     expect(status).toMatchObject({ deliveries: { backlog: 1, retrying: 0 }, undecryptable_webhooks: 1 });
+    const { text } = await ask(`${second.platformUrl}/metrics`, { token: platformToken });
+    expect(text).toMatch(/^posthorn_undecryptable_webhooks 1$/m);
     const { stdout } = await command(['status'], env);
     expect(stdout).toContain('Secret key\tdoes not decrypt the secrets of 1 webhook\n');
     expect(stdout).toMatch(/Attention: .* cannot sign requests to 1 webhook, .* Restore the key and add it/);
