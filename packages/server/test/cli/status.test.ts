@@ -195,7 +195,7 @@ describe('doctor', () => {
     });
   });
 
-  test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
+  test('reports a key that does not decrypt, and a database that is not migrated, read-only or unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({
       text: `
@@ -208,6 +208,12 @@ describe('doctor', () => {
     const { url: empty } = await freshDatabase(true);
     expect((await findings({ DATABASE_URL: empty })).of.schema).toMatchObject({
       remedy: 'Run posthorn migrate.',
+    });
+    const readOnly = await findings({
+      DATABASE_URL: `${url}${url.includes('?') ? '&' : '?'}options=-c%20default_transaction_read_only%3Don`,
+    });
+    expect(readOnly.of['database role']).toMatchObject({
+      ...{ state: 'problem', detail: expect.stringContaining('default_transaction_read_only') },
     });
     const unreachable = await findings({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' });
     expect(unreachable.of.database).toMatchObject({
