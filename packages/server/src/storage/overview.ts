@@ -1,4 +1,5 @@
 import type { Database, Queryable } from './database.js';
+import { isCurrentSql } from './nodes.js';
 import { countSecretsWithout } from './webhook-secrets.js';
 
 export interface Overview {
@@ -42,7 +43,10 @@ export function readOverview(
   return database.transaction(async (client) => {
     const nodes = await client.query<Overview['nodes'][number]>({
       text: `
-  select id, alive_until, alive_until >= clock_timestamp() as alive from posthorn.nodes order by id`,
+  select id, alive_until, alive_until >= clock_timestamp() as alive
+    from posthorn.nodes n
+   where ${isCurrentSql}
+   order by id`,
     });
     const deliveries = await client.query<Overview['deliveries']>({
       text: `

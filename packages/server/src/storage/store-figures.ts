@@ -36,7 +36,7 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
       text: `
   select w.seconds as "oldestDueSeconds", w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
          r.deliveries as "waitingRetries",
-         (select count(*) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes,
+         (select count(distinct process) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes,
          ${readOnlySql} as "isReadOnly"
     from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
                  count(distinct webhook_id) as webhooks
