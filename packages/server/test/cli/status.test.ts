@@ -3,9 +3,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
+import { readOverview } from '../../src/storage/overview.js';
 import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';
+import { claimFor, failedOnce, recordFor, settleFor, succeeded, withNode } from '../support/deliveries.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
@@ -52,6 +54,18 @@ describe('status', () => {
     const { stdout } = await command(['status'], { DATABASE_URL: url });
     expect(stdout).toContain('Backlog\t3 waiting for the first attempt\n');
     expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
+  });
+
+  test('counts each delivery once: in memory until it is settled, then as its outcome says', async () => {
+    const { database, node } = await withNode();
+    const inHandoff = await recordFor(database, node, 6);
+    await recordFor(database, null, 5);
+    const { deliveries: claimed } = await claimFor(database, node);
+    await recordFor(database, null, 4);
+    for (const [first, second] of [inHandoff.leased, claimed])
+      await settleFor(database, node, [succeeded(first!), failedOnce(second!, 60_000)]);
+    const { deliveries } = await readOverview(database, 1, undefined);
+    expect(deliveries).toEqual({ backlog: 4, retrying: 2, in_memory: 6 + 5 - 4, held: 0 });
   });
 
   test('and a metric report webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
