@@ -159,6 +159,7 @@ create table posthorn.lifecycle_moves (
 create table posthorn.nodes (
   id integer not null generated always as identity,
   alive_until timestamp with time zone not null,
+  process uuid not null default gen_random_uuid(),
   constraint nodes_pkey PRIMARY KEY (id)
 ) with (fillfactor=20, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 

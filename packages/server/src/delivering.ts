@@ -104,7 +104,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   });
   database.onLeaseInDoubt = () => engine.abandonLeases();
   own.onLeaseInDoubt = () => engine.abandonLeases();
-  watchEngine(metrics, engine);
+  watchEngine(metrics, engine, directory);
   watchConnections(metrics, { requests: database, engine: own });
 
   const control: DeliveryControl = {
@@ -160,7 +160,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   };
 }
 
-function watchEngine(metrics: Metrics, engine: DeliveryEngine): void {
+function watchEngine(metrics: Metrics, engine: DeliveryEngine, directory: WebhookDirectory): void {
   metrics.watch(
     'posthorn_deliveries_in_memory',
     'Deliveries leased to this process',
@@ -172,6 +172,14 @@ function watchEngine(metrics: Metrics, engine: DeliveryEngine): void {
     'Requests to receivers in flight, by the condition of the webhook',
     () => engine.inFlightByCondition,
     'condition',
+  );
+  // Processes have the same keys and share the deliveries of a webhook, so their sum would count webhooks twice.
+  metrics.watch(
+    'posthorn_undecryptable_webhooks',
+    'Webhooks whose deliveries wait because this process cannot decrypt their secret or headers',
+    () => directory.countSealed(),
+    undefined,
+    'max',
   );
 }
 

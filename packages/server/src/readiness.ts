@@ -6,7 +6,7 @@ import { isMigrated, migrate } from './storage/migrate.js';
 const migrateAgainMs = 1_000;
 
 export interface Readiness {
-  /** Whether the database is reachable and has all migrations, and all that waited for it has started. */
+  /** Whether the database is reachable, accepts writes and has all migrations, and all that waited for it has started. */
   isReady: () => Promise<boolean>;
   /** Runs `start` now, or as soon as the database has been migrated. In that case, a start that fails runs again. */
   whenReady: (start: () => Promise<void>) => Promise<void>;
@@ -49,8 +49,9 @@ export async function migrateWhenReachable(
   }
   // Anyone can send readiness checks, so those that arrive while one is running share its result.
   let checking: Promise<boolean> | undefined;
-  const isMigratedNow = () => {
-    checking ??= isMigrated(database)
+  const isUsable = () => {
+    checking ??= Promise.all([isMigrated(database), database.isWritable()])
+      .then((passed) => passed.every(Boolean))
       .catch(() => false)
       .finally(() => {
         checking = undefined;
@@ -58,7 +59,7 @@ export async function migrateWhenReachable(
     return checking;
   };
   return {
-    isReady: async () => hasStarted() && (await isMigratedNow()),
+    isReady: async () => hasStarted() && (await isUsable()),
     whenReady: async (start) => {
       if (hasStarted()) await start();
       else waiting.push(start);

@@ -13,12 +13,12 @@ export function watchStore(metrics: Metrics, database: Database): void {
     metrics.watch(name, help, async () => read(await figures.call()), undefined, 'first');
   const isUp = () =>
     figures.call().then(
-      () => 1,
+      ({ isReadOnly }) => Number(!isReadOnly),
       () => 0,
     );
   metrics.watch(
     'posthorn_database_up',
-    'Whether this process reached the database for this scrape',
+    'Whether this process reached the database for this scrape, and the database accepts writes',
     isUp,
     undefined,
     'min',

@@ -67,6 +67,8 @@ describe('metrics', () => {
       expect(await metric(`posthorn_database_connections_in_use{pool="${pool}"}`)).toBeLessThanOrEqual(10);
       expect(await metric(`posthorn_database_connection_waits{pool="${pool}"}`)).toBeGreaterThanOrEqual(0);
     }
+    // A scrape does not count itself.
+    expect(await metric('posthorn_database_connection_waits{pool="requests"}')).toBe(0);
     for (const table of ['events', 'deliveries', 'audit_log']) {
       expect(await metric(`posthorn_partitions{table="${table}"}`)).toBeGreaterThanOrEqual(1);
       // Partitions exist at least a week before they are needed.

@@ -133,6 +133,12 @@ function* aboutSettings(
 ): Generator<Finding> {
   if (is_standby)
     yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
+  else if (settings.default_transaction_read_only === 'on')
+    yield problem(
+      'database role',
+      'read-only, because default_transaction_read_only is on',
+      'If the disk of the database is full, make room. Then turn the setting off where it was turned on.',
+    );
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
     (name) => settings[name] === 'off',
   );

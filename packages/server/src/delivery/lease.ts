@@ -1,7 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Repeating } from '../signals/repeating.js';
 import type { Database } from '../storage/database.js';
-import { registerNode, releaseDeadNodes, releaseLeases, renewNode, retireNodes } from '../storage/nodes.js';
+import {
+  registerNode,
+  releaseDeadNodes,
+  releaseLeases,
+  renewNode,
+  retireNodes,
+  retireProcess,
+} from '../storage/nodes.js';
 import { limits } from './limits.js';
 
 /**
@@ -23,6 +31,9 @@ export interface LeaseOptions {
 export class NodeLease {
   readonly #options: LeaseOptions;
   readonly #onChange: (change: LeaseChange) => void;
+  /** All IDs of this node have it in common. */
+  readonly #process = randomUUID();
+  #mayBeRegistered = false;
   #id: number | undefined;
   #goodUntilMs = 0;
   #repeating: Repeating | undefined;
@@ -74,7 +85,8 @@ export class NodeLease {
       logger.warn('this node was declared dead; other nodes will attempt its deliveries');
       this.#lose();
     }
-    this.#id ??= await registerNode(database, leaseMs);
+    this.#mayBeRegistered = true;
+    this.#id ??= await registerNode(database, leaseMs, this.#process);
     this.#goodUntilMs = askedMs + leaseMs;
     this.#onChange('renewed');
     const { released, overdue } = await releaseDeadNodes(database, limits.releaseDeliveries);
@@ -89,8 +101,8 @@ export class NodeLease {
   /** Releases all leases immediately. */
   async stop(): Promise<void> {
     await this.#repeating?.stop();
-    if (this.#id === undefined) return;
-    await retireNodes(this.#options.database, [this.#id]);
+    if (!this.#mayBeRegistered) return;
+    await retireProcess(this.#options.database, this.#process);
     while (
       (await releaseLeases(this.#options.database, limits.releaseDeliveries)) >= limits.releaseDeliveries
     );

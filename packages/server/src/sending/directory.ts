@@ -11,6 +11,12 @@ export type WebhookState =
   /** Inactive: deleted, not active, or in a moving organization. Sealed: its secret was encrypted with a key that this node does not have. */
   | { kind: 'inactive' | 'sealed'; target: undefined };
 
+/**
+ * Nodes try deliveries to a sealed webhook again every few seconds. If an entry has not been used for this long, this
+ * node has none of them.
+ */
+const sealedMs = 60_000;
+
 export interface DirectoryAges {
   /** How long an entry may be used. */
   trustMs: number;
@@ -62,6 +68,13 @@ export class WebhookDirectory {
     if (!entry || nowMs - entry.readAtMs >= this.#ages.trustMs) return undefined;
     entry.usedAtMs = nowMs;
     return entry.state;
+  }
+
+  /** Returns how many webhooks have deliveries that wait because this node cannot decrypt their secret or headers. */
+  countSealed(): number {
+    const sinceMs = performance.now() - sealedMs;
+    const entries = [...this.#entries.values()];
+    return entries.filter(({ state, usedAtMs }) => state.kind === 'sealed' && usedAtMs > sinceMs).length;
   }
 
   /** Reads again, in one statement, the webhooks whose entries will soon be too old to use. */

@@ -14,7 +14,14 @@ export interface DatabaseFacts {
 }
 
 /** PostgreSQL settings that durability or operation depends on. */
-const settingNames = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'];
+const settingNames = [
+  'fsync',
+  'full_page_writes',
+  'synchronous_commit',
+  'autovacuum',
+  'max_connections',
+  'default_transaction_read_only',
+];
 
 export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {
   const { rows } = await database.query<Omit<DatabaseFacts, 'settings'> & { settings: string }>({

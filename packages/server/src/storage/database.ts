@@ -44,6 +44,10 @@ const timedOut = 'Query read timeout';
 
 const beginWithLimit = `begin; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
+/** The condition, in SQL, under which writes are refused: the server is a standby, or someone made it read-only. */
+export const readOnlySql =
+  "(pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean)";
+
 const jsonOid = 114;
 const bigintOid = 20;
 const timestamptzOid = 1184;
@@ -111,6 +115,11 @@ export class Database implements Queryable {
   /** Detects a pooler between this process and PostgreSQL. Call it before the first named statement. */
   async detectPooler(): Promise<void> {
     this.route.hasPooler = await this.onConnection((client, connection) => isPooled(client, connection));
+  }
+
+  /** Returns whether the database accepts writes. */
+  async isWritable(): Promise<boolean> {
+    return this.onConnection(acceptsWrites);
   }
 
   /**
@@ -191,17 +200,41 @@ export class Database implements Queryable {
     let broken = false;
     try {
       const result = await work(client);
-      this.#reachability?.regained();
+      broken = await this.#succeeded(client);
       return result;
     } catch (error) {
       // A statement that timed out here still runs on the server, so its connection cannot be used again.
       broken = isUnreachable(error) || isCopying();
-      if (broken && leases()) this.onLeaseInDoubt();
+      if (isRefusedWrite(error)) this.#refused(error);
+      else if (broken && leases()) this.onLeaseInDoubt();
       if (error instanceof Error && error.message === timedOut) cancelStatement(client);
       throw error;
     } finally {
       client.release(broken);
     }
+  }
+
+  /**
+   * Notes that the database is reachable. A read succeeds in a read-only database, too: after a refused write, this
+   * asks whether writes are accepted again. Returns whether that broke the connection.
+   */
+  async #succeeded(client: pg.PoolClient): Promise<boolean> {
+    if (!this.#reachability?.takeTurnToAsk()) {
+      this.#reachability?.regained();
+      return false;
+    }
+    try {
+      const isWritable = await acceptsWrites({ query: (statement) => this.#run(client, statement) });
+      this.#reachability.regained(isWritable);
+      return false;
+    } catch {
+      return true;
+    }
+  }
+
+  #refused(error: Error): void {
+    this.#reachability?.refusedWrite(error);
+    if (this.#reachability) markReported(error);
   }
 
   async #connect(): Promise<pg.PoolClient> {
@@ -218,10 +251,15 @@ export class Database implements Queryable {
     }
   }
 
-  /** Returns how the connections are used, and how many statements and transactions are waiting for one. */
+  /**
+   * Returns how the connections are used, and how many statements and transactions are waiting for one. The pool queues
+   * everything for a moment, even if a connection is free. Only what exceeds the free connections has to wait.
+   */
   get use(): { inUse: number; idle: number; max: number; waiting: number } {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
-    return { inUse: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
+    const inUse = totalCount - idleCount;
+    const waiting = Math.max(0, waitingCount - (options.max - inUse));
+    return { inUse, idle: idleCount, max: options.max, waiting };
   }
 
   async close(): Promise<void> {
@@ -233,6 +271,11 @@ export class Database implements Queryable {
 export async function isPooled(client: Queryable, connection: object): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
   return rows[0]?.pid !== (connection as { processID?: number }).processID;
+}
+
+async function acceptsWrites(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ refuses: boolean }>({ text: `select ${readOnlySql} as refuses` });
+  return rows[0]?.refuses === false;
 }
 
 const networkCodes = new Set([
@@ -248,7 +291,7 @@ const networkCodes = new Set([
 ]);
 /**
  * Classes 08 and 57P0: connections that broke, or that the server has ended or does not accept. 53300: too many
- * connections. 25006: the primary has become a standby. 25P03, 25P04: a transaction exceeded a time limit of the
+ * connections. 25006: the database is read-only, for example because the primary has become a standby. 25P03, 25P04: a transaction exceeded a time limit of the
  * server, which closed the connection.
  */
 const serverCodes = /^(08|57P0|53300|25006|25P0[34])/;
@@ -268,6 +311,11 @@ export function isUnreachable(error: unknown): boolean {
   if (networkCodes.has(code) || serverCodes.test(code)) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnreachable);
   return driverMessages.test(error.message);
+}
+
+/** Returns whether the database refused to write because it is read-only. */
+function isRefusedWrite(error: unknown): error is Error {
+  return (error as { code?: string }).code === '25006';
 }
 
 /** Returns whether a lock was not acquired in time: another transaction holds it. */

@@ -1,13 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import type { Queryable } from './database.js';
 
-/** Registers a node that is alive for `leaseMs` and returns its ID. */
-export async function registerNode(database: Queryable, leaseMs: number): Promise<number> {
+/**
+ * The condition, in SQL, under which the row `n` of `posthorn.nodes` stands for a node. Otherwise, its process has given
+ * up this ID: its leases end like those of a dead node, but nothing died.
+ */
+export const isCurrentSql =
+  'not exists (select from posthorn.nodes o where o.process = n.process and o.id > n.id)';
+
+/**
+ * Registers a node that is alive for `leaseMs` and returns its ID. `process` identifies its process, by default a new
+ * one.
+ */
+export async function registerNode(
+  database: Queryable,
+  leaseMs: number,
+  process: string = randomUUID(),
+): Promise<number> {
   const { rows } = await database.query<{ id: number }>({
     text: `
-  insert into posthorn.nodes (alive_until)
-  values (clock_timestamp() + make_interval(secs => $1 / 1000.0))
+  insert into posthorn.nodes (alive_until, process)
+  values (clock_timestamp() + make_interval(secs => $1 / 1000.0), $2)
   returning id`,
-    values: [leaseMs],
+    values: [leaseMs, process],
   });
   return rows[0]!.id;
 }
@@ -32,7 +47,7 @@ export async function releaseLeases(database: Queryable, atMost: number): Promis
 
 /**
  * Releases the deliveries of dead nodes, as `releaseLeases` does. Returns how many, and which nodes are overdue. A node
- * that stopped is not overdue.
+ * that stopped, or an ID that a process has given up, is not overdue.
  */
 export async function releaseDeadNodes(
   database: Queryable,
@@ -43,8 +58,8 @@ export async function releaseDeadNodes(
     // The subquery sees the nodes as they were before the function deletes them.
     text: `
   select posthorn.release_leases($1) as released,
-         (select array_agg(id) from posthorn.nodes
-           where alive_until < clock_timestamp() and alive_until > '-infinity') as overdue`,
+         (select array_agg(id) from posthorn.nodes n
+           where alive_until < clock_timestamp() and alive_until > '-infinity' and ${isCurrentSql}) as overdue`,
     values: [atMost],
   });
   const { released, overdue } = rows[0]!;
@@ -57,6 +72,14 @@ export async function retireNodes(database: Queryable, ids: readonly number[] | 
     text: `
   update posthorn.nodes set alive_until = '-infinity' where $1::int[] is null or id = any ($1)`,
     values: [ids === 'all' ? null : ids],
+  });
+}
+
+/** Marks a process as dead, with all IDs that it has had. */
+export async function retireProcess(database: Queryable, process: string): Promise<void> {
+  await database.query({
+    text: "update posthorn.nodes set alive_until = '-infinity' where process = $1",
+    values: [process],
   });
 }
 

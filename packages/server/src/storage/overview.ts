@@ -1,4 +1,5 @@
 import type { Database, Queryable } from './database.js';
+import { isCurrentSql } from './nodes.js';
 import { countSecretsWithout } from './webhook-secrets.js';
 
 export interface Overview {
@@ -42,7 +43,10 @@ export function readOverview(
   return database.transaction(async (client) => {
     const nodes = await client.query<Overview['nodes'][number]>({
       text: `
-  select id, alive_until, alive_until >= clock_timestamp() as alive from posthorn.nodes order by id`,
+  select id, alive_until, alive_until >= clock_timestamp() as alive
+    from posthorn.nodes n
+   where ${isCurrentSql}
+   order by id`,
     });
     const deliveries = await client.query<Overview['deliveries']>({
       text: `
@@ -51,8 +55,20 @@ export function readOverview(
                where status = 'pending' and leased_by is null and attempts = 0) as backlog,
          (select count(*) from posthorn.deliveries
            where status = 'pending' and leased_by is null and attempts > 0) as retrying,
-         (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.handoffs)
-           + (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by > 0)
+         -- Hand-offs and leased backlog rows also list what is settled, and has a row, until everything in them is.
+         (select count(*)
+            from (select s.organization_id, s.webhook_id, h.created_at, h.head, s.base, s.ordinals
+                    from posthorn.handoffs h
+                   cross join posthorn.shares(h) s
+                   union all
+                  select organization_id, webhook_id, created_at, head, base, ordinals
+                    from posthorn.backlog
+                   where leased_by > 0) s
+           cross join unnest(s.ordinals) as o (ordinal)
+           where (select d.id from posthorn.deliveries d
+                   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id
+                     and d.created_at = s.created_at
+                     and d.id = posthorn.numbered('WDLV-', s.head, s.base + o.ordinal)) is null)
            + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by > 0) as in_memory,
          (select coalesce(sum(cardinality(ordinals)), 0)::int8 from posthorn.backlog where leased_by = 0)
            + (select count(*) from posthorn.deliveries where status = 'pending' and leased_by = 0) as held`,

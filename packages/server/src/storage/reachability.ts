@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
 
+/** How often a read-only database is asked whether it accepts writes again. */
+const askEveryMs = 1_000;
+
 /** Logs once when the database is lost and once when it is back, no matter how many statements fail. */
 export class Reachability {
   readonly #logger: Logger;
   readonly #now: () => number;
   #lostAtMs: number | undefined;
+  #isReadOnly = false;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger, now: () => number = () => performance.now()) {
     this.#logger = logger;
@@ -20,11 +25,33 @@ export class Reachability {
     );
   }
 
-  regained(): void {
-    if (this.#lostAtMs === undefined) return;
+  /** Notes that the database refused to write. Until it accepts writes again, a statement that succeeds says nothing. */
+  refusedWrite(error: Error): void {
+    if (this.#isReadOnly) return;
+    this.#isReadOnly = true;
+    this.#lostAtMs ??= this.#now();
+    this.#logger.error(
+      { reason: reasonOf(error) },
+      'the database is read-only; requests that write get 503 and deliveries wait until it accepts writes: ' +
+        'make room if its disk is full, or set DATABASE_URL to the primary if it is a standby',
+    );
+  }
+
+  /** Returns whether to ask now if a read-only database accepts writes again, and notes that this was done. */
+  takeTurnToAsk(): boolean {
+    if (!this.#isReadOnly || this.#now() - this.#askedAtMs < askEveryMs) return false;
+    this.#askedAtMs = this.#now();
+    return true;
+  }
+
+  /** Notes that a statement succeeded. `isWritable`: the database was asked, and accepts writes. */
+  regained(isWritable = false): void {
+    if (this.#lostAtMs === undefined || (this.#isReadOnly && !isWritable)) return;
     const seconds = Math.round((this.#now() - this.#lostAtMs) / 100) / 10;
+    const state = this.#isReadOnly ? 'writable' : 'reachable';
     this.#lostAtMs = undefined;
-    this.#logger.warn({ seconds }, 'the database is reachable again');
+    this.#isReadOnly = false;
+    this.#logger.warn({ seconds }, `the database is ${state} again`);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from './database.js';
+import { type Database, readOnlySql } from './database.js';
 import { partitioned } from './partitions.js';
 import { avoidScans } from './plan-settings.js';
 
@@ -14,6 +14,7 @@ export interface StoreFigures {
    */
   waitingFirst: number;
   waitingRetries: number;
+  isReadOnly: boolean;
   /** Nodes that are alive. */
   nodes: number;
   partitions: readonly { table: string; count: number; aheadSeconds: number }[];
@@ -35,7 +36,8 @@ export function readStoreFigures(database: Database): Promise<StoreFigures> {
       text: `
   select w.seconds as "oldestDueSeconds", w.webhooks as "waitingWebhooks", b.deliveries as "waitingFirst",
          r.deliveries as "waitingRetries",
-         (select count(*) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes
+         (select count(distinct process) from posthorn.nodes where alive_until >= clock_timestamp()) as nodes,
+         ${readOnlySql} as "isReadOnly"
     from (select coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as seconds,
                  count(distinct webhook_id) as webhooks
             from posthorn.waiting_webhooks()

@@ -30,16 +30,20 @@ export function healthRoutes(app: FastifyInstance, isReady: () => Promise<boolea
         operationId: 'readiness',
         tags: ['Monitoring'],
         summary: 'Check that the service is ready',
-        description: 'Returns 503 while the database is unreachable or not migrated.',
+        description: 'Returns 503 while the database is unreachable, read-only or not migrated.',
         security: [],
         response: { 200: status('ready') },
       },
     },
     async () => {
       if (await isReady()) return { status: 'ready' };
-      throw new Problem('unavailable', 'Not ready: the database is unreachable or not migrated yet.', {
-        headers: { 'Retry-After': '1' },
-      });
+      throw new Problem(
+        'unavailable',
+        'Not ready: the database is unreachable, read-only or not migrated yet.',
+        {
+          headers: { 'Retry-After': '1' },
+        },
+      );
     },
   );
 }

@@ -102,7 +102,7 @@ export class Metrics {
     help: string,
     read: () => Reading | Promise<Reading>,
     label?: string,
-    aggregator: 'sum' | 'first' | 'min' = 'sum',
+    aggregator: 'sum' | 'first' | 'min' | 'max' = 'sum',
   ): void {
     const gauge: Gauge = new Gauge({
       name,

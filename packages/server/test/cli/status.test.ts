@@ -3,10 +3,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
-import { event } from '../support/client.js';
+import { readOverview } from '../../src/storage/overview.js';
+import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
 import { freshDatabase } from '../support/database.js';
-import { startTestService } from '../support/service.js';
+import { claimFor, failedOnce, recordFor, settleFor, succeeded, withNode } from '../support/deliveries.js';
+import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
 const linesOf = (text: string) => text.split('\n').slice(0, -1);
@@ -54,7 +56,19 @@ describe('status', () => {
     expect(stdout).toContain('Attention: no node is attempting deliveries. Run posthorn serve');
   });
 
-  test('reports webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
+  test('counts each delivery once: in memory until it is settled, then as its outcome says', async () => {
+    const { database, node } = await withNode();
+    const inHandoff = await recordFor(database, node, 6);
+    await recordFor(database, null, 5);
+    const { deliveries: claimed } = await claimFor(database, node);
+    await recordFor(database, null, 4);
+    for (const [first, second] of [inHandoff.leased, claimed])
+      await settleFor(database, node, [succeeded(first!), failedOnce(second!, 60_000)]);
+    const { deliveries } = await readOverview(database, 1, undefined);
+    expect(deliveries).toEqual({ backlog: 4, retrying: 2, in_memory: 6 + 5 - 4, held: 0 });
+  });
+
+  test('and a metric report webhooks whose secret the key does not decrypt; their deliveries wait for the first attempt', async () => {
     const key = (byte: number) => ({ POSTHORN_SECRET_KEY: Buffer.alloc(32, byte).toString('base64') });
     const first = await startTestService(key(1));
     const tenant = await newTenant(first);
@@ -68,6 +82,8 @@ describe('status', () => {
       ({ deliveries }) => deliveries.in_memory === 0,
     );
     expect(status).toMatchObject({ deliveries: { backlog: 1, retrying: 0 }, undecryptable_webhooks: 1 });
+    const { text } = await ask(`${second.platformUrl}/metrics`, { token: platformToken });
+    expect(text).toMatch(/^posthorn_undecryptable_webhooks 1$/m);
     const { stdout } = await command(['status'], env);
     expect(stdout).toContain('Secret key\tdoes not decrypt the secrets of 1 webhook\n');
     expect(stdout).toMatch(/Attention: .* cannot sign requests to 1 webhook, .* Restore the key and add it/);
@@ -193,7 +209,7 @@ describe('doctor', () => {
     });
   });
 
-  test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
+  test('reports a key that does not decrypt, and a database that is not migrated, read-only or unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({
       text: `
@@ -206,6 +222,12 @@ describe('doctor', () => {
     const { url: empty } = await freshDatabase(true);
     expect((await findings({ DATABASE_URL: empty })).of.schema).toMatchObject({
       remedy: 'Run posthorn migrate.',
+    });
+    const readOnly = await findings({
+      DATABASE_URL: `${url}${url.includes('?') ? '&' : '?'}options=-c%20default_transaction_read_only%3Don`,
+    });
+    expect(readOnly.of['database role']).toMatchObject({
+      ...{ state: 'problem', detail: expect.stringContaining('default_transaction_read_only') },
     });
     const unreachable = await findings({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' });
     expect(unreachable.of.database).toMatchObject({

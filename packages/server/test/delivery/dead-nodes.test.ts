@@ -1,10 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import fc from 'fast-check';
 import pg from 'pg';
+import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { NodeLease } from '../../src/delivery/lease.js';
 import type { Queryable } from '../../src/storage/database.js';
 import type { LeasedDelivery } from '../../src/storage/leased-delivery.js';
-import { registerNode, releaseLeases, renewNode, retireNodes } from '../../src/storage/nodes.js';
+import {
+  registerNode,
+  releaseDeadNodes,
+  releaseLeases,
+  renewNode,
+  retireNodes,
+} from '../../src/storage/nodes.js';
+import { readOverview } from '../../src/storage/overview.js';
 import { recordBatch } from '../../src/storage/recording.js';
+import { readStoreFigures } from '../../src/storage/store-figures.js';
 import { batch, event } from '../support/client.js';
 import { freshDatabase } from '../support/database.js';
 import {
@@ -24,7 +36,60 @@ import {
   succeeded,
   withNode,
 } from '../support/deliveries.js';
+import { setLimits } from '../support/limits.js';
 import { eventually } from '../support/tenant.js';
+
+describe('an ID that a node gave up', () => {
+  const expire = (database: Queryable, id: number) =>
+    database.query({
+      text: "update posthorn.nodes set alive_until = now() - interval '1 s' where id = $1",
+      values: [id],
+    });
+
+  test('keeps its leases until they end, but is neither counted nor reported as a dead node', async () => {
+    const { database, node: other } = await withNode();
+    const process = randomUUID();
+    const givenUp = await registerNode(database, 60_000, process);
+    await recordFor(database, givenUp, 3);
+    const current = await registerNode(database, 60_000, process);
+    expect((await readStoreFigures(database)).nodes).toBe(2);
+    const { nodes } = await readOverview(database, 1, undefined);
+    expect(nodes.map(({ id }) => id)).toEqual([other, current]);
+    expect(await releaseDeadNodes(database, many)).toEqual({ released: 0, overdue: [] });
+    await expire(database, givenUp);
+    expect(await releaseDeadNodes(database, many)).toEqual({ released: 3, overdue: [] });
+  });
+
+  test('does not hide the death of its node', async () => {
+    const { database } = await withNode();
+    const process = randomUUID();
+    const givenUp = await registerNode(database, 60_000, process);
+    const current = await registerNode(database, 60_000, process);
+    await recordFor(database, current, 3);
+    for (const id of [givenUp, current]) await expire(database, id);
+    expect(await releaseDeadNodes(database, many)).toEqual({ released: 3, overdue: [current] });
+  });
+
+  test('ends with its node, which releases the leases of both', async () => {
+    setLimits({ renewEveryMs: 1 });
+    const { database, node: other } = await withNode();
+    const changes = new EventEmitter();
+    const options = { database, logger: pino({ level: 'silent' }), attemptMs: 60_000 };
+    const lease = new NodeLease(options, (change) => changes.emit(change));
+    await lease.start(false);
+    const before = lease.id!;
+    await recordFor(database, before, 3);
+    const renewed = once(changes, 'renewed');
+    lease.abandon();
+    await renewed;
+    await recordFor(database, lease.id!, 4);
+    expect(lease.id).toBeGreaterThan(before);
+    expect((await readStoreFigures(database)).nodes).toBe(2);
+    await lease.stop();
+    expect((await readOverview(database, 1, undefined)).nodes.map(({ id }) => id)).toEqual([other]);
+    expect([await handoffSizes(database), await backlogSizes(database, 'waiting')]).toEqual([[], [3, 4]]);
+  });
+});
 
 describe('when a node is declared dead', () => {
   test('its settled deliveries stay as they are, and other nodes get the rest of a hand-off', async () => {

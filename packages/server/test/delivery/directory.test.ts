@@ -97,6 +97,27 @@ describe('what a node knows about a webhook', () => {
     for (const state of later) expect(await state).toMatchObject({ kind: 'active' });
   });
 
+  test('counts as sealed while it is used and no key decrypts its secret', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { directory, nextLookUp } = openDirectory();
+    const secret = new SecretBox([randomBytes(32)]).seal('a secret of sixteen', 'WHK-1');
+    const use = async (id: string, fields: Parameters<typeof webhook>[1] = {}) => {
+      const used = directory.get('ORG-acme', id);
+      (await nextLookUp())(webhook(id, fields));
+      await used;
+    };
+    await use('WHK-1', { secret });
+    await use('WHK-2', { secret });
+    await use('WHK-3');
+    expect(directory.countSealed()).toBe(2);
+    vi.advanceTimersByTime(5_000);
+    await use('WHK-1', { secret });
+    await use('WHK-2');
+    expect(directory.countSealed()).toBe(1);
+    vi.advanceTimersByTime(60_000);
+    expect(directory.countSealed()).toBe(0);
+  });
+
   test('is updated after a sealed secret was encrypted again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const { directory, nextLookUp } = openDirectory();

@@ -7,6 +7,7 @@ import { Database, databaseLimits } from '../../src/storage/database.js';
 import { afterFile } from '../support/cleanup.js';
 import { type Answer, ask, event } from '../support/client.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
+import { Log } from '../support/log.js';
 import { exampleOf, readOperations, urlOf } from '../support/operations.js';
 import { PostgresProxy } from '../support/postgres-proxy.js';
 import { makeToken, platformToken, startTestService, type TestService } from '../support/service.js';
@@ -17,6 +18,7 @@ let real: TestDatabase;
 let proxy: PostgresProxy;
 let service: TestService;
 let token: string;
+const log = new Log();
 
 const usual = { ...databaseLimits };
 
@@ -25,7 +27,7 @@ beforeAll(async () => {
   afterFile(() => Object.assign(databaseLimits, usual));
   real = await freshDatabase();
   proxy = await PostgresProxy.open(real.url);
-  service = await startTestService({ DATABASE_URL: proxy.url });
+  service = await startTestService({ DATABASE_URL: proxy.url }, log);
   token = await makeToken(real.database);
 });
 
@@ -255,6 +257,48 @@ describe('every endpoint, with a cached token', async () => {
 
   afterEach(() => {
     service.clock.stoppedAtMs = undefined;
+  });
+});
+
+describe('while the database is read-only', () => {
+  /** Makes the database read-only, or not, for connections from now on, and closes the others. */
+  async function setReadOnly(isReadOnly: boolean): Promise<void> {
+    const client = new pg.Client({ connectionString: real.url });
+    await client.connect();
+    await client.query('set default_transaction_read_only = off');
+    const { rows } = await client.query('select current_database() as name');
+    await client.query(`alter database ${rows[0].name} set default_transaction_read_only = ${isReadOnly}`);
+    await client.query(`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`);
+    await client.end();
+  }
+  const isUp = async () => {
+    const { text } = await ask(`${service.platformUrl}/metrics`, { token: platformToken });
+    return /^posthorn_database_up (.*)$/m.exec(text)?.[1];
+  };
+
+  it('/readyz and recording are 503, reading works, and the log and the metric say so until it is over', async () => {
+    log.lines.length = 0;
+    await setReadOnly(true);
+    await log.until('the database is read-only');
+    for (let times = 0; times < 3; times += 1) {
+      expectUnavailable(await post());
+      expect((await list()).status).toBe(200);
+      expectUnavailable(await readyz());
+      expect(await isUp()).toBe('0');
+    }
+    await setReadOnly(false);
+    await untilReady();
+    await log.until('the database is writable again');
+    expect((await post()).status).toBe(201);
+    expect(await isUp()).toBe('1');
+    const said = log.warnings.filter((message) => /read-only|writable|may have leases/.test(message));
+    expect(said).toEqual([
+      expect.stringMatching(/^the database is read-only; .*disk is full.*DATABASE_URL/),
+      'the database is writable again',
+    ]);
+    expect(log.lines.filter(({ reason, level }) => level >= 40 && /read-only/.test(reason))).toHaveLength(1);
   });
 });
 

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
+import { Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
+import { afterFile } from '../support/cleanup.js';
 import { freshDatabase } from '../support/database.js';
 import { eventually } from '../support/tenant.js';
 
@@ -93,6 +94,22 @@ test('a connection that breaks during a transaction fails only that transaction'
     }),
   ).rejects.toSatisfy(isUnreachable);
   expect(await backend()).toBeGreaterThan(0);
+});
+
+test('only a statement that finds no free connection counts as waiting for one', async () => {
+  const { url } = await freshDatabase();
+  const single = new Database({ connectionString: url }, 1);
+  afterFile(() => single.close());
+  await single.query({ text: 'select 1' });
+  const immediate = single.query({ text: 'select 1' });
+  expect(single.use).toMatchObject({ inUse: 0, waiting: 0 });
+  await immediate;
+  const { late } = await single.transaction(async () => {
+    const late = single.query({ text: 'select 1' });
+    expect(single.use).toMatchObject({ inUse: 1, waiting: 1 });
+    return { late };
+  });
+  await late;
 });
 
 test('an exception rolls a transaction back', async () => {
