@@ -29,7 +29,7 @@ import { eventRoutes } from './events.js';
 import { publicGuides } from './guides.js';
 import { installIdempotency } from './idempotency.js';
 import { RateLimiter, type RateLimits } from './rate-limit.js';
-import { limitReads } from './read-slots.js';
+import { limitReads, readLimits } from './read-slots.js';
 import type { DeliveryRules } from './receiving-guides.js';
 import { replayRoutes } from './replays.js';
 import { statsRoute } from './stats.js';
@@ -118,7 +118,7 @@ export async function createPublicApi(options: PublicApiOptions): Promise<Fastif
         : undefined,
   });
   installAuth(app, tokens, new RateLimiter(options.rateLimits, now, options.counts), options.guesses);
-  limitReads(app, Math.max(2, Math.floor(database.use.max / 2)));
+  limitReads(app, readLimits(database.use.max));
   limitUnsentBytes(app);
   installIdempotency(app, database);
   await installOpenApi(app, {

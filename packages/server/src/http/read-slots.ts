@@ -13,21 +13,44 @@ interface Slots {
   waiting: (() => void)[];
 }
 
-/**
- * Limits how many reads of one organization are in progress at once, so that it cannot take every database connection.
- * Further ones wait in order, no longer than a request waits for a connection. A slot is given back as soon as the response is ready, however slowly it is then read.
- */
-export function limitReads(app: FastifyInstance, slotsEach: number, waitMsMax = 2_000): void {
-  const organizations = new Map<string, Slots>();
+export interface ReadLimits {
+  /** How many reads are in progress at once. */
+  total: number;
+  /** How many of them belong to one organization. */
+  each: number;
+  waitMsMax: number;
+}
 
-  /** Passes the slot directly to the next read, so that no other can take it. */
-  function release(organization: string, slots: Slots): void {
-    const next = slots.waiting.shift();
-    if (next) next();
-    else {
-      slots.taken -= 1;
-      if (slots.taken === 0) organizations.delete(organization);
+/** Returns limits that leave some of the connections to whatever writes, and some to other organizations. */
+export function readLimits(connections: number): ReadLimits {
+  const total = connections - Math.min(3, Math.floor(connections / 2));
+  // As long as a request waits for a connection.
+  return { total, each: Math.max(1, total - 2), waitMsMax: 2_000 };
+}
+
+/**
+ * Limits how many reads are in progress at once, so that they cannot take every database connection. Further ones wait,
+ * and the organization with the fewest in progress is next. A slot is given back as soon as the response is ready, however slowly it is then read.
+ */
+export function limitReads(app: FastifyInstance, { total, each, waitMsMax }: ReadLimits): void {
+  /** Those with reads in progress or waiting. */
+  const organizations = new Map<string, Slots>();
+  let taken = 0;
+
+  /** Starts the first read that waits, of an organization that has the fewest in progress. */
+  function startNext(): void {
+    let fewest: Slots | undefined;
+    for (const slots of organizations.values()) {
+      if (slots.waiting.length > 0 && slots.taken < (fewest?.taken ?? each)) fewest = slots;
     }
+    fewest?.waiting.shift()?.();
+  }
+
+  function release(organization: string, slots: Slots): void {
+    taken -= 1;
+    slots.taken -= 1;
+    if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
+    startNext();
   }
 
   app.decorateRequest('releaseSlot', null);
@@ -37,16 +60,16 @@ export function limitReads(app: FastifyInstance, slotsEach: number, waitMsMax = 
     const slots = organizations.get(organization) ?? { taken: 0, waiting: [] };
     organizations.set(organization, slots);
     const start = () => {
+      taken += 1;
+      slots.taken += 1;
       request.releaseSlot = () => release(organization, slots);
       done();
     };
-    if (slots.taken < slotsEach) {
-      slots.taken += 1;
-      return start();
-    }
+    if (taken < total && slots.taken < each) return start();
     const late = setTimeout(() => {
       slots.waiting = slots.waiting.filter((one) => one !== next);
-      done(tooMany(organization));
+      if (slots.taken === 0 && slots.waiting.length === 0) organizations.delete(organization);
+      done(tooMany());
     }, waitMsMax);
     const next = () => {
       clearTimeout(late);
@@ -61,8 +84,8 @@ export function limitReads(app: FastifyInstance, slotsEach: number, waitMsMax = 
   });
 }
 
-function tooMany(organization: string): Problem {
-  return new Problem('unavailable', `Too many reads of ${organization} are in progress. Try again.`, {
+function tooMany(): Problem {
+  return new Problem('unavailable', 'Too many reads are in progress. Try again.', {
     headers: { 'Retry-After': '1' },
   });
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { type FastifyRequest, fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { limitReads } from '../../src/http/read-slots.js';
+import { limitReads, type ReadLimits, readLimits } from '../../src/http/read-slots.js';
 import { problemOf, sendProblem } from '../../src/web/problems.js';
 import { afterFile } from '../support/cleanup.js';
 import { ask } from '../support/client.js';
 import { openSocket } from '../support/raw-http.js';
 
 /** Starts a listener whose requests end when the test says so. */
-async function startApp(waitMsMax: number) {
+async function startApp(limits: ReadLimits) {
   const handled: { path: string; end: () => void }[] = [];
   const app = fastify();
   afterFile(() => app.close());
@@ -17,7 +17,13 @@ async function startApp(waitMsMax: number) {
   app.addHook('onRequest', async (request) => {
     request.token = { organization_id: request.url.split('/')[1] } as never;
   });
-  limitReads(app, 2, waitMsMax);
+  let count = 0;
+  app.addHook('preValidation', (_request, _reply, done) => {
+    done();
+    count += 1;
+    app.server.emit('arrived');
+  });
+  limitReads(app, limits);
   const handler = (request: FastifyRequest) =>
     new Promise((resolve) => {
       handled.push({ path: request.url, end: () => resolve({}) });
@@ -32,15 +38,18 @@ async function startApp(waitMsMax: number) {
     while (!paths.every((path) => handled.some((one) => one.path === path)))
       await once(app.server, 'handled');
   };
+  const arrived = async (expected: number) => {
+    while (count < expected) await once(app.server, 'arrived');
+  };
   const end = async (path: string) => {
     await started(path);
     handled.find((one) => one.path === path)!.end();
   };
-  return { url, started, end, get: (path: string) => ask(`${url}${path}`) };
+  return { url, arrived, started, end, get: (path: string) => ask(`${url}${path}`) };
 }
 
 test('an organization has a few reads in progress at once; others and its writes do not wait for them', async () => {
-  const { url, get, started, end } = await startApp(100);
+  const { url, get, started, end } = await startApp({ total: 3, each: 2, waitMsMax: 100 });
   const reads = [get('/ORG-a/1'), get('/ORG-a/2')];
   await started('/ORG-a/1', '/ORG-a/2');
   const refused = await get('/ORG-a/3');
@@ -57,7 +66,7 @@ test('an organization has a few reads in progress at once; others and its writes
 });
 
 test('a read that waits gets the slot of one that ends, even if the client of that one has gone away', async () => {
-  const { url, get, started, end } = await startApp(60_000);
+  const { url, get, started, end } = await startApp({ total: 3, each: 2, waitMsMax: 60_000 });
   const leaving = await openSocket(url);
   leaving.write('GET /ORG-a/1 HTTP/1.1\r\nHost: x\r\n\r\n');
   const second = get('/ORG-a/2');
@@ -67,3 +76,26 @@ test('a read that waits gets the slot of one that ends, even if the client of th
   for (const path of ['/ORG-a/1', '/ORG-a/3', '/ORG-a/4', '/ORG-a/2']) await end(path);
   expect((await Promise.all([second, ...waiting])).map(({ status }) => status)).toEqual([200, 200, 200]);
 });
+
+test('the organization with the fewest reads in progress is next', async () => {
+  const { arrived, get, started, end } = await startApp({ total: 2, each: 2, waitMsMax: 60_000 });
+  const reads = ['/ORG-a/1', '/ORG-a/2'].map(get);
+  await started('/ORG-a/1', '/ORG-a/2');
+  reads.push(get('/ORG-a/3'));
+  await arrived(3);
+  reads.push(get('/ORG-b/4'));
+  await arrived(4);
+  await end('/ORG-a/1');
+  for (const path of ['/ORG-b/4', '/ORG-a/2', '/ORG-a/3']) await end(path);
+  expect((await Promise.all(reads)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+});
+
+test.each([4, 5, 10])(
+  'of %i connections, reads leave some to writes, and one organization some to others',
+  (connections) => {
+    const { total, each } = readLimits(connections);
+    expect(total).toBeLessThan(connections);
+    expect(each).toBeGreaterThan(0);
+    expect(each).toBeLessThan(total);
+  },
+);
