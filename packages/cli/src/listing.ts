@@ -71,7 +71,14 @@ export async function printList<Row extends object>(
     list,
     columns,
     what,
-  }: { list: (limit: number) => List<Row>; columns: readonly Column<Row>[]; what: string },
+    noteOn,
+  }: {
+    list: (limit: number) => List<Row>;
+    columns: readonly Column<Row>[];
+    what: string;
+    /** Returns a line to print below the table, for people. */
+    noteOn?: (rows: readonly Row[]) => string | undefined;
+  },
 ): Promise<void> {
   const limit = limitOf(options);
   const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
@@ -86,6 +93,8 @@ export async function printList<Row extends object>(
   if (shown.length > 0 || !terminal.isInteractive) terminal.table(columns, shown);
   if (!terminal.isInteractive) return;
   if (shown.length === 0) terminal.line(`No ${what} found.`);
+  const note = noteOn?.(shown);
+  if (note !== undefined) terminal.line(terminal.paint('dim', note));
   if (found.length > limit)
     terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
 }

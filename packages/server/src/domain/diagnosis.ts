@@ -9,8 +9,8 @@ export interface Diagnosis {
   remedy: string;
 }
 
-/** What follows a delivery attempt: another attempt at this time, or none. */
-export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'none' };
+/** What follows a delivery attempt: another attempt at this time, one when the webhook is active again, or none. */
+export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
 type Purpose = { purpose: 'test' | 'verification' } | { purpose: 'delivery'; next: NextAttempt };
@@ -270,7 +270,7 @@ function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
 
 /** Adds the time of the next attempt if it is earlier than the receiver asked for, because waits are limited. */
 function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string {
-  if (attempt.purpose !== 'delivery' || attempt.next.kind === 'none' || untilMs === undefined) return '';
+  if (attempt.purpose !== 'delivery' || !('at' in attempt.next) || untilMs === undefined) return '';
   const { kind, at } = attempt.next;
   if (at.getTime() > untilMs - 1_000) return '';
   return `; the next attempt ${kind === 'due' ? 'is due' : 'was made'} at ${timeText(at)}`;
@@ -286,6 +286,8 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): strin
       const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
         return `There will be no further attempt: ${slower}, then redeliver the event.`;
+      if (attempt.next.kind === 'held')
+        return `The service will try again when the webhook is verified. If this persists, ${slower}.`;
       return `You do not need to do anything: the service ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }
