@@ -1,7 +1,7 @@
 import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
 import { wordsOf } from './response-words.js';
-import { explainTls } from './tls-diagnosis.js';
+import { explainTls, explainTlsTimeout } from './tls-diagnosis.js';
 
 /** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
@@ -69,20 +69,8 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return explainConnection(evidence?.code, place);
     case 'tls':
       return say(...explainTls(evidence, host, place));
-    case 'timeout': {
-      const time = secondsText(attempt.durationMs ?? 0);
-      return evidence?.code === 'connect_timeout'
-        ? say(
-            `No connection to ${place} within ${time}.`,
-            'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
-          )
-        : say(
-            `No response within ${time}.`,
-            attempt.purpose === 'verification'
-              ? 'Respond with 200 before you do anything slow.'
-              : 'Store the event, respond with 2xx, then do the slow work.',
-          );
-    }
+    case 'timeout':
+      return explainTimeout(attempt, place);
     case 'reset':
       return say(
         `The connection to ${place} was closed before a response arrived.`,
@@ -94,6 +82,26 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return explainBlocked(evidence, host);
     default:
       return say('The attempt got no response.', 'Check that the receiver is running.');
+  }
+}
+
+function explainTimeout({ evidence, durationMs, purpose }: FailedAttempt, place: string): Diagnosis {
+  const time = secondsText(durationMs ?? 0);
+  switch (evidence?.code) {
+    case 'connect_timeout':
+      return say(
+        `No connection to ${place} within ${time}.`,
+        'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
+      );
+    case 'tls_timeout':
+      return say(...explainTlsTimeout(place, time));
+    default:
+      return say(
+        `No response within ${time}.`,
+        purpose === 'verification'
+          ? 'Respond with 200 before you do anything slow.'
+          : 'Store the event, respond with 2xx, then do the slow work.',
+      );
   }
 }
 
