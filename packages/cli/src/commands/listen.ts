@@ -156,10 +156,17 @@ class Sender {
     const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
     terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(24))}  ${event.id}  ${verdict}`);
     if (isGood) return;
-    const said = result.error ?? responseText(result.response);
+    const said = failureText(result);
     if (said !== '') terminal.line(`          ${said.replaceAll('\n', '\n          ')}`);
     terminal.line(terminal.paint('dim', `          Send it again: ${this.#commandFor(event)}`));
   }
+}
+
+function failureText({ failure, location, response }: ForwardResult): string {
+  if (failure) return `${failure.error}. ${failure.remedy}`;
+  return location === null
+    ? responseText(response)
+    : `It redirects to ${location}. Redirects are not followed.`;
 }
 
 function jsonOf(
@@ -177,7 +184,7 @@ function jsonOf(
       http_status: result.status,
       duration_ms: result.durationMs,
       response: result.response,
-      error: result.error,
+      error: result.failure?.error ?? null,
     }),
     ...(file !== undefined && { file }),
   };

@@ -1,8 +1,7 @@
-import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { buildConnector } from 'undici';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ok, startByteReceiver } from '../support/byte-receiver.js';
 import { startReceiver } from '../support/receiver.js';
 import { fixture, post, startTransport, trustingConnect } from '../support/transport.js';
@@ -80,44 +79,5 @@ test('a receiver that uses plain HTTP on a TLS port is a tls error', async () =>
   expect(await post(startTransport(), url.replace('http:', 'https:'))).toMatchObject({
     ...{ kind: 'no_response', error: 'tls' },
     detail: { code: 'ERR_SSL_WRONG_VERSION_NUMBER', message: 'wrong version number' },
-  });
-});
-
-describe.each([
-  ['for the request', { connectMs: 20_000, requestMs: 10_000 }],
-  ['for connecting', { connectMs: 10_000, requestMs: 20_000 }],
-])('if the time %s runs out, the error is timeout', (_, { connectMs, requestMs }) => {
-  /** Starts a request, waits until it is as far as it gets, and lets its time run out. */
-  async function outcomeAfter(reached: Promise<unknown>, url: string, options = {}) {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const outcome = post(startTransport({ timeoutMs: connectMs, ...options }), url, { timeoutMs: requestMs });
-    await reached;
-    await vi.advanceTimersByTimeAsync(10_000);
-    return outcome;
-  }
-
-  test('with a detail that names the TLS handshake if the receiver never finishes it', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const greeted = once(server, 'connection').then(([socket]: Socket[]) => {
-      onTestFinished(() => void socket?.destroy());
-      return once(socket!, 'data');
-    });
-    const { port } = server.address() as AddressInfo;
-    expect(await outcomeAfter(greeted, `https://receiver.test:${port}/`)).toMatchObject({
-      ...{ kind: 'no_response', error: 'timeout' },
-      detail: { code: 'tls_timeout' },
-    });
-  });
-
-  test('with a detail that names the connection if it never opens', async () => {
-    const dialing = new EventEmitter();
-    const connect = () => void dialing.emit('dial');
-    expect(await outcomeAfter(once(dialing, 'dial'), 'https://receiver.test/', { connect })).toMatchObject({
-      ...{ kind: 'no_response', error: 'timeout' },
-      detail: { code: 'connect_timeout' },
-    });
   });
 });
