@@ -2,7 +2,7 @@ import type { Attempt, Delivery, DeliveryDetail } from '@posthorn/client';
 import { isHeld, stateOf } from './delivery-state.js';
 import { indentedJson } from './indented-json.js';
 import { responseText } from './response-text.js';
-import { shortTime } from './short-time.js';
+import { timeColumn, utcTime } from './short-time.js';
 import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 
@@ -19,7 +19,7 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     ['Delivery', id],
     ['Event', `${event_type} ${event_id}`],
     ['Webhook', webhook_id],
-    ['Created', shortTime(new Date(created_at))],
+    ['Created', utcTime(new Date(created_at))],
     ['Status', terminal.paint(color, statusText(delivery))],
     ...(later ? [['Sent again', `${later.id}, ${stateOf(later)}`] as const] : []),
   ]);
@@ -55,16 +55,12 @@ export function statusText(delivery: DeliveryDetail): string {
   const count = `${stateOf(delivery)}, ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (final) return count;
   if (isHeld(delivery)) return `${count} so far, waiting until the webhook is verified`;
-  return `${count} so far${next ? `, next attempt at ${shortTime(new Date(next))}` : ''}`;
+  return `${count} so far${next ? `, next attempt at ${utcTime(new Date(next))}` : ''}`;
 }
 
 const columns: readonly Column<Attempt>[] = [
   { title: 'no.', of: ({ attempt }) => String(attempt) },
-  {
-    title: 'time',
-    of: ({ attempted_at }) => attempted_at,
-    short: (row) => shortTime(new Date(row.attempted_at)),
-  },
+  timeColumn('time', ({ attempted_at }) => attempted_at),
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-') },
   { title: 'response', of: ({ response }) => oneLine(responseText(response ?? '')), spare: 1, cuts: true },

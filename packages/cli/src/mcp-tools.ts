@@ -36,8 +36,8 @@ const pagesMax = 20;
 const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique.');
 const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
 const range = {
-  from: text('Start of the time range: a date, or a time with Z or an offset.'),
-  to: text('End of the time range: a date, or a time with Z or an offset.'),
+  from: text('Start of the time range: a date (a day in UTC), or a time with Z or an offset.'),
+  to: text('End of the time range: a date (a day in UTC), or a time with Z or an offset.'),
 };
 
 function takes(properties: Record<string, object>, ...required: string[]): Tool['schema'] {

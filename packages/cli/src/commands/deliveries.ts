@@ -5,7 +5,7 @@ import { showDelivery } from '../delivery-report.js';
 import { deliveryStates, isHeld, queryOf, stateOf } from '../delivery-state.js';
 import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
-import { shortTime } from '../short-time.js';
+import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 
 const argument = {
@@ -82,11 +82,7 @@ function heldNote(deliveries: readonly Delivery[]): string | undefined {
 }
 
 const columns: readonly Column<Delivery>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at,
-    short: ({ created_at }) => shortTime(new Date(created_at)),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'status', of: stateOf },
   { title: 'result', of: resultOf },
   { title: 'type', of: ({ event_type }) => event_type, spare: 1, cuts: true },
@@ -175,7 +171,7 @@ function nextAttempt(delivery: Delivery): string {
   const { next_attempt_at: next, webhook_id } = delivery;
   if (isHeld(delivery))
     return `The next one follows when the webhook is verified: run posthorn webhooks verify ${webhook_id}.`;
-  return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
+  return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'It was the last attempt.';
 }
 
 const pollMs = 250;

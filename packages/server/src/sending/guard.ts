@@ -17,7 +17,7 @@ export interface GuardOptions {
 }
 
 /** Where to connect to, and how far that got. */
-export interface DialTarget extends buildConnector.Options {
+interface DialTarget extends buildConnector.Options {
   /** Whether the TCP connection is open and the TLS handshake has begun. */
   progress?: { inTls: boolean } | undefined;
 }
