@@ -1,8 +1,8 @@
 import type { Attempt, Delivery, DeliveryDetail } from '@posthorn/client';
-import { stateOf } from './delivery-state.js';
+import { isHeld, stateOf } from './delivery-state.js';
 import { indentedJson } from './indented-json.js';
 import { responseText } from './response-text.js';
-import { shortTime } from './short-time.js';
+import { timeColumn, utcTime } from './short-time.js';
 import type { Column } from './table.js';
 import type { Terminal } from './terminal.js';
 
@@ -19,11 +19,19 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
     ['Delivery', id],
     ['Event', `${event_type} ${event_id}`],
     ['Webhook', webhook_id],
-    ['Created', shortTime(new Date(created_at))],
+    ['Created', utcTime(new Date(created_at))],
     ['Status', terminal.paint(color, statusText(delivery))],
     ...(later ? [['Sent again', `${later.id}, ${stateOf(later)}`] as const] : []),
   ]);
   const last = attempt_log.at(-1);
+  if (isHeld(delivery))
+    heading(
+      terminal,
+      'Waiting',
+      'The webhook is unverified. The next attempt follows when it is verified.',
+      `To see why its verification failed, run posthorn webhooks get ${webhook_id}.`,
+      `To verify it again, run posthorn webhooks verify ${webhook_id}.`,
+    );
   if (last?.error_detail)
     heading(terminal, 'Diagnosis', last.error_detail, ...(last.remedy ? [last.remedy] : []));
   if (delivery.error === 'disabled')
@@ -41,21 +49,18 @@ export function showDelivery(terminal: Terminal, delivery: DeliveryDetail, later
   }
 }
 
-/** Returns the status with the number of attempts, and when the next attempt is due. */
+/** Returns the status with the number of attempts, and when the next attempt is due or what it waits for. */
 export function statusText(delivery: DeliveryDetail): string {
   const { attempts, final, next_attempt_at: next } = delivery;
   const count = `${stateOf(delivery)}, ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   if (final) return count;
-  return `${count} so far${next ? `, next attempt at ${shortTime(new Date(next))}` : ''}`;
+  if (isHeld(delivery)) return `${count} so far, waiting until the webhook is verified`;
+  return `${count} so far${next ? `, next attempt at ${utcTime(new Date(next))}` : ''}`;
 }
 
 const columns: readonly Column<Attempt>[] = [
   { title: 'no.', of: ({ attempt }) => String(attempt) },
-  {
-    title: 'time',
-    of: ({ attempted_at }) => attempted_at,
-    short: (row) => shortTime(new Date(row.attempted_at)),
-  },
+  timeColumn('time', ({ attempted_at }) => attempted_at),
   { title: 'result', of: ({ http_status, error }) => String(http_status ?? error ?? '-') },
   { title: 'ms', of: ({ duration_ms }) => String(duration_ms ?? '-') },
   { title: 'response', of: ({ response }) => oneLine(responseText(response ?? '')), spare: 1, cuts: true },
@@ -93,8 +98,10 @@ function clipped(text: string): string {
   return text.length <= bodyMax ? text : `${text.slice(0, bodyMax)}… (use --json to see everything)`;
 }
 
-function nextStep({ id, status, final, event_id }: DeliveryDetail): string | undefined {
+function nextStep(delivery: DeliveryDetail): string | undefined {
+  const { id, status, final, event_id, webhook_id } = delivery;
   if (status === 'success') return `posthorn events get ${event_id}`;
+  if (isHeld(delivery)) return `posthorn webhooks verify ${webhook_id}`;
   return final
     ? `posthorn deliveries redeliver ${id}`
     : `posthorn deliveries redeliver ${id}  (attempts it now)`;

@@ -10,6 +10,14 @@ export function stateOf({ status, final }: Pick<Delivery, 'status' | 'final'>): 
   return final ? 'given_up' : 'retrying';
 }
 
+/** Returns whether a delivery waits until its webhook is verified: it has not ended, but has no next attempt. */
+export function isHeld({
+  final,
+  next_attempt_at: next,
+}: Pick<Delivery, 'final' | 'next_attempt_at'>): boolean {
+  return !final && next === null;
+}
+
 /** Returns the parameters of the API that select the deliveries in a state. */
 export function queryOf(state: DeliveryState | undefined): Pick<ListAllDeliveriesQuery, 'status' | 'final'> {
   switch (state) {

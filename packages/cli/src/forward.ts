@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import { UsageError } from './command.js';
+import { explainError, explainTimeout, type ForwardFailure } from './forward-failure.js';
 import type { WebhookRequest } from './webhook-request.js';
 
 export interface ForwardResult {
@@ -9,8 +10,10 @@ export interface ForwardResult {
   durationMs: number;
   /** The first 1 KiB of the response body. */
   response: string;
-  /** Why there was no response, in a sentence. */
-  error: string | null;
+  /** Where the response redirects to. Null if it does not. */
+  location: string | null;
+  /** Why there was no response. Null if there was one. */
+  failure: ForwardFailure | null;
 }
 
 // Like the service, reuse connections.
@@ -19,6 +22,7 @@ const secureAgent = new SecureAgent({ keepAlive: true });
 const timeoutMs = 10_000;
 const keptBytes = 1_024;
 const readBytesMax = 64 * 1_024;
+const locationMax = 240;
 
 /** A host with a port, or a name or address of this machine. Anything else without a scheme is most likely a typo. */
 const withoutScheme =
@@ -42,7 +46,7 @@ export function isAccepted({ status }: ForwardResult): boolean {
 export function forward(url: URL, { headers, body }: WebhookRequest): Promise<ForwardResult> {
   const startedMs = performance.now();
   return new Promise((resolve) => {
-    const end = (result: Pick<ForwardResult, 'status' | 'response' | 'error'>) => {
+    const end = (result: Pick<ForwardResult, 'status' | 'response' | 'location' | 'failure'>) => {
       clearTimeout(timer);
       resolve({ ...result, durationMs: Math.round(performance.now() - startedMs) });
     };
@@ -53,16 +57,26 @@ export function forward(url: URL, { headers, body }: WebhookRequest): Promise<Fo
       headers: ['Host', url.host, ...headers.flat(), 'Content-Length', String(bytes.length)],
       agent: isSecure ? secureAgent : agent,
     });
-    const timer = setTimeout(() => request.destroy(new Error('timeout')), timeoutMs);
+    let late: ForwardFailure | undefined;
+    const timer = setTimeout(() => {
+      late = explainTimeout(request.socket, url, `${timeoutMs / 1000} s`);
+      request.destroy(new Error('timeout'));
+    }, timeoutMs);
     request.on('error', (error: NodeJS.ErrnoException) =>
-      end({ status: null, response: '', error: causeOf(error, url) }),
+      end({ status: null, response: '', location: null, failure: late ?? explainError(error, url) }),
     );
     request.on('response', (response) => {
       const kept: Buffer[] = [];
       let read = 0;
       const done = () => {
         const text = Buffer.concat(kept).subarray(0, keptBytes).toString();
-        end({ status: response.statusCode ?? null, response: text, error: null });
+        const { statusCode: status = null, headers } = response;
+        end({
+          status,
+          response: text,
+          location: redirectTarget(status, headers.location, url),
+          failure: null,
+        });
         if (!response.complete) response.destroy();
       };
       response.on('data', (chunk: Buffer) => {
@@ -76,10 +90,7 @@ export function forward(url: URL, { headers, body }: WebhookRequest): Promise<Fo
   });
 }
 
-function causeOf({ code, message }: NodeJS.ErrnoException, url: URL): string {
-  if (message === 'timeout') return `no response within ${timeoutMs / 1000} s`;
-  if (code === 'ECONNREFUSED') return `connection refused: nothing is listening on ${url.host}`;
-  if (code === 'ENOTFOUND') return `the name ${url.hostname} does not exist`;
-  if (code === 'ECONNRESET') return 'the receiver closed the connection without a response';
-  return message || (code ?? 'unknown error');
+function redirectTarget(status: number | null, location: string | undefined, url: URL): string | null {
+  if (status === null || status < 300 || status > 399 || location === undefined) return null;
+  return URL.canParse(location, url) ? new URL(location, url).href.slice(0, locationMax) : null;
 }

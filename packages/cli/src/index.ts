@@ -15,7 +15,7 @@ export { choiceOf, exactTypeOf, json, jsonLines, limitOf, limitOption, rangeOpti
 export { allCommands, main, type Streams } from './main.js';
 export { shellWord } from './shell-word.js';
 export { isWhole, onlyWithEnding, searched } from './short-id.js';
-export { day, shortTime } from './short-time.js';
+export { day, shortTime, timeColumn } from './short-time.js';
 export { untilStopped } from './stopping.js';
 export type { Column } from './table.js';
 export { type Output, Terminal } from './terminal.js';

@@ -1,13 +1,14 @@
 import type { List } from '@posthorn/client';
 import { type Context, type Options, UsageError } from './command.js';
 import type { Connection } from './connection.js';
-import { shortTime } from './short-time.js';
+import { utcTime } from './short-time.js';
 import type { Column } from './table.js';
 
+const instant = 'a date (a day in UTC), or a time with Z or an offset.';
 /** Options for every list with a time range and a limit. */
 export const rangeOptions = {
-  from: { value: 'time', description: 'Start of the time range, inclusive: a date or a time.' },
-  to: { value: 'time', description: 'End of the time range, inclusive: a date or a time.' },
+  from: { value: 'time', description: `Start of the time range, inclusive: ${instant}` },
+  to: { value: 'time', description: `End of the time range, inclusive: ${instant}` },
 } as const;
 export const limitOption = {
   value: 'n',
@@ -71,11 +72,18 @@ export async function printList<Row extends object>(
     list,
     columns,
     what,
-  }: { list: (limit: number) => List<Row>; columns: readonly Column<Row>[]; what: string },
+    noteOn,
+  }: {
+    list: (limit: number) => List<Row>;
+    columns: readonly Column<Row>[];
+    what: string;
+    /** Returns a line to print below the table, for people. */
+    noteOn?: (rows: readonly Row[]) => string | undefined;
+  },
 ): Promise<void> {
   const limit = limitOf(options);
   const found = await firstOf(list(Math.min(pageMax, limit + 1)), limit + 1, (searchedTo) => {
-    const back = shortTime(new Date(searchedTo));
+    const back = utcTime(new Date(searchedTo));
     terminal.status(terminal.paint('dim', `Searching … No other ${what} found since ${back}.`));
   });
   const shown = found.slice(0, limit);
@@ -86,6 +94,8 @@ export async function printList<Row extends object>(
   if (shown.length > 0 || !terminal.isInteractive) terminal.table(columns, shown);
   if (!terminal.isInteractive) return;
   if (shown.length === 0) terminal.line(`No ${what} found.`);
+  const note = noteOn?.(shown);
+  if (note !== undefined) terminal.line(terminal.paint('dim', note));
   if (found.length > limit)
     terminal.line(terminal.paint('dim', `There are more ${what}. Raise --limit or narrow the filters.`));
 }

@@ -1,6 +1,7 @@
 import type { Delivery, DeliveryDetail, Webhook } from '@posthorn/client';
 import type { Connection } from './connection.js';
 import { statusText } from './delivery-report.js';
+import { isHeld } from './delivery-state.js';
 import { responseText } from './response-text.js';
 import { eventId, findDelivery, webhookId } from './short-id.js';
 
@@ -35,8 +36,8 @@ const pagesMax = 20;
 const webhook = text('Webhook ID (WHK-…), or enough of its ending to be unique.');
 const delivery = text('Delivery ID (WDLV-…), or enough of its ending to be unique.');
 const range = {
-  from: text('Start of the time range: a date, or a time with Z or an offset.'),
-  to: text('End of the time range: a date, or a time with Z or an offset.'),
+  from: text('Start of the time range: a date (a day in UTC), or a time with Z or an offset.'),
+  to: text('End of the time range: a date (a day in UTC), or a time with Z or an offset.'),
 };
 
 function takes(properties: Record<string, object>, ...required: string[]): Tool['schema'] {
@@ -228,11 +229,21 @@ function detailOf({ posthorn }: Connection, { webhook_id, id }: Delivery): Promi
   return posthorn.deliveries.get(webhook_id, id);
 }
 
+/** Returns why a delivery waits for its webhook, and what to do about it. */
+function heldLines({ webhook_id }: DeliveryDetail, hook: Webhook | undefined): string[] {
+  const failure = hook?.verification_failure;
+  return [
+    ...(failure ? [`Why the webhook is unverified: ${failure.error_detail} ${failure.remedy}`] : []),
+    `The next attempt follows when the webhook is verified. To verify it, run posthorn webhooks verify ${webhook_id}.`,
+  ];
+}
+
 function explanation(found: DeliveryDetail, hook: Webhook | undefined): string {
   const last = found.attempt_log.at(-1);
   const lines = [
     `Delivery ${found.id} of ${found.event_type} ${found.event_id} to webhook ${found.webhook_id}: ${statusText(found)}.`,
     ...(hook ? [`The webhook sends to ${hook.url} and is ${hook.status}.`] : ['The webhook was deleted.']),
+    ...(isHeld(found) ? heldLines(found, hook) : []),
     ...(last?.error_detail ? [`What happened: ${last.error_detail}`] : []),
     ...(last?.remedy ? [`What to do: ${last.remedy}`] : []),
     ...(last?.response ? [`The receiver responded: ${responseText(last.response)}`] : []),

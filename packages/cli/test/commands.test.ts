@@ -285,6 +285,27 @@ describe('deliveries', () => {
     expect(await printed('deliveries', 'get', again.id)).not.toContain('Sent again');
   });
 
+  test('get and list say that a delivery waits until its webhook is verified, and how to verify it', async () => {
+    const own = await newTenant(service);
+    const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token, NO_COLOR: '1' };
+    const { receiver, webhook } = await own.connect(500);
+    await own.record();
+    const [{ id }] = await own.settled(webhook);
+    const shown = async (...args: string[]) => (await run(args, ownEnv, '', true)).stdout;
+    expect(await shown('deliveries', 'list')).not.toContain('verified');
+    receiver.onVerification = 500;
+    await own.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const report = await shown('deliveries', 'get', id);
+    expect(report).toMatch(/^Status +retrying, 1 attempt so far, waiting until the webhook is verified$/m);
+    expect(report).toMatch(
+      new RegExp(`^To verify it again, run posthorn webhooks verify ${webhook.id}\\.$`, 'm'),
+    );
+    expect(report.endsWith(`Next: posthorn webhooks verify ${webhook.id}\n`)).toBe(true);
+    expect(await shown('deliveries', 'list')).toContain(
+      `Deliveries to …${webhook.id.slice(-6)} wait until the webhook is verified. Next: posthorn webhooks verify ${webhook.id}\n`,
+    );
+  });
+
   test('get and redeliver find a delivery whose first attempt has no response yet', async () => {
     const own = await newTenant(service);
     const printed = printing({ POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token });
@@ -327,9 +348,39 @@ describe('deliveries', () => {
       const endings = webhooks.map(({ id }) => `…${id.slice(-6)}`);
       expect(stdout.match(/…\w{6}(?= )/g)?.sort()).toEqual(endings.sort());
       expect(stdout.match(/WDLV-\w{26}$/gm)).toHaveLength(2);
+      expect(Math.max(...linesOf(stdout).map((line) => line.length))).toBeLessThanOrEqual(columns);
       expect((await run(['webhooks', 'get', endings[0]!], ownEnv)).code).toBe(0);
     },
   );
+
+  test('every time in a terminal says that it is in UTC, and so does the help of --from and --to', async () => {
+    const own = await newTenant(service);
+    const ownEnv = { POSTHORN_URL: service.publicUrl, POSTHORN_TOKEN: own.token, NO_COLOR: '1' };
+    const { webhook } = await own.connect(500);
+    await own.record();
+    const [{ id }] = await own.settled(webhook);
+    await own.data('POST', `/v1/webhooks/${webhook.id}/rotate-secret`);
+    for (const command of [
+      ['deliveries', 'list'],
+      ['deliveries', 'get', id],
+      ['events', 'list'],
+      ['webhooks', 'get', webhook.id],
+      ['whoami'],
+    ]) {
+      const { stdout } = await run(command, ownEnv, '', true);
+      // A time with a T also has a Z.
+      const dated = linesOf(stdout).filter((line) => /\d{4}-\d\d-\d\d(?!T)/.test(line));
+      expect(dated.length, stdout).toBeGreaterThan(0);
+      // A field has its name first. A row of a table starts with a number.
+      for (const line of dated) {
+        if (/^[A-Z]/.test(line)) expect(line).toMatch(/\bUTC\b/);
+        else expect(stdout).toMatch(/\btime \(UTC\)/);
+      }
+    }
+    expect((await run(['stats'], ownEnv, '', true)).stdout).toMatch(/^time \(UTC\) /);
+    const { stdout: help } = await run(['stats', '--help'], env);
+    expect(help.match(/a date \(a day in UTC\)/g)).toHaveLength(2);
+  });
 
   test('redeliver waits for the attempt, and fails if the receiver does', async () => {
     const { receiver, webhook } = await tenant.connect(503);
@@ -352,7 +403,7 @@ describe('deliveries', () => {
     const [delivery] = await tenant.settled(webhook);
     const { stderr } = await run(['deliveries', 'redeliver', delivery.id], env);
     expect(stderr).toMatch(
-      /^The receiver did not accept attempt 2 \(503\)\. The next attempt is at \d{4}-.* Run posthorn/,
+      /^The receiver did not accept attempt 2 \(503\)\. The next attempt is at \d{4}-.* UTC\. Run posthorn/,
     );
   });
 

@@ -54,7 +54,12 @@ describe('listen', async () => {
     const { tenant, env, listen } = await listener('--forward-to', receiver.url);
     const listening = await listen();
     const { id } = await tenant.record();
-    await listening.until(new RegExp(`invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`));
+    await listening.until(
+      new RegExp(
+        `^\\d\\d:\\d\\d:\\d\\dZ  invoice\\.paid +${id}  500 in \\d+ ms\n +database is locked\n`,
+        'm',
+      ),
+    );
     await listening.until(new RegExp(`posthorn trigger ${id} --to ${receiver.url} --secret ${secret}\n`));
     const { code, stdout } = await listening.stop();
     expect(code).toBe(0);

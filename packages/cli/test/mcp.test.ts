@@ -59,6 +59,18 @@ describe('mcp', async () => {
     expect(text).toContain('The receiver responded: database is locked');
   });
 
+  test('explains that a delivery waits until its webhook is verified, why it is not, and how to verify it', async () => {
+    const verify = () => tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    receiver.onVerification = 404;
+    await verify();
+    const { text } = await call('explain_delivery', { delivery_id: delivery.id });
+    expect(text).toContain('retrying, 1 attempt so far, waiting until the webhook is verified.');
+    expect(text).toMatch(/^Why the webhook is unverified: There is no handler for POST /m);
+    expect(text).toContain(`run posthorn webhooks verify ${webhook.id}.`);
+    receiver.onVerification = 200;
+    await verify();
+  });
+
   test('reads events, types, webhooks and deliveries', async () => {
     expect(JSON.parse((await call('list_events', { type: 'invoice.paid' })).text)).toHaveLength(1);
     expect(JSON.parse((await call('get_event', { event_id: recorded.id })).text).deliveries).toHaveLength(1);

@@ -1,11 +1,17 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { signedRequest } from '@posthorn/receiver/testing';
-import { describe, expect, test } from 'vitest';
-import { startReceiver } from '../../server/test/support/receiver.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startByteReceiver } from '../../server/test/support/byte-receiver.js';
+import { bragsInHeaders } from '../../server/test/support/hostile-receiver.js';
+import { type Answering, babbles, resets, startReceiver } from '../../server/test/support/receiver.js';
 import { sharedService } from '../../server/test/support/service.js';
 import { newTenant } from '../../server/test/support/tenant.js';
+import { explainError, explainTimeout } from '../src/forward-failure.js';
 import { freshDirectory, linesOf, printing, run } from './support/cli.js';
 
 const secret = 'a-secret-of-the-tests';
@@ -245,7 +251,81 @@ describe('trigger', () => {
     const { url } = receiver;
     await receiver.close();
     const refused = await run(['trigger', 'invoice.paid', '--to', url], env);
-    expect(refused.stderr).toMatch(/^No response from .*: connection refused: nothing is listening on /);
+    expect(refused.stderr).toMatch(
+      /^No response from .*: connection refused: nothing is listening on .* Start the /,
+    );
+  });
+
+  /** Returns what `trigger` prints if it cannot deliver to this URL. */
+  async function complaint(url: string): Promise<string> {
+    const { code, stderr } = await run(['trigger', 'invoice.paid', '--to', url], env);
+    expect(code).toBe(1);
+    return stderr;
+  }
+
+  test.each<[string, Answering, RegExp]>([
+    [
+      'closes the connection',
+      resets,
+      /: the receiver closed the connection without a response\. Check whether /,
+    ],
+    ['does not speak HTTP', babbles, /: the response was not HTTP\/1\.1 \(.*\)\. Check that the port /],
+    [
+      'sends huge headers',
+      bragsInHeaders,
+      /: the headers of the response are larger than 16 KiB\. Send fewer /,
+    ],
+  ])('says what happened and what to do if the receiver %s', async (_, onDelivery, expected) => {
+    const text = await complaint((await startReceiver({ onDelivery })).url);
+    expect(text).toMatch(expected);
+    expect(text).not.toContain('Start the receiver');
+  });
+
+  test('shows where a receiver redirects to', async () => {
+    const headers = { location: '/elsewhere' };
+    const { url } = await startReceiver({ onDelivery: { status: 302, headers, body: 'moved' } });
+    const [first, second] = linesOf(await complaint(url));
+    expect(first).toMatch(
+      /^The receiver responded with 302 in \d+ ms and redirects to http:\/\/.*\/elsewhere$/,
+    );
+    expect(second).toMatch(/^Redirects are not followed\. Send to that URL with --to, or respond with 2xx/);
+  });
+
+  test('names NODE_EXTRA_CA_CERTS if the certificate is not trusted, and http if the port does not use TLS', async () => {
+    const secure = await startByteReceiver(() => undefined, {});
+    const untrusted = await complaint(secure.url.replace('receiver.test', 'localhost'));
+    expect(untrusted).toMatch(
+      /: the certificate of localhost is self-signed\. Set NODE_EXTRA_CA_CERTS to a PEM /,
+    );
+    const plain = await startReceiver();
+    expect(await complaint(plain.url.replace('http:', 'https:'))).toMatch(
+      / does not use TLS\. Send to an http URL/,
+    );
+  });
+
+  test('says that a host name does not resolve', () => {
+    const error = Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' });
+    const explained = { error: 'hooks.test does not resolve', remedy: 'Check the host name.' };
+    expect(explainError(error, new URL('http://hooks.test:3000/'))).toEqual(explained);
+  });
+
+  test('tells apart how far a request got when its time ran out', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const url = new URL(`https://127.0.0.1:${port}/`);
+    const explained = (socket: Socket | null) => explainTimeout(socket, url, '10 s').error;
+    const socket = connect(port, '127.0.0.1');
+    expect(explained(null)).toMatch(/^no connection to 127\.0\.0\.1:\d+ within 10 s$/);
+    expect(explained(socket)).toMatch(/^no connection to /);
+    await Promise.all([once(socket, 'connect'), once(server, 'connection')]);
+    expect(explained(socket)).toBe('no response within 10 s');
+    const greeted = once(server, 'connection').then(([peer]: Socket[]) => once(peer!, 'data'));
+    const secure = connectTls(port, '127.0.0.1').on('error', () => undefined);
+    await greeted;
+    expect(explained(secure)).toMatch(/, but the TLS handshake did not finish within 10 s$/);
+    for (const one of [socket, secure]) one.destroy();
   });
 
   test('sends a test through a webhook, and a recorded event again to a URL', async () => {

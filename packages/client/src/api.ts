@@ -150,7 +150,7 @@ export interface Delivery {
   event_id: string;
   /** Event type. */
   event_type: string;
-  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set. */
+  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `final` is false. */
   status: 'success' | 'failed' | 'pending';
   /** Whether the delivery has ended. If true, there will be no further attempts. */
   final: boolean;
@@ -168,7 +168,7 @@ export interface Delivery {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified. */
   next_attempt_at?: string | null;
 }
 
@@ -181,7 +181,7 @@ export interface DeliveryDetail {
   event_id: string;
   /** Event type. */
   event_type: string;
-  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set. */
+  /** `pending` before the first attempt. Between attempts, the status is `failed`, and `final` is false. */
   status: 'success' | 'failed' | 'pending';
   /** Whether the delivery has ended. If true, there will be no further attempts. */
   final: boolean;
@@ -199,7 +199,7 @@ export interface DeliveryDetail {
   delivered_at?: string;
   /** Only if the status is not `success`: the time of the latest attempt. */
   last_attempt_at?: string;
-  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. */
+  /** Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified. */
   next_attempt_at?: string | null;
   /** All attempts, oldest first. */
   attempt_log: Attempt[];

@@ -532,7 +532,9 @@ describe('on a terminal', () => {
       });
       const [heading = '', ...rows] = stdout.replaceAll('\r', '').trim().split('\n');
       expect(heading).toContain(`${escapeSequence}1m`);
-      expect(heading).toMatch(/id +organization +workspace +scopes +actor +expires +last used +state/);
+      expect(heading).toMatch(
+        /id +organization +workspace +scopes +actor +expires \(UTC\) +last used \(UTC\) +state/,
+      );
       const column = heading.replace(`${escapeSequence}1m`, '').indexOf('organization');
       expect(rows.length).toBeGreaterThan(0);
       for (const row of rows) expect(row.slice(column)).toMatch(/^ORG-/);

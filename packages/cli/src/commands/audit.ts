@@ -2,7 +2,7 @@ import type { AuditEntry } from '@posthorn/client';
 import type { Command } from '../command.js';
 import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
-import { shortTime } from '../short-time.js';
+import { timeColumn } from '../short-time.js';
 import type { Column } from '../table.js';
 
 export const auditList: Command = {
@@ -41,11 +41,7 @@ export const auditList: Command = {
 };
 
 const columns: readonly Column<AuditEntry>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at,
-    short: ({ created_at }) => shortTime(new Date(created_at)),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'action', of: ({ action }) => action },
   { title: 'target', of: ({ target }) => target.id },
   { title: 'actor', of: ({ actor }) => `${actor.type} ${actor.id}` },

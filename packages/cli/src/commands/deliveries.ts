@@ -2,10 +2,10 @@ import type { Delivery } from '@posthorn/client';
 import { type Command, CommandFailure, type Context, UsageError } from '../command.js';
 import { type Connection, connect, connectionOptions } from '../connection.js';
 import { showDelivery } from '../delivery-report.js';
-import { deliveryStates, queryOf, stateOf } from '../delivery-state.js';
+import { deliveryStates, isHeld, queryOf, stateOf } from '../delivery-state.js';
 import { choiceOf, exactTypeOf, json, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { endingOf, eventId, findDelivery, webhookId } from '../short-id.js';
-import { shortTime } from '../short-time.js';
+import { timeColumn, utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 
 const argument = {
@@ -67,16 +67,22 @@ export const deliveriesList: Command = {
           : posthorn.deliveries.list({ ...query, limit }),
       columns,
       what: 'deliveries',
+      noteOn: heldNote,
     });
   },
 };
 
+/** Returns a note if some deliveries wait until their webhook is verified. It names webhooks as the table does. */
+function heldNote(deliveries: readonly Delivery[]): string | undefined {
+  const webhooks = [...new Set(deliveries.filter(isHeld).map(({ webhook_id }) => webhook_id))];
+  const [first] = webhooks;
+  if (first === undefined) return undefined;
+  const names = webhooks.map(endingOf).join(', ');
+  return `Deliveries to ${names} wait until the webhook is verified. Next: posthorn webhooks verify ${first}`;
+}
+
 const columns: readonly Column<Delivery>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at,
-    short: ({ created_at }) => shortTime(new Date(created_at)),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'status', of: stateOf },
   { title: 'result', of: resultOf },
   { title: 'type', of: ({ event_type }) => event_type, spare: 1, cuts: true },
@@ -161,8 +167,11 @@ export const deliveriesRedeliver: Command = {
 /**
  * Returns when the next attempt follows. A delivery that was still waiting has used up one of its scheduled attempts.
  */
-function nextAttempt({ next_attempt_at: next }: Delivery): string {
-  return next ? `The next attempt is at ${shortTime(new Date(next))}.` : 'It was the last attempt.';
+function nextAttempt(delivery: Delivery): string {
+  const { next_attempt_at: next, webhook_id } = delivery;
+  if (isHeld(delivery))
+    return `The next one follows when the webhook is verified: run posthorn webhooks verify ${webhook_id}.`;
+  return next ? `The next attempt is at ${utcTime(new Date(next))}.` : 'It was the last attempt.';
 }
 
 const pollMs = 250;
@@ -177,6 +186,10 @@ async function attempted(
   for (;;) {
     const delivery = await posthorn.deliveries.get(webhook_id, id);
     if (delivery.attempts > attemptsBefore || delivery.final) return delivery;
+    if (isHeld(delivery))
+      throw new CommandFailure(
+        `The webhook is now unverified, so the delivery waits. Run posthorn webhooks verify ${webhook_id}.`,
+      );
     terminal.status(terminal.paint('dim', 'Waiting for the receiver …'));
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }

@@ -4,7 +4,7 @@ import { connect, connectionOptions, namesConnection } from '../connection.js';
 import { indentedJson } from '../indented-json.js';
 import { choiceOf, exactTypeOf, jsonLines, limitOption, printList, rangeOptions } from '../listing.js';
 import { eventId } from '../short-id.js';
-import { shortTime } from '../short-time.js';
+import { timeColumn } from '../short-time.js';
 import { untilStopped } from '../stopping.js';
 import type { Column } from '../table.js';
 import type { Terminal } from '../terminal.js';
@@ -108,11 +108,7 @@ function filterOf(options: Options): Omit<TailEventsQuery, 'organization_id'> {
 }
 
 const columns: readonly Column<Event>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at,
-    short: ({ created_at }) => shortTime(new Date(created_at)),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'type', of: ({ type }) => type },
   { title: 'subject', of: ({ subject }) => subject.id, spare: 1 },
   { title: 'actor', of: ({ actor }) => actor.id, spare: 2 },

@@ -109,6 +109,9 @@ function startOf(from: string | undefined, position: ListenPosition): string | u
   );
 }
 
+/** As wide as the time at the start of a line. */
+const indent = ' '.repeat(11);
+
 /** Forwards events, and prints the result of each. */
 class Sender {
   readonly #context: Context;
@@ -152,14 +155,21 @@ class Sender {
     }
     const isGood = isAccepted(result);
     const outcome = result.status === null ? 'no response' : String(result.status);
-    const time = terminal.paint('dim', event.created_at.slice(11, 19));
+    const time = terminal.paint('dim', `${event.created_at.slice(11, 19)}Z`);
     const verdict = terminal.paint(isGood ? 'green' : 'red', `${outcome} in ${result.durationMs} ms`);
-    terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(24))}  ${event.id}  ${verdict}`);
+    terminal.line(`${time}  ${terminal.paint('cyan', event.type.padEnd(23))}  ${event.id}  ${verdict}`);
     if (isGood) return;
-    const said = result.error ?? responseText(result.response);
-    if (said !== '') terminal.line(`          ${said.replaceAll('\n', '\n          ')}`);
-    terminal.line(terminal.paint('dim', `          Send it again: ${this.#commandFor(event)}`));
+    const said = failureText(result);
+    if (said !== '') terminal.line(`${indent}${said.replaceAll('\n', `\n${indent}`)}`);
+    terminal.line(terminal.paint('dim', `${indent}Send it again: ${this.#commandFor(event)}`));
   }
+}
+
+function failureText({ failure, location, response }: ForwardResult): string {
+  if (failure) return `${failure.error}. ${failure.remedy}`;
+  return location === null
+    ? responseText(response)
+    : `It redirects to ${location}. Redirects are not followed.`;
 }
 
 function jsonOf(
@@ -177,7 +187,7 @@ function jsonOf(
       http_status: result.status,
       duration_ms: result.durationMs,
       response: result.response,
-      error: result.error,
+      error: result.failure?.error ?? null,
     }),
     ...(file !== undefined && { file }),
   };

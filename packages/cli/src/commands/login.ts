@@ -97,7 +97,7 @@ export const whoami: Command = {
       ['Workspace', token.workspace_id ?? 'all'],
       ['Scopes', token.scopes.join(', ')],
       ['Actor', `${token.actor.type} ${token.actor.id}`],
-      ['Token', `${token.id}, expires on ${day(new Date(token.expires_at))}`],
+      ['Token', `${token.id}, expires on ${day(new Date(token.expires_at))} (UTC)`],
     ]);
   },
 };

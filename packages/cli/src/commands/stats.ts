@@ -46,7 +46,7 @@ const count = (value: number | null) => (value === null ? '-' : String(value));
 
 const columns: readonly Column<StatsBucket>[] = [
   {
-    title: 'time',
+    title: 'time (UTC)',
     of: ({ at }) => at,
     short: ({ at }) => (at === 'total' ? at : shortTime(new Date(at)).slice(0, 16)),
   },

@@ -155,7 +155,7 @@ function changed(event: string, changes: readonly Change[]): string {
   }, event);
 }
 
-function jsonOf(event: Event, url: URL, { status, durationMs, response, error }: ForwardResult) {
+function jsonOf(event: Event, url: URL, { status, durationMs, response, failure }: ForwardResult) {
   return {
     event_id: event.id,
     type: event.type,
@@ -163,13 +163,18 @@ function jsonOf(event: Event, url: URL, { status, durationMs, response, error }:
     http_status: status,
     duration_ms: durationMs,
     response,
-    error,
+    error: failure?.error ?? null,
   };
 }
 
-function failureOf({ status, durationMs, response, error }: ForwardResult, url: URL): string {
-  if (status === null)
-    return `No response from ${url}: ${error}. Start the receiver, then run the command again.`;
+function failureOf({ status, durationMs, response, location, failure }: ForwardResult, url: URL): string {
+  if (failure)
+    return `No response from ${url}: ${failure.error}. ${failure.remedy} Then run the command again.`;
+  if (location !== null)
+    return (
+      `The receiver responded with ${status} in ${durationMs} ms and redirects to ${location}\n` +
+      'Redirects are not followed. Send to that URL with --to, or respond with 2xx instead of a redirect.'
+    );
   const said = response.trim() === '' ? '' : `: ${responseText(response)}`;
   const next =
     status === 400 || status === 401 || status === 403

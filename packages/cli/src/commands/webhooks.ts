@@ -4,7 +4,7 @@ import { type Connection, connect, connectionOptions } from '../connection.js';
 import { json, jsonLines } from '../listing.js';
 import { responseText } from '../response-text.js';
 import { webhookId } from '../short-id.js';
-import { shortTime } from '../short-time.js';
+import { utcTime } from '../short-time.js';
 import type { Column } from '../table.js';
 import type { Terminal } from '../terminal.js';
 
@@ -107,12 +107,12 @@ export function showWebhook(
     ['Description', webhook.description ?? '-'],
     ['Rate limit', webhook.rate_limit === null ? 'none' : `${webhook.rate_limit} per second`],
     ['Headers', Object.keys(webhook.headers).join(', ') || 'none'],
-    ['Created', shortTime(new Date(webhook.created_at))],
+    ['Created', utcTime(new Date(webhook.created_at))],
     ...(lastAt
-      ? [['Last delivery', `${webhook.last_delivery_status} at ${shortTime(new Date(lastAt))}`] as const]
+      ? [['Last delivery', `${webhook.last_delivery_status} at ${utcTime(new Date(lastAt))}`] as const]
       : []),
     ...further,
-    ...(isAhead(graceEnd) ? [['Old secret', `valid until ${shortTime(new Date(graceEnd))}`] as const] : []),
+    ...(isAhead(graceEnd) ? [['Old secret', `valid until ${utcTime(new Date(graceEnd))}`] as const] : []),
   ]);
   if (failure) {
     terminal.line();

@@ -4,8 +4,8 @@ import {
   CommandFailure,
   jsonLines,
   limitOf,
-  shortTime,
   type Terminal,
+  timeColumn,
 } from 'posthorn';
 import { auditEntryJson, earliestAuditMs, type StoredAuditEntry } from '../domain/audit.js';
 import { readAuditPage, readNewestAudit } from '../storage/audit.js';
@@ -94,11 +94,7 @@ async function* organizationsOf(database: Database, only: string | undefined): A
 }
 
 const columns: readonly Column<StoredAuditEntry>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at.toISOString(),
-    short: ({ created_at }) => shortTime(created_at),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'action', of: ({ action }) => action },
   { title: 'target', of: ({ target_id }) => target_id },
   { title: 'actor', of: ({ actor_type, actor_id }) => `${actor_type} ${actor_id}` },

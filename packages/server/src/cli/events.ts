@@ -14,8 +14,8 @@ import {
   onlyWithEnding,
   searched,
   shellWord,
-  shortTime,
   tailLine,
+  timeColumn,
   untilStopped,
 } from 'posthorn';
 import type { Config } from '../config.js';
@@ -145,11 +145,7 @@ function oneLine(event: StoredEvent): string {
 type Listed = Omit<StoredEvent, 'payload'>;
 
 const columns: readonly Column<Listed>[] = [
-  {
-    title: 'time',
-    of: ({ created_at }) => created_at.toISOString(),
-    short: ({ created_at }) => shortTime(created_at),
-  },
+  timeColumn('time', ({ created_at }) => created_at),
   { title: 'type', of: ({ type }) => type },
   { title: 'subject', of: ({ subject_id }) => subject_id, spare: 1 },
   { title: 'actor', of: ({ actor_id }) => actor_id, spare: 2 },

@@ -1,4 +1,4 @@
-import { type Column, json, shortTime, type Terminal } from 'posthorn';
+import { type Column, json, shortTime, type Terminal, timeColumn } from 'posthorn';
 import type { Config } from '../config.js';
 import { durationText } from '../domain/duration.js';
 import { openSecretBox } from '../keys.js';
@@ -107,7 +107,7 @@ export function adviceFor(
 
 const failingColumns: readonly Column<FailingWebhook>[] = [
   { title: 'webhook', of: ({ webhook_id }) => webhook_id },
-  { title: 'failing since', of: ({ failing_since }) => shortTime(failing_since) },
+  timeColumn('failing since', ({ failing_since }) => failing_since),
   { title: 'URL', of: ({ url }) => withoutQuery(url), spare: 1, cuts: true },
   { title: 'organization', of: ({ organization_id }) => organization_id, spare: 2 },
 ];
@@ -117,7 +117,7 @@ const partitionColumns: readonly Column<Partitions>[] = [
   { title: 'partitions', of: ({ partitions }) => String(partitions) },
   { title: 'size', of: ({ bytes }) => String(bytes), short: ({ bytes }) => megabytes(bytes) },
   {
-    title: 'until',
+    title: 'until (UTC)',
     of: ({ until }) => until?.toISOString() ?? '-',
     short: ({ until }) => (until ? shortTime(until) : '-'),
   },

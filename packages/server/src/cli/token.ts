@@ -50,7 +50,7 @@ export const tokenCreate: OperatorCommand = {
       );
     } else if (terminal.isInteractive) {
       terminal.line(terminal.paint('bold', text));
-      terminal.line(`${token.id} for ${token.organization_id}, expires on ${day(token.expires_at)}.`);
+      terminal.line(`${token.id} for ${token.organization_id}, expires on ${day(token.expires_at)} (UTC).`);
       terminal.line('Save it now. It is not shown again.');
     } else terminal.line(text);
   },
@@ -88,9 +88,9 @@ const columns: readonly Column<Token>[] = [
     short: ({ actor, id }) => (actor.id === id ? 'the token' : `${actor.type} ${actor.id}`),
     spare: 4,
   },
-  { title: 'expires', of: ({ expires_at }) => day(expires_at) },
+  { title: 'expires (UTC)', of: ({ expires_at }) => day(expires_at) },
   {
-    title: 'last used',
+    title: 'last used (UTC)',
     of: ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
     short: ({ last_used_at }) => (last_used_at ? day(last_used_at) : 'never'),
     spare: 3,

@@ -33,8 +33,9 @@ export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
 export interface FailureDetail {
   /**
    * The error code from Node, OpenSSL or undici, such as `CERT_HAS_EXPIRED`, `ECONNRESET` or `UND_ERR_SOCKET`. We add
-   * four: `connect_timeout` if no connection opened in time, `plain_http` if the target requires https,
-   * `blocked_address` if the guard refused the address, and `dns` if the name did not resolve.
+   * five: `connect_timeout` if no connection opened in time, `tls_timeout` if the TLS handshake did not finish in time,
+   * `plain_http` if the target requires https, `blocked_address` if the guard refused the address, and `dns` if the
+   * name did not resolve.
    */
   code: string | undefined;
   message: string;

@@ -1,7 +1,7 @@
 import { parseRetryAfterMs } from './delivery.js';
 import { cut, type Evidence, printable } from './evidence.js';
 import { wordsOf } from './response-words.js';
-import { explainTls } from './tls-diagnosis.js';
+import { explainTls, explainTlsTimeout } from './tls-diagnosis.js';
 
 /** Explains why an attempt failed and what to do about it, in one or two sentences each. */
 export interface Diagnosis {
@@ -9,8 +9,8 @@ export interface Diagnosis {
   remedy: string;
 }
 
-/** What follows a delivery attempt: another attempt at this time, or none. */
-export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'none' };
+/** What follows a delivery attempt: another attempt at this time, one when the webhook is active again, or none. */
+export type NextAttempt = { kind: 'due' | 'made'; at: Date } | { kind: 'held' | 'none' };
 
 /** Tests and verifications are single attempts. */
 type Purpose = { purpose: 'test' | 'verification' } | { purpose: 'delivery'; next: NextAttempt };
@@ -69,20 +69,8 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return explainConnection(evidence?.code, place);
     case 'tls':
       return say(...explainTls(evidence, host, place));
-    case 'timeout': {
-      const time = secondsText(attempt.durationMs ?? 0);
-      return evidence?.code === 'connect_timeout'
-        ? say(
-            `No connection to ${place} within ${time}.`,
-            'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
-          )
-        : say(
-            `No response within ${time}.`,
-            attempt.purpose === 'verification'
-              ? 'Respond with 200 before you do anything slow.'
-              : 'Store the event, respond with 2xx, then do the slow work.',
-          );
-    }
+    case 'timeout':
+      return explainTimeout(attempt, place);
     case 'reset':
       return say(
         `The connection to ${place} was closed before a response arrived.`,
@@ -94,6 +82,26 @@ function explainError(attempt: FailedAttempt): Diagnosis {
       return explainBlocked(evidence, host);
     default:
       return say('The attempt got no response.', 'Check that the receiver is running.');
+  }
+}
+
+function explainTimeout({ evidence, durationMs, purpose }: FailedAttempt, place: string): Diagnosis {
+  const time = secondsText(durationMs ?? 0);
+  switch (evidence?.code) {
+    case 'connect_timeout':
+      return say(
+        `No connection to ${place} within ${time}.`,
+        'A firewall may be dropping the requests. Allow the addresses that the service sends from.',
+      );
+    case 'tls_timeout':
+      return say(...explainTlsTimeout(place, time));
+    default:
+      return say(
+        `No response within ${time}.`,
+        purpose === 'verification'
+          ? 'Respond with 200 before you do anything slow.'
+          : 'Store the event, respond with 2xx, then do the slow work.',
+      );
   }
 }
 
@@ -270,7 +278,7 @@ function explainWait(attempt: FailedAttempt, status: number): Diagnosis {
 
 /** Adds the time of the next attempt if it is earlier than the receiver asked for, because waits are limited. */
 function actualWait(attempt: FailedAttempt, untilMs: number | undefined): string {
-  if (attempt.purpose !== 'delivery' || attempt.next.kind === 'none' || untilMs === undefined) return '';
+  if (attempt.purpose !== 'delivery' || !('at' in attempt.next) || untilMs === undefined) return '';
   const { kind, at } = attempt.next;
   if (at.getTime() > untilMs - 1_000) return '';
   return `; the next attempt ${kind === 'due' ? 'is due' : 'was made'} at ${timeText(at)}`;
@@ -286,6 +294,8 @@ function waitRemedy(attempt: FailedAttempt, when: 'later' | 'after that'): strin
       const slower = 'increase the capacity of the receiver or set a rate limit for this webhook';
       if (attempt.next.kind === 'none')
         return `There will be no further attempt: ${slower}, then redeliver the event.`;
+      if (attempt.next.kind === 'held')
+        return `The service will try again when the webhook is verified. If this persists, ${slower}.`;
       return `You do not need to do anything: the service ${attempt.next.kind === 'due' ? 'will try' : 'tried'} again. If this persists, ${slower}.`;
     }
   }

@@ -73,6 +73,14 @@ export function explainTls(evidence: Evidence | null, host: string, place: strin
   );
 }
 
+/** Explains a connection whose TLS handshake took too long. */
+export function explainTlsTimeout(place: string, time: string): Sentences {
+  return say(
+    `${place} accepted the connection, but the TLS handshake did not finish within ${time}.`,
+    'Check that this port speaks TLS, and that a proxy in front of the receiver is working.',
+  );
+}
+
 function onDay(validTo: string | undefined): string {
   const at = new Date(validTo ?? Number.NaN);
   if (Number.isNaN(at.getTime())) return '';

@@ -64,8 +64,9 @@ export function deliveryRoutes(
         earliestMs: earliestMs(),
       });
       const bodyBytes = sent.body === null ? undefined : Buffer.byteLength(sent.body);
-      const attempt_log = attemptLog(delivery, { url: webhook.url, bodyBytes });
-      return { data: { ...deliveryBody(delivery), attempt_log, request: sent } };
+      const webhookIsActive = webhook.status === 'active';
+      const attempt_log = attemptLog(delivery, { url: webhook.url, webhookIsActive, bodyBytes });
+      return { data: { ...deliveryBody(delivery, webhookIsActive), attempt_log, request: sent } };
     },
   );
 
@@ -106,7 +107,7 @@ export function deliveryRoutes(
             });
         await writeAudit(client, [webhookEntry(request, webhook, 'webhook.redelivered', changes)]);
         const location = `/v1/webhooks/${webhook.id}/deliveries/${queued.id}`;
-        const response = { status: 202, location, body: { data: deliveryBody(queued) } };
+        const response = { status: 202, location, body: { data: deliveryBody(queued, true) } };
         await storeWithWrite(client, request, response);
         return response;
       });

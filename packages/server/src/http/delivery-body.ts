@@ -1,8 +1,8 @@
 import { diagnose, type NextAttempt } from '../domain/diagnosis.js';
 import type { DeliveryDetail, EarlierAttempt, StoredDelivery } from '../storage/delivery-history.js';
 
-/** Returns a delivery as the API shows it. */
-export function deliveryBody(delivery: StoredDelivery) {
+/** Returns a delivery as the API shows it. While its webhook is not active, it has no next attempt. */
+export function deliveryBody(delivery: StoredDelivery, webhookIsActive: boolean) {
   const attempted = delivery.attempts > 0 && delivery.attempted_at !== null;
   const base = {
     id: delivery.id,
@@ -24,7 +24,7 @@ export function deliveryBody(delivery: StoredDelivery) {
   return {
     ...base,
     ...(attempted && { last_attempt_at: new Date(attemptedAt).toISOString() }),
-    next_attempt_at: delivery.status === 'pending' ? delivery.due_at.toISOString() : null,
+    next_attempt_at: delivery.status === 'pending' && webhookIsActive ? delivery.due_at.toISOString() : null,
   };
 }
 
@@ -39,13 +39,14 @@ function statusOf(status: StoredDelivery['status'], attempted: boolean) {
 export interface AttemptContext {
   /** The current URL of the webhook. */
   url: string;
+  webhookIsActive: boolean;
   bodyBytes: number | undefined;
 }
 
-export function attemptLog(delivery: DeliveryDetail, context: AttemptContext) {
+export function attemptLog(delivery: DeliveryDetail, { webhookIsActive, ...context }: AttemptContext) {
   const made = attemptsOf(delivery);
   return made.map((attempt, index) => {
-    const next = nextOf(delivery, made[index + 1]);
+    const next = nextOf(delivery, made[index + 1], webhookIsActive);
     return attemptBody(attempt, delivery.id, next, context);
   });
 }
@@ -63,12 +64,22 @@ function attemptsOf(delivery: DeliveryDetail): Attempt[] {
   return isComplete ? earlier : [...earlier, { ...delivery, attempt: attempts, attempted_at }];
 }
 
-function nextOf({ status, due_at }: DeliveryDetail, following: Attempt | undefined): NextAttempt {
+function nextOf(
+  { status, due_at }: DeliveryDetail,
+  following: Attempt | undefined,
+  webhookIsActive: boolean,
+): NextAttempt {
   if (following) return { kind: 'made', at: following.attempted_at };
-  return status === 'pending' ? { kind: 'due', at: due_at } : { kind: 'none' };
+  if (status !== 'pending') return { kind: 'none' };
+  return webhookIsActive ? { kind: 'due', at: due_at } : { kind: 'held' };
 }
 
-function attemptBody(attempt: Attempt, deliveryId: string, next: NextAttempt, context: AttemptContext) {
+function attemptBody(
+  attempt: Attempt,
+  deliveryId: string,
+  next: NextAttempt,
+  context: Omit<AttemptContext, 'webhookIsActive'>,
+) {
   const { attempt: number, attempted_at: attemptedAt, http_status, error, duration_ms, response } = attempt;
   const base = {
     attempt: number,

@@ -145,9 +145,10 @@ export function deliveryListRoutes(app: FastifyInstance, database: Database, ear
 }
 
 function pageBody({ rows, hasMore, next, searchedToMs }: DeliveryPage, binding: string) {
+  const data = rows.map((row) => deliveryBody(row, row.webhook_is_active));
   const cursor = next ? encodeCursor(next, binding) : null;
   const searched = searchedToMs !== undefined && { searched_to: new Date(searchedToMs).toISOString() };
-  return { data: rows.map(deliveryBody), meta: { cursor, has_more: hasMore, ...searched } };
+  return { data, meta: { cursor, has_more: hasMore, ...searched } };
 }
 
 /** Returns the event to filter by. An ID that Posthorn did not create contains no time and matches no event. */

@@ -21,7 +21,7 @@ const deliveryFields = {
   status: Type.Enum(['success', 'failed', 'pending'], {
     examples: ['success'],
     description:
-      '`pending` before the first attempt. Between attempts, the status is `failed`, and `next_attempt_at` is set.',
+      '`pending` before the first attempt. Between attempts, the status is `failed`, and `final` is false.',
   }),
   final: Type.Boolean({
     description: 'Whether the delivery has ended. If true, there will be no further attempts.',
@@ -52,7 +52,8 @@ const deliveryFields = {
   next_attempt_at: Type.Optional(
     nullable(Type.String({ format: 'date-time' }), {
       description:
-        'Only if the status is not `success`: the time of the next attempt. Null if there will be none.',
+        'Only if the status is not `success`: the time of the next attempt. Null if there will be none. Also null ' +
+        'while the webhook is `unverified`: the delivery, with `final` false, then waits until the webhook is verified.',
     }),
   ),
 };

@@ -1,8 +1,9 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { type buildConnector, Client, type Dispatcher } from 'undici';
+import { Client, type Dispatcher } from 'undici';
 import { ContinueFilter } from './continue-filter.js';
+import type { GuardedConnector } from './guard.js';
 
 /** A request on its way through undici. */
 export interface ConnectionRequest extends Dispatcher.DispatchOptions {
@@ -21,14 +22,15 @@ export class Connection extends Client {
   #firstError: Error | undefined;
   #wantsCertificate = false;
   readonly #filter = new ContinueFilter();
+  readonly #progress = { inTls: false };
 
-  constructor(origin: URL, options: Client.Options & { connect: buildConnector.connector }) {
+  constructor(origin: URL, options: Omit<Client.Options, 'connect'> & { connect: GuardedConnector }) {
     const { connect } = options;
     super(origin, {
       ...options,
       connect: (target, callback) => {
         this.#forget();
-        connect(target, (...result) => {
+        connect({ ...target, progress: this.#progress }, (...result) => {
           if (result[1]) this.#watch(result[1]);
           callback(...result);
         });
@@ -63,6 +65,11 @@ export class Connection extends Client {
     return this.#wantsCertificate && this.#requests === 1 && !this.#hasReceived;
   }
 
+  /** Returns whether the latest TCP connection is open, but its TLS handshake has not finished. */
+  get isInTlsHandshake(): boolean {
+    return this.#progress.inTls && this.#socket === undefined;
+  }
+
   /** Returns the error that broke the socket. undici may report a later one, such as a disconnect after a TLS alert. */
   get firstError(): Error | undefined {
     return this.#firstError;
@@ -77,6 +84,7 @@ export class Connection extends Client {
     this.#requests = 0;
     this.#firstError = undefined;
     this.#wantsCertificate = false;
+    this.#progress.inTls = false;
   }
 
   #watch(socket: Socket): void {

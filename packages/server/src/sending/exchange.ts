@@ -8,7 +8,7 @@ import {
   type Withheld,
 } from '../domain/delivery.js';
 import type { ConnectionRequest } from './connection.js';
-import { attemptError, connectTimeout, failureDetail, isOutOfResources } from './failure.js';
+import { attemptError, connectTimeout, failureDetail, isOutOfResources, tlsTimeout } from './failure.js';
 
 const bodyBytesMax = 64 * 1024;
 const keptBytesMax = 1024;
@@ -45,7 +45,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#request = request;
     this.#mayStart = mayStart;
     this.#resolve = resolve;
-    this.#timer = setTimeout(() => this.#end('timeout', this.#began ? undefined : connectTimeout), timeoutMs);
+    this.#timer = setTimeout(() => this.#end('timeout', this.#timeoutDetail), timeoutMs);
   }
 
   onRequestStart(controller: Controller): void {
@@ -98,7 +98,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const error = connection?.firstError ?? latest;
     const kind = attemptError(error);
     if (isOutOfResources(error)) this.#withhold('out_of_resources');
-    else if (kind === 'timeout' && !this.#began) this.#end(kind, connectTimeout);
+    else if (kind === 'timeout' && !this.#began) this.#end(kind, this.#timeoutDetail);
     else this.#end(kind === 'reset' && connection?.wasRefused ? 'tls' : kind, failureDetail(error));
   }
 
@@ -129,6 +129,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     );
     // Aborting an incomplete exchange closes its connection.
     this.#controller?.abort(new Error('the exchange has ended'));
+  }
+
+  /** What is known about a timeout. Undefined if the request was sent. */
+  get #timeoutDetail(): FailureDetail | undefined {
+    if (this.#began) return undefined;
+    return this.#request.connection?.isInTlsHandshake ? tlsTimeout : connectTimeout;
   }
 
   #elapsedMs(): number {

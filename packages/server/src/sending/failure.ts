@@ -61,13 +61,20 @@ export function failureDetail(error: Error): FailureDetail {
   };
 }
 
-/** Time ran out before a connection was open, so the receiver never saw the request. */
+/** Time ran out before a TCP connection was open, so the receiver never saw the request. */
 export const connectTimeout: FailureDetail = {
   code: 'connect_timeout',
   message: 'no connection in time',
   altNames: undefined,
   validTo: undefined,
   address: undefined,
+};
+
+/** Time ran out during the TLS handshake: there was a TCP connection, but the receiver never saw the request. */
+export const tlsTimeout: FailureDetail = {
+  ...connectTimeout,
+  code: 'tls_timeout',
+  message: 'no TLS handshake in time',
 };
 
 function codeOf(error: Error): string {

@@ -16,6 +16,14 @@ export interface GuardOptions {
   openFile?: (() => Promise<void>) | undefined;
 }
 
+/** Where to connect to, and how far that got. */
+interface DialTarget extends buildConnector.Options {
+  /** Whether the TCP connection is open and the TLS handshake has begun. */
+  progress?: { inTls: boolean } | undefined;
+}
+
+export type GuardedConnector = (target: DialTarget, callback: buildConnector.Callback) => void;
+
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code: 'blocked_address' | 'plain_http';
@@ -43,13 +51,13 @@ const ADDRESS_WAIT_MS_MAX = 2_000;
  * of them is not allowed, and gives the socket an address instead of the name. A second lookup therefore cannot change
  * the result. TLS still uses and verifies the name.
  */
-export function createGuardedConnector(options: GuardOptions): buildConnector.connector {
+export function createGuardedConnector(options: GuardOptions): GuardedConnector {
   const { policy, timeoutMs } = options;
   const resolve = options.resolve ?? createResolver();
   const connect = options.connect ?? createVerifiedConnect(timeoutMs);
   const openFile = options.openFile ?? openAndCloseFile;
 
-  async function dialAll(target: buildConnector.Options): Promise<Socket> {
+  async function dialAll({ progress, ...target }: DialTarget): Promise<Socket> {
     const deadline = performance.now() + timeoutMs;
     const addresses = await addressesOf(target.hostname, resolve, timeoutMs).catch(async (error) => {
       // A resolver that cannot open a socket reports that the name does not exist.
@@ -67,7 +75,7 @@ export function createGuardedConnector(options: GuardOptions): buildConnector.co
       const waitMs = index === tried.length - 1 ? leftMs : Math.min(leftMs, ADDRESS_WAIT_MS_MAX);
       if (waitMs <= 0) break;
       try {
-        return await dial(connect, { ...target, hostname, servername }, waitMs);
+        return await dial(connect, { ...target, hostname, servername }, waitMs, progress);
       } catch (error) {
         if (!neverConnected(error)) throw error;
         failure = error;
@@ -119,7 +127,13 @@ function refuseBlocked(target: buildConnector.Options, addresses: readonly strin
 }
 
 /** Opens a connection. Closes it if it opens after the timeout. */
-function dial(connect: buildConnector.connector, target: buildConnector.Options, waitMs: number) {
+function dial(
+  connect: buildConnector.connector,
+  target: buildConnector.Options,
+  waitMs: number,
+  progress: DialTarget['progress'] = { inTls: false },
+) {
+  progress.inTls = false;
   return new Promise<Socket>((resolve, reject) => {
     let waiting = true;
     const timer = setTimeout(() => {
@@ -138,6 +152,9 @@ function dial(connect: buildConnector.connector, target: buildConnector.Options,
     // undici's connector returns its socket, though its type does not say so. A rejected certificate can only be read
     // before Node checks it; afterwards the socket is gone.
     if (dialed instanceof TLSSocket) {
+      dialed.once('connect', () => {
+        if (waiting) progress.inTls = true;
+      });
       dialed.prependOnceListener('secure', () => {
         validTo = dialed.getPeerCertificate()?.valid_to;
       });

@@ -19,6 +19,11 @@ export interface StoredDelivery {
   created_at: Date;
 }
 
+/** A delivery in a list. While its webhook is not active, it is not attempted, even if it is due. */
+export interface ListedDelivery extends StoredDelivery {
+  webhook_is_active: boolean;
+}
+
 export interface EarlierAttempt {
   attempt: number;
   attempted_at: string;

@@ -1,6 +1,6 @@
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
-import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
+import { deliveryColumns, type ListedDelivery } from './delivery-history.js';
 import { type Page, pageOf } from './page.js';
 
 export interface DeliveryFilter {
@@ -25,12 +25,12 @@ export interface DeliveryFilter {
 export const readMax = 50_000;
 
 /** A page of deliveries. */
-export interface DeliveryPage extends Page<StoredDelivery> {
+export interface DeliveryPage extends Page<ListedDelivery> {
   /** How far back the page searched. Undefined unless it stopped because it had read enough. */
   searchedToMs?: number;
 }
 
-interface ReadRow extends StoredDelivery {
+interface ReadRow extends ListedDelivery {
   is_match: boolean;
   /** Whether the page stopped here, because it had read enough. */
   is_end: boolean;
@@ -96,11 +96,11 @@ export function deliveryListStatement(
   if (filter.webhook_id !== undefined) visible.push(`id = ${bind(filter.webhook_id)}`);
   const text = `
   with visible as materialized (
-    select id from posthorn.webhooks where ${visible.join(' and ')}
+    select id, status = 'active' as webhook_is_active from posthorn.webhooks where ${visible.join(' and ')}
   ), share as materialized (
     select greatest($3::int, ${bind(rowsMax)}::int / greatest(1, ${parts.length} * count(*)))::int as rows from visible
   ), pages as materialized (
-    select page.* from visible w cross join lateral (${pages.join('\n    union all')}) page
+    select page.*, w.webhook_is_active from visible w cross join lateral (${pages.join('\n    union all')}) page
   ), stop as (
     -- Everything before this row was read.
     select created_at, id from pages where is_end order by created_at desc, id desc limit 1

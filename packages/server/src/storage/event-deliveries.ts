@@ -1,6 +1,6 @@
 import type { Position } from '../domain/page.js';
 import type { Queryable } from './database.js';
-import { deliveryColumns, type StoredDelivery } from './delivery-history.js';
+import { deliveryColumns, type ListedDelivery } from './delivery-history.js';
 
 export interface EventDeliveriesFilter {
   organization_id: string;
@@ -22,8 +22,8 @@ export async function listEventDeliveries(
   { organization_id, workspace_id, event }: EventDeliveriesFilter,
   after: Position | undefined,
   limit: number,
-): Promise<readonly StoredDelivery[]> {
-  const { rows } = await database.query<StoredDelivery>({
+): Promise<readonly ListedDelivery[]> {
+  const { rows } = await database.query<ListedDelivery>({
     text: `
   with visible as materialized (
     select id from posthorn.webhooks where organization_id = $1 and ($2::text is null or workspace_id = $2)
@@ -69,7 +69,9 @@ export async function listEventDeliveries(
      cross join unnest(s.ordinals) as o (ordinal)
      where s.event_base + o.ordinal = posthorn.number_of($3)
   )
-  select *
+  select d.*,
+         exists (select from posthorn.webhooks w
+                  where w.organization_id = $1 and w.id = d.webhook_id and w.status = 'active') as webhook_is_active
     from (select * from settled where status <> 'cancelled' or attempts > 0
            union all
           select o.id, o.webhook_id, $3, $5, $4, 'pending', 0::smallint, $4, null, null, null, null, $4

@@ -38,6 +38,9 @@ describe('status', () => {
     expect(plain.stdout).toContain('Nodes\t1 alive\n');
     expect(plain.stdout).toContain(webhook.id);
     expect(plain.stdout).not.toContain('hidden');
+    const { stdout: wide } = await command(['status'], { ...env, NO_COLOR: '1' }, 80);
+    expect(wide).toMatch(/^webhook +failing since \(UTC\) /m);
+    expect(wide).toMatch(/ until \(UTC\)$/m);
   });
 
   test('counts what waits while no node is alive, and says so', async () => {

@@ -1,11 +1,11 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import { type AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, createServer, Socket } from 'node:net';
 import tls from 'node:tls';
 import { buildConnector, Client } from 'undici';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createAddressPolicy, parseCidrs } from '../../src/domain/address.js';
 import {
   BlockedAddressError,
@@ -15,6 +15,7 @@ import {
 } from '../../src/sending/guard.js';
 import type { ResolveName } from '../../src/sending/resolver.js';
 import { endSharedService } from '../support/service.js';
+import { post, startTransport } from '../support/transport.js';
 
 await endSharedService();
 
@@ -318,5 +319,44 @@ describe('a receiver on loopback', () => {
     closers.push(() => Object.assign(tls, { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS }));
     const attempt = post(`https://receiver.test:${port}`);
     await expect(attempt).rejects.toMatchObject({ code: expect.stringMatching(/PROTOCOL/) });
+  });
+});
+
+describe.each([
+  ['for the request', { connectMs: 20_000, requestMs: 10_000 }],
+  ['for connecting', { connectMs: 10_000, requestMs: 20_000 }],
+])('if the time %s runs out, the error is timeout', (_, { connectMs, requestMs }) => {
+  /** Starts a request, waits until it is as far as it gets, and lets its time run out. */
+  async function outcomeAfter(reached: Promise<unknown>, url: string, options = {}) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const outcome = post(startTransport({ timeoutMs: connectMs, ...options }), url, { timeoutMs: requestMs });
+    await reached;
+    await vi.advanceTimersByTimeAsync(10_000);
+    return outcome;
+  }
+
+  test('with a detail that names the TLS handshake if the receiver never finishes it', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const greeted = once(server, 'connection').then(([socket]: Socket[]) => {
+      onTestFinished(() => void socket?.destroy());
+      return once(socket!, 'data');
+    });
+    const { port } = server.address() as AddressInfo;
+    expect(await outcomeAfter(greeted, `https://receiver.test:${port}/`)).toMatchObject({
+      ...{ kind: 'no_response', error: 'timeout' },
+      detail: { code: 'tls_timeout' },
+    });
+  });
+
+  test('with a detail that names the connection if it never opens', async () => {
+    const dialing = new EventEmitter();
+    const connect = () => void dialing.emit('dial');
+    expect(await outcomeAfter(once(dialing, 'dial'), 'https://receiver.test/', { connect })).toMatchObject({
+      ...{ kind: 'no_response', error: 'timeout' },
+      detail: { code: 'connect_timeout' },
+    });
   });
 });

@@ -48,6 +48,12 @@ describe('without a status', () => {
       'No connection to hooks.acme.test:443 within 10 s.',
       'A firewall',
     ],
+    [
+      'timeout',
+      { code: 'tls_timeout' },
+      'hooks.acme.test:443 accepted the connection, but the TLS handshake did not finish within 10 s.',
+      'Check that this port speaks TLS',
+    ],
     ['timeout', {}, 'No response within 10 s.', 'Store the event, respond with 2xx, then do the slow work.'],
     [
       'reset',

@@ -203,7 +203,10 @@ describe.concurrent('GET /v1/events/{event_id}/deliveries', () => {
     });
     const [event] = await tenant.events();
     expect(await ofEvent(tenant, event)).toMatchObject([
-      { webhook_id: webhook.id, event_id: event.id, status: 'pending', attempts: 0, final: false },
+      {
+        ...{ webhook_id: webhook.id, event_id: event.id, status: 'pending', attempts: 0, final: false },
+        next_attempt_at: null,
+      },
     ]);
   });
 

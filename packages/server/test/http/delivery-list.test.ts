@@ -90,6 +90,28 @@ describe.concurrent('a delivery in the list', () => {
     });
   });
 
+  it('has no next attempt while its webhook is unverified, wherever it is shown, and has one again afterwards', async () => {
+    const { tenant, receiver, webhook, event, delivery } = await deliveredWith(503);
+    const shown = async () => [
+      ...(await tenant.deliveries(webhook)),
+      await detailOf(tenant, webhook, delivery),
+      ...(await tenant.data('GET', '/v1/deliveries')),
+      ...(await tenant.data('GET', `/v1/events/${event.id}/deliveries`)),
+    ];
+    const nextOnes = async () => (await shown()).map(({ final, next_attempt_at: next }) => [final, next]);
+    const next = [false, delivery.next_attempt_at];
+    expect(await nextOnes()).toEqual([next, next, next, next]);
+    receiver.onVerification = 500;
+    await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    const none = [false, null];
+    expect(await nextOnes()).toEqual([none, none, none, none]);
+    const [attempt] = (await detailOf(tenant, webhook, delivery)).attempt_log;
+    expect(attempt.remedy).toMatch(/^The service will try again when the webhook is verified\. /);
+    receiver.onVerification = 200;
+    await tenant.data('POST', `/v1/webhooks/${webhook.id}/verify`);
+    expect(await nextOnes()).toEqual([next, next, next, next]);
+  });
+
   it('waits as scheduled and up to 20% longer', async () => {
     for (const [answers, hours] of [
       [[500], 1],
