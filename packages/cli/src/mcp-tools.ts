@@ -205,7 +205,9 @@ export const tools: readonly Tool[] = [
         ...range,
         only_failed: {
           type: 'boolean',
-          description: 'Only events whose latest delivery failed, or that have no delivery.',
+          description:
+            'Only events whose latest delivery failed, or that have no delivery. A delivery that is still ' +
+            'waiting for a retry is attempted now.',
         },
       },
       'webhook_id',

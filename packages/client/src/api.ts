@@ -313,9 +313,9 @@ export interface Replay {
   id: string;
   /** `cancelled` if the webhook is no longer active. */
   status: 'running' | 'done' | 'cancelled';
-  /** Number of events to send. For very large replays, this number is exact only when the replay is done. */
+  /** Number of events to send. For very large replays, and if events of the time range are still being recorded, this number is exact only when the replay is done. */
   total: number;
-  /** Number of events whose delivery has been created. */
+  /** Number of events that are on their way: their delivery has been created, or was waiting for a retry and is attempted now. */
   done: number;
   /** Time of the request. */
   created_at: string;
@@ -328,7 +328,7 @@ export interface ReplayRequest {
   to: string;
   /** Event types, whole domains (`invoice.*`), or `*` for all types. */
   event_types?: string[] | '*';
-  /** Send only events whose latest delivery to this webhook did not succeed, or that were never delivered to it. */
+  /** Send only events whose latest delivery to this webhook did not succeed, or that were never delivered to it. If that delivery is waiting for a retry, its next attempt is made now, and no second delivery is created. */
   only_failed?: boolean;
 }
 

@@ -112,9 +112,9 @@ describeInBrowser('the console in a browser', async (open) => {
     await page.getByText('1 event will be sent.').waitFor();
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 delivery was created.').waitFor();
+    await page.getByText('Done: 1 event is on its way.').waitFor();
     await page.reload();
-    await page.getByText('Done: 1 delivery was created.').waitFor();
+    await page.getByText('Done: 1 event is on its way.').waitFor();
     expect((await receiver.deliveries.nth(4)).envelope.type).toBe('invoice.paid');
 
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('orders-eu').click();

@@ -24,7 +24,11 @@ export const deliveriesReplay: Command = {
       value: 'a,b',
       description: 'Only these event types or domains (invoice.*), separated by commas.',
     },
-    'only-failed': { description: 'Only events whose latest delivery failed, or that have no delivery.' },
+    'only-failed': {
+      description:
+        'Only events whose latest delivery failed, or that have no delivery. A delivery that is waiting for a retry ' +
+        'is attempted now, which uses up one of its scheduled attempts.',
+    },
     'no-wait': { description: 'Start the replay without waiting for it to finish.' },
     json,
     ...connectionOptions,
@@ -65,5 +69,5 @@ function bar({ done, total }: Replay, terminal: Terminal): string {
 
 function summary({ id, status, done, total }: Replay): string {
   if (status === 'running') return `${id} is running: ${done} of ${total} events.`;
-  return `${id}: ${done} ${done === 1 ? 'event' : 'events'} queued for delivery again.`;
+  return `${id}: ${done} ${done === 1 ? 'event is on its way' : 'events are on their way'}.`;
 }

@@ -24,10 +24,16 @@ const ReplaySchema = Type.Object(
     }),
     total: Type.Integer({
       description:
-        'Number of events to send. For very large replays, this number is exact only when the replay is done.',
+        'Number of events to send. For very large replays, and if events of the time range are still being ' +
+        'recorded, this number is exact only when the replay is done.',
       examples: [120],
     }),
-    done: Type.Integer({ description: 'Number of events whose delivery has been created.', examples: [0] }),
+    done: Type.Integer({
+      description:
+        'Number of events that are on their way: their delivery has been created, or was waiting for a retry and ' +
+        'is attempted now.',
+      examples: [0],
+    }),
     created_at: Type.String({ format: 'date-time', description: 'Time of the request.' }),
   },
   { title: 'Replay' },
@@ -53,7 +59,8 @@ const ReplayBody = Type.Object(
         default: false,
         description:
           'Send only events whose latest delivery to this webhook did not succeed, or that were never ' +
-          'delivered to it.',
+          'delivered to it. If that delivery is waiting for a retry, its next attempt is made now, and no second ' +
+          'delivery is created.',
       }),
     ),
   },
@@ -85,7 +92,8 @@ export function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions)
         tags: ['Deliveries'],
         summary: 'Replay events',
         description:
-          "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background.",
+          "Resends past events that match the webhook's subscription, oldest first. The replay runs in the background. " +
+          'It stays `running` while a transaction that recorded events of the time range is open.',
         params: webhookParams,
         body: ReplayBody,
         response: { 202: Type.Object({ data: ReplaySchema }) },

@@ -75,6 +75,9 @@ export async function readDelivery(
   return rows[0];
 }
 
+/** An SQL condition: whether a delivery is waiting and no node has it in memory. A held one is due once it is released. */
+export const isUnleased = "status = 'pending' and coalesce(leased_by, 0) = 0";
+
 /**
  * Makes the next attempt of a waiting delivery due now. Returns the updated delivery, or undefined if it has ended or
  * has no row yet. Leaves a delivery that a node has in memory or in flight unchanged: it is being attempted or is about
@@ -84,7 +87,7 @@ export async function bringForward(client: Queryable, key: DeliveryKey): Promise
   const { rows } = await client.query<StoredDelivery>({
     text: `
   update posthorn.deliveries
-     set due_at = case when leased_by is null then least(due_at, clock_timestamp()) else due_at end
+     set due_at = case when ${isUnleased} then least(due_at, clock_timestamp()) else due_at end
    where organization_id = $1 and webhook_id = $2 and created_at = $3 and id = $4 and status = 'pending'
   returning ${deliveryColumns}`,
     values: keyOf(key),

@@ -1,4 +1,7 @@
 import type { Queryable } from './database.js';
+import { isUnleased } from './delivery-history.js';
+import { readHorizonMs } from './events.js';
+import { avoidScans } from './plan-settings.js';
 import { mayStartWork } from './relocations.js';
 
 export interface Replay {
@@ -24,6 +27,30 @@ export interface NewReplay {
 const columns = 'organization_id, webhook_id, id, status, total, done, created_at';
 
 /**
+ * Joins, for each event `e` of a replay `r`, the webhook `w` and, with `only_failed`, the latest delivery `d` of the
+ * event to it.
+ */
+const joined = `
+      join posthorn.webhooks w on w.organization_id = e.organization_id and w.id = r.webhook_id
+      left join lateral (
+           select d.*
+             from (select status, attempts, created_at, id
+                     from posthorn.deliveries
+                    where organization_id = e.organization_id and webhook_id = w.id
+                      and created_at = e.created_at and event_id = e.id
+                    union all
+                   select status, attempts, created_at, id
+                     from posthorn.deliveries
+                    where organization_id = e.organization_id and event_id = e.id
+                      -- Written so that no index on webhook_id applies: the query must use the one on event_id.
+                      and coalesce(webhook_id, '') = w.id
+                      and created_at >= e.created_at and created_at <> event_created_at) d
+            -- Not a join condition, so that nothing is looked up for a replay of all events.
+            where r.only_failed
+            order by d.created_at desc, d.id desc
+            limit 1) d on true`;
+
+/**
  * Matches the events `e` that a replay `r` sends to the webhook `w`: those that `w` would get if they were recorded
  * now, within the replay's filters. Events that were recorded without deliveries stay without them.
  */
@@ -33,22 +60,9 @@ const wanted = `
    and (r.event_types is null or r.event_types && array[e.type, split_part(e.type, '.', 1) || '.*', '*'])
    and not (e.type like 'webhook.%' and e.subject_id = w.id)
    and not (e.type = 'webhook.delivery_failed' and e.payload ->> 'event_type' like 'webhook.%')
-   and (not r.only_failed or coalesce((
+   and (not r.only_failed or coalesce(
          -- Between attempts a delivery counts as failed, as in the list. Before the first it does not.
-         select d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0)
-           from (select status, attempts, created_at, id
-                   from posthorn.deliveries
-                  where organization_id = e.organization_id and webhook_id = w.id
-                    and created_at = e.created_at and event_id = e.id
-                  union all
-                 select status, attempts, created_at, id
-                   from posthorn.deliveries
-                  where organization_id = e.organization_id and event_id = e.id
-                    -- Written so that no index on webhook_id applies: the query must use the one on event_id.
-                    and coalesce(webhook_id, '') = w.id
-                    and created_at >= e.created_at and created_at <> event_created_at) d
-          order by d.created_at desc, d.id desc
-          limit 1),
+         d.status <> 'success' and (d.status <> 'pending' or d.attempts > 0),
          -- Without a row, the event was never delivered, unless its first attempt is still pending.
          not exists (select from posthorn.open_shares(e.organization_id, w.id, substr(e.id, 5, 16)) o
                       where o.event_base + o.ordinal = posthorn.number_of(e.id))))`;
@@ -90,7 +104,7 @@ export async function createReplay(
                    where e.organization_id = r.organization_id and e.created_at between r.from_at and r.to_at
                    order by e.created_at, e.id
                    limit $7) e
-            join posthorn.webhooks w on w.organization_id = e.organization_id and w.id = r.webhook_id
+            ${joined}
            where ${wanted}),
          r.from_at, r.created_at
     from r
@@ -129,10 +143,13 @@ export interface ReplayKey {
 }
 
 /**
- * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Returns undefined if none is
- * running or other nodes are working on all of them.
+ * Returns the replay whose turn it is, and immediately moves it to the end of the queue. Passes over those in `paused`.
+ * Returns undefined if no other is running or other nodes are working on all of them.
  */
-export async function nextReplay(database: Queryable): Promise<ReplayKey | undefined> {
+export async function nextReplay(
+  database: Queryable,
+  paused: readonly string[] = [],
+): Promise<ReplayKey | undefined> {
   const { rows } = await database.query<ReplayKey>({
     text: `
   update posthorn.replays
@@ -140,37 +157,53 @@ export async function nextReplay(database: Queryable): Promise<ReplayKey | undef
    where (organization_id, webhook_id, id) = (
            select organization_id, webhook_id, id
              from posthorn.replays r
-            where status = 'running' and ${mayStartWork('r')}
+            where status = 'running' and id <> all ($1) and ${mayStartWork('r')}
             order by advanced_at, created_at
             limit 1
               for update skip locked)
   returning organization_id, webhook_id, id`,
+    values: [paused],
   });
   return rows[0];
 }
 
+export interface AdvancedReplay extends Replay {
+  /** Whether it has handled everything up to the horizon, but open transactions can still add events of its range. */
+  at_horizon: boolean;
+}
+
 /**
  * Advances a running replay by one page of events in the transaction of `client`. Returns undefined if the replay has
- * ended, its organization is moving, or another node is working on it. Position and deliveries commit together, so
- * nothing is repeated after a crash.
+ * ended, its organization is moving, or another node is working on it or on another replay of the webhook: with
+ * `only_failed`, both would queue a delivery for the same event. Position and deliveries commit together, so nothing is
+ * repeated after a crash.
+ *
+ * If the latest delivery of an event is waiting for a retry, `only_failed` makes it due now instead of queuing another.
+ * Leaves a delivery unchanged that another transaction has locked: it is being claimed, settled or made due. Waiting for
+ * it could deadlock, because this transaction locks many.
  */
 export async function advanceReplay(
   client: Queryable,
   replay: ReplayKey,
   pageSize: number,
-): Promise<Replay | undefined> {
-  const taken = await client.query({
+): Promise<AdvancedReplay | undefined> {
+  const taken = await client.query<{ alone: boolean }>({
     text: `
-  select from posthorn.replays r
+  select pg_try_advisory_xact_lock(hashtext('posthorn.replays'), hashtext($2)) as alone
+    from posthorn.replays r
    where organization_id = $1 and webhook_id = $2 and id = $3 and status = 'running' and ${mayStartWork('r')}
      for update of r skip locked`,
     values: [replay.organization_id, replay.webhook_id, replay.id],
   });
-  if (taken.rowCount !== 1) return undefined;
+  if (!taken.rows[0]?.alone) return undefined;
   await client.query({
     text: "select posthorn.ensure_partition('deliveries', (clock_timestamp() at time zone 'UTC')::date)",
   });
-  const { rows } = await client.query<Replay>({
+  // Read first: everything before the horizon is committed by then, so the page has all of it.
+  const horizon = new Date(await readHorizonMs(client, replay.organization_id));
+  // The planner's cost estimates ignore run-time partition pruning, so it would scan large tables completely.
+  await avoidScans(client, ['seqscan', 'hashjoin', 'mergejoin']);
+  const { rows } = await client.query<AdvancedReplay>({
     text: `
   with r as (
     select * from posthorn.replays where organization_id = $1 and webhook_id = $2 and id = $3
@@ -180,16 +213,17 @@ export async function advanceReplay(
      cross join lateral (
            select * from posthorn.events e
             where e.organization_id = r.organization_id and e.created_at between r.position_at and r.to_at
+              and e.created_at < $5
               and (e.created_at, e.id) > (r.position_at, r.position_id)
             order by e.created_at, e.id
             limit $4) e
   ), chosen as materialized (
-    select e.*, w.id as webhook_id
+    select e.*, w.id as webhook_id, d.created_at as latest_at, d.id as latest_id,
+           d.status is not distinct from 'pending' as waits
       from page e
      cross join r
-      join posthorn.webhooks w
-        on w.organization_id = r.organization_id and w.id = r.webhook_id and w.status = 'active'
-     where ${wanted}
+      ${joined}
+     where w.status = 'active' and ${wanted}
   ), seed as materialized (
     select date_trunc('milliseconds', clock_timestamp()) as at, replace(gen_random_uuid()::text, '-', '') as entropy
   ), queued as (
@@ -201,26 +235,45 @@ export async function advanceReplay(
            c.id, c.type, c.created_at, s.at, c.bytes
       from chosen c
      cross join seed s
-    returning 1
+     where not c.waits
+  ), waiting as materialized (
+    select d.*
+      from chosen c
+     cross join lateral (
+           select d.organization_id, d.webhook_id, d.created_at, d.id
+             from posthorn.deliveries d
+            where d.organization_id = c.organization_id and d.webhook_id = c.webhook_id
+              and d.created_at = c.latest_at and d.id = c.latest_id and ${isUnleased}
+              and d.due_at > clock_timestamp()
+              for update skip locked) d
+     where c.waits
+  ), brought_forward as (
+    update posthorn.deliveries d
+       set due_at = least(d.due_at, s.at)
+      from waiting p
+     cross join seed s
+     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id
+       and d.created_at = p.created_at and d.id = p.id
   ), standing as (
-    select (select count(*) from page) as seen,
-           (select count(*) from queued) as queued,
+    select (select count(*) from page) < $4 as short,
+           (select count(*) from chosen) as handled,
            exists (select from posthorn.webhooks w, r
                     where w.organization_id = r.organization_id and w.id = r.webhook_id and w.status = 'active') as active,
            (select p.created_at from page p order by p.n desc limit 1) as last_at,
            (select p.id from page p order by p.n desc limit 1) as last_id
   )
   update posthorn.replays u
-     set done = u.done + s.queued,
+     set done = u.done + s.handled,
          position_at = coalesce(s.last_at, u.position_at),
          position_id = coalesce(s.last_id, u.position_id),
-         status = case when not s.active then 'cancelled' when s.seen < $4 then 'done' else 'running' end,
+         status = case when not s.active then 'cancelled' when s.short and u.to_at < $5 then 'done' else 'running' end,
          -- At the end, correct the total: some events may not have been counted, and others may no longer match.
-         total = case when s.seen < $4 then u.done + s.queued else greatest(u.total, u.done + s.queued) end
+         total = case when s.short and u.to_at < $5 then u.done + s.handled else greatest(u.total, u.done + s.handled) end
     from standing s
    where u.organization_id = $1 and u.webhook_id = $2 and u.id = $3
-  returning u.organization_id, u.webhook_id, u.id, u.status, u.total, u.done, u.created_at`,
-    values: [replay.organization_id, replay.webhook_id, replay.id, pageSize],
+  returning u.organization_id, u.webhook_id, u.id, u.status, u.total, u.done, u.created_at,
+            s.short and u.status = 'running' as at_horizon`,
+    values: [replay.organization_id, replay.webhook_id, replay.id, pageSize, horizon],
   });
   await client.query({ text: 'select posthorn.announce_waiting()' });
   return rows[0];

@@ -1,6 +1,8 @@
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { event, record } from '../support/client.js';
 import { type Received, startReceiver } from '../support/receiver.js';
+import { recordText } from '../support/recording.js';
 import { sharedService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
 
@@ -182,8 +184,29 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     expect((await replayed(tenant, webhook, onlyFailed)).total).toBe(1);
     expect((await receiver.deliveries.nth(3)).envelope.id).toBe(id);
 
-    await tenant.settled(webhook, 3);
+    await tenant.settled(webhook, 2, (one) => one.final);
     expect((await replayed(tenant, webhook, onlyFailed)).total).toBe(0);
+  });
+
+  it('with only_failed attempts a delivery that waits for a retry now, as its next attempt, and makes no second one', async () => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect(500);
+    await tenant.record();
+    const [delivery] = await tenant.settled(webhook);
+    const onlyFailed = { ...always, only_failed: true };
+    for (const attempt of [2, 3]) {
+      if (attempt === 3) receiver.onDelivery = 204;
+      expect(await replayed(tenant, webhook, onlyFailed)).toMatchObject({
+        status: 'done',
+        total: 1,
+        done: 1,
+      });
+      expect((await receiver.deliveries.nth(attempt)).headers).toMatchObject({
+        ...{ 'x-service-delivery': delivery.id, 'x-service-attempt': String(attempt) },
+      });
+      await tenant.settled(webhook, 1, (one) => one.attempts === attempt);
+    }
+    expect(await replayed(tenant, webhook, onlyFailed)).toMatchObject({ status: 'done', total: 0, done: 0 });
   });
 
   it('with only_failed uses deliveries of this webhook, whatever others got', async () => {
@@ -210,6 +233,31 @@ describe.concurrent('POST /v1/webhooks/{id}/replay', () => {
     await replayed(tenant, webhook, { ...always, only_failed: true });
     await receiver.deliveries.nth(3);
     expect(got(receiver.deliveries.all.slice(1)).sort()).toEqual(idsOf([waiting, meanwhile]).sort());
+  });
+
+  it('includes an event of its range whose transaction commits after the request', async ({
+    onTestFinished,
+  }) => {
+    const tenant = await newTenant(service);
+    const { receiver, webhook } = await tenant.connect();
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'disabled' });
+    const producer = new pg.Client({ connectionString: service.databaseUrl });
+    await producer.connect();
+    onTestFinished(() => producer.end());
+    const before = await tenant.record();
+    await producer.query('begin');
+    const fields = event({ organization_id: tenant.organization });
+    const [open] = await recordText(producer, JSON.stringify([fields]));
+    await tenant.data('PATCH', `/v1/webhooks/${webhook.id}`, { status: 'active' });
+    const { id } = (await replay(tenant, webhook)).body.data;
+    const job = () => tenant.data('GET', `/v1/webhooks/${webhook.id}/replays/${id}`);
+    expect(await eventually(job, ({ done }) => done === 1)).toMatchObject({ status: 'running' });
+    await producer.query('commit');
+    expect(await eventually(job, ({ status }) => status !== 'running')).toMatchObject({
+      ...{ status: 'done', done: 2, total: 2 },
+    });
+    await receiver.deliveries.nth(2);
+    expect(got(receiver.deliveries.all).sort()).toEqual(idsOf([before, open!]).sort());
   });
 
   it('never sends a webhook events about itself', async () => {

@@ -1,9 +1,12 @@
+import pg from 'pg';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { Replays } from '../../src/jobs/replays.js';
-import { Database, type Transaction } from '../../src/storage/database.js';
-import { createReplay, type Replay } from '../../src/storage/replays.js';
-import { recordFor, withNode } from '../support/deliveries.js';
+import { Database, type Statement, type Transaction } from '../../src/storage/database.js';
+import { createReplay, type Replay, readReplay } from '../../src/storage/replays.js';
+import { event } from '../support/client.js';
+import { recordFor, subscribe, withNode } from '../support/deliveries.js';
+import { recordText } from '../support/recording.js';
 
 /** Cuts off as many transactions as it is told to, and notes how far the others advanced the replay. */
 class UnsteadyDatabase extends Database {
@@ -43,4 +46,49 @@ test('a replay that had to continue in small pages returns to large ones', async
   const pages = unsteady.done.slice(1).map((done, index) => done - unsteady.done[index]!);
   expect(pages[0]).toBeLessThan(50);
   expect(Math.max(...pages)).toBeGreaterThan(2 * pages[0]!);
+});
+
+/** Notes when it was asked for a replay and had none whose turn it is. */
+class WatchedDatabase extends Database {
+  rest: () => void = () => undefined;
+  readonly resting = new Promise<void>((resolve) => {
+    this.rest = resolve;
+  });
+
+  override async query<Row extends object>(statement: Statement) {
+    const result = await super.query<Row>(statement);
+    if (result.rowCount === 0) this.rest();
+    return result;
+  }
+}
+
+test('a replay that waits for an open transaction is tried again after a pause, while others continue', async () => {
+  const { database, url, node } = await withNode();
+  await recordFor(database, node, 1_000);
+  const waiting = await subscribe(database, { organization_id: 'ORG-open', id: 'WHK-2' });
+  const producer = new pg.Client({ connectionString: url });
+  await producer.connect();
+  await producer.query('begin');
+  await recordText(producer, JSON.stringify([event({ organization_id: waiting.organization_id })]));
+  const start = async (organization_id: string, webhook_id: string) => {
+    const range = { from_at: new Date(0), to_at: new Date(Date.now() + 60_000) };
+    const all = { event_types: null, only_failed: false };
+    const { id } = (await createReplay(database, { organization_id, webhook_id, ...range, ...all }))!;
+    return () => readReplay(database, { organization_id, webhook_id, id });
+  };
+  const [open, other] = [await start(waiting.organization_id, waiting.id), await start('ORG-acme', 'WHK-1')];
+  const watched = new WatchedDatabase({ connectionString: url });
+  const replays = new Replays(watched, pino({ level: 'silent' }));
+  onTestFinished(async () => {
+    await replays.stop();
+    await watched.close();
+    await producer.end();
+  });
+  await watched.resting;
+  expect([await open(), await other()]).toMatchObject([
+    { status: 'running' },
+    { status: 'done', done: 1_000 },
+  ]);
+  await producer.query('commit');
+  await expect.poll(open, { timeout: 20_000 }).toMatchObject({ status: 'done', done: 1 });
 });

@@ -21,7 +21,7 @@ export function ReplayProgress({ webhook, replayId }: { webhook: Webhook; replay
               {
                 {
                   running: `${formatCount(done)} of ${formatCount(total)} events are on their way.`,
-                  done: `Done: ${plural(done, 'delivery was', 'deliveries were')} created.`,
+                  done: `Done: ${plural(done, 'event is on its way', 'events are on their way')}.`,
                   cancelled: `Canceled after ${formatCount(done)} of ${formatCount(total)}: the webhook is not active.`,
                 }[status]
               }

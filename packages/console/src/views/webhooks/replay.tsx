@@ -127,8 +127,9 @@ function Form({ webhook }: { webhook: Webhook }) {
         <span>
           Only events that were not delivered
           <span className="hint">
-            Events without a successful delivery to this webhook, including those recorded before it existed.
-            If an event is waiting for a retry, the receiver may get it twice.
+            Events whose latest delivery to this webhook did not succeed, or that have none, such as those
+            recorded before it existed. A delivery that is waiting for a retry is attempted now, which uses up
+            one of its scheduled attempts.
           </span>
         </span>
       </label>
