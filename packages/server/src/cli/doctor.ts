@@ -127,12 +127,25 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
 }
 
 function* aboutSettings(
-  { settings, is_standby }: DatabaseFacts,
+  { settings, is_standby, isolation_repair }: DatabaseFacts,
   isEmbedded: boolean,
   connectionsOfNode: number,
 ): Generator<Finding> {
   if (is_standby)
     yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
+  else if (settings.default_transaction_read_only === 'on')
+    yield problem(
+      'database role',
+      'read-only: default_transaction_read_only is on',
+      'Find out who set it and why, then set it to off.',
+    );
+  const isolation = settings.default_transaction_isolation;
+  if (isolation !== 'read committed')
+    yield problem(
+      'isolation',
+      `default_transaction_isolation is '${isolation}', not 'read committed'`,
+      `In psql: ${isolation_repair}`,
+    );
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
     (name) => settings[name] === 'off',
   );

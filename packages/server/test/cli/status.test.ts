@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../src/cli/status.js';
 import { event } from '../support/client.js';
 import { command } from '../support/command.js';
-import { freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase } from '../support/database.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
 
@@ -191,6 +191,23 @@ describe('doctor', () => {
       state: 'problem',
       remedy: expect.stringContaining('POSTHORN_PORT'),
     });
+  });
+
+  test('reports settings of the database that Posthorn cannot work with', async () => {
+    const { url, database: other } = await freshDatabase();
+    await changeSettings(other, {
+      default_transaction_isolation: 'serializable',
+      default_transaction_read_only: 'on',
+    });
+    const { of } = await findings({ DATABASE_URL: url });
+    expect(of.isolation).toMatchObject({
+      state: 'problem',
+      detail: "default_transaction_isolation is 'serializable', not 'read committed'",
+      remedy: expect.stringMatching(
+        /^In psql: alter role \S+ in database \S+ set default_transaction_isolation = 'read committed';$/,
+      ),
+    });
+    expect(of['database role']).toMatchObject({ state: 'problem', remedy: expect.stringContaining('off') });
   });
 
   test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
