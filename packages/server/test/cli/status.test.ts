@@ -210,6 +210,15 @@ describe('doctor', () => {
     expect(of['database role']).toMatchObject({ state: 'problem', remedy: expect.stringContaining('off') });
   });
 
+  test('warns if the retention period needs more locks than PostgreSQL has room for', async () => {
+    const { of } = await findings({ POSTHORN_EVENT_RETENTION: '3650d', POSTHORN_PROCESSES: '64' });
+    expect(of.locks).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/^max_locks_per_transaction is \d+, but with this retention/),
+      remedy: expect.stringMatching(/alter system set max_locks_per_transaction = \d+;/),
+    });
+  });
+
   test('reports a key that does not decrypt, a database that is not migrated and one that is unreachable', async () => {
     const { url, database: other } = await freshDatabase();
     await other.query({
