@@ -6,6 +6,8 @@ as $$
 declare
   start     date := date_trunc(case parent when 'audit_log' then 'month' else 'week' end, day::timestamp)::date;
   partition text := format('%s_%s', parent, to_char(start, 'YYYYMMDD'));
+  -- A time in this form means the same in every session, whatever its DateStyle and TimeZone.
+  bound     text := 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
   index     regclass;
 begin
   if to_regclass('posthorn.' || quote_ident(partition)) is not null then
@@ -26,7 +28,8 @@ begin
   end if;
   execute format(
     'alter table posthorn.%I attach partition posthorn.%I for values from (%L) to (%L)',
-    parent, partition, start::timestamp at time zone 'UTC', posthorn.partition_end(parent, start));
+    parent, partition, to_char(start::timestamp, bound),
+    to_char(posthorn.partition_end(parent, start) at time zone 'UTC', bound));
   if parent = 'audit_log' then
     execute format(
       'create trigger audit_log_stays_whole before truncate on posthorn.%I

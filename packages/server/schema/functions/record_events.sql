@@ -27,7 +27,7 @@ begin
            type, organization_id, workspace_id, actor, subject, payload, idempotency_key, ordinal)
    cross join lateral (
          select case
-           when e.type is null or e.type !~ '^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}$'
+           when e.type is null or e.type !~ '^[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*){1,2}$'
              then format('type %L is not of the form domain.action', e.type)
            when e.type like 'webhook.%' then 'webhook.* events are recorded by the service itself'
            when e.organization_id is null or e.organization_id !~ '^ORG-[!-~]{1,120}$'

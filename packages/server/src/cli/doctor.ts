@@ -2,11 +2,12 @@ import { CommandFailure, jsonLines, type Terminal } from 'posthorn';
 import type { Config } from '../config.js';
 import { createAddressPolicy } from '../domain/address.js';
 import { openSecretBox } from '../keys.js';
-import { connectionsOf } from '../membership.js';
+import { connectionsOf, requestConnections } from '../membership.js';
 import { Database, isUnreachable } from '../storage/database.js';
 import { type DatabaseFacts, readDatabaseFacts, readSealedSecret } from '../storage/database-checks.js';
 import { openEmbedded } from '../storage/embedded/embedded.js';
 import { isMigrated } from '../storage/migrate.js';
+import { locksOf } from '../storage/partitions.js';
 import { unknownSettings } from '../unknown-settings.js';
 import { checkDirectory, checkPort, type Finding, fine, problem, restoreKey, warning } from './finding.js';
 import { isRefused, type OperatorCommand } from './operator.js';
@@ -109,7 +110,7 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
       'DATABASE_URL points to a connection pooler, which does not forward notifications',
       'Set POSTHORN_DIRECT_DATABASE_URL to the URL of PostgreSQL itself.',
     );
-  yield* aboutSettings(facts, isEmbedded, connectionsOf(config.processes ?? 1));
+  yield* aboutSettings(facts, isEmbedded, config);
   const isSynchronous = Math.abs(skewMs) <= clockMsMax;
   const skew = `${Math.round(Math.abs(skewMs))} ms off the database clock`;
   if (isSynchronous) yield fine('clock', skew);
@@ -127,9 +128,9 @@ async function* aboutDatabase(pool: Database, config: Config, isEmbedded: boolea
 }
 
 function* aboutSettings(
-  { settings, is_standby }: DatabaseFacts,
+  { settings, is_standby, isolation_repair }: DatabaseFacts,
   isEmbedded: boolean,
-  connectionsOfNode: number,
+  { processes = 1, eventRetentionMs }: Config,
 ): Generator<Finding> {
   if (is_standby)
     yield problem('database role', 'a read-only standby', 'Set DATABASE_URL to the URL of the primary.');
@@ -138,6 +139,13 @@ function* aboutSettings(
       'database role',
       'read-only, because default_transaction_read_only is on',
       'If the disk of the database is full, make room. Then turn the setting off where it was turned on.',
+    );
+  const isolation = settings.default_transaction_isolation;
+  if (isolation !== 'read committed')
+    yield problem(
+      'isolation',
+      `default_transaction_isolation is '${isolation}', not 'read committed'`,
+      `In psql: ${isolation_repair}`,
     );
   const unsafe = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
     (name) => settings[name] === 'off',
@@ -153,12 +161,22 @@ function* aboutSettings(
   if (settings.autovacuum === 'off')
     yield warning('autovacuum', 'off, so the queue tables keep growing', `In psql: ${set('autovacuum')}`);
   const connections = Number(settings.max_connections);
+  const connectionsOfNode = connectionsOf(processes);
   // While one node replaces another, both are connected.
   if (!isEmbedded && connections < 2 * connectionsOfNode)
     yield warning(
       'connections',
       `max_connections is ${connections}`,
       `Raise it: each node uses up to ${connectionsOfNode}.`,
+    );
+  // All sessions share one table of locks, which has room for this many locks per session on average.
+  const needed = processes * requestConnections(processes) * locksOf(eventRetentionMs);
+  const perSession = Math.ceil(needed / (connections + Number(settings.max_prepared_transactions)));
+  if (!isEmbedded && Number(settings.max_locks_per_transaction) < perSession)
+    yield warning(
+      'locks',
+      `max_locks_per_transaction is ${settings.max_locks_per_transaction}, but with this retention the reads of one node can need ${perSession}`,
+      `In psql: alter system set max_locks_per_transaction = ${perSession}; then restart PostgreSQL.`,
     );
 }
 

@@ -11,17 +11,21 @@ export interface DatabaseFacts {
   /** Null before the first migration. */
   can_write: boolean | null;
   settings: Readonly<Record<string, string>>;
+  /** The statement that gives this user the isolation level that Posthorn needs. */
+  isolation_repair: string;
 }
 
 /** PostgreSQL settings that durability or operation depends on. */
 const settingNames = [
-  'fsync',
-  'full_page_writes',
-  'synchronous_commit',
-  'autovacuum',
-  'max_connections',
-  'default_transaction_read_only',
+  ...['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'max_connections'],
+  ...['default_transaction_isolation', 'default_transaction_read_only'],
+  ...['max_locks_per_transaction', 'max_prepared_transactions'],
 ];
+
+/** SQL for a statement that takes precedence over the settings of the server, the database and the user. */
+export const isolationRepair = `
+  format('alter role %I in database %I set default_transaction_isolation = ''read committed'';',
+         session_user, current_database())`;
 
 export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFacts> {
   const { rows } = await database.query<Omit<DatabaseFacts, 'settings'> & { settings: string }>({
@@ -35,6 +39,7 @@ export async function readDatabaseFacts(database: Queryable): Promise<DatabaseFa
          case when to_regclass('posthorn.events') is not null
               then has_table_privilege('posthorn.events', 'insert') and has_table_privilege('posthorn.events', 'select')
           end as can_write,
+         ${isolationRepair} as isolation_repair,
          (select json_object_agg(name, setting) from pg_settings where name = any ($1)) as settings`,
     values: [settingNames],
   });

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { markReported } from '../signals/reported.js';
 import { cancelStatement } from './cancel.js';
 import type { Reachability } from './reachability.js';
+import { SessionClient } from './session-client.js';
 
 export interface Statement {
   /** A named statement is prepared once per connection and keeps its plan. */
@@ -42,7 +43,8 @@ const idleTransactionMs = 10_000;
 /** The driver's message when `queryMs` expires. */
 const timedOut = 'Query read timeout';
 
-const beginWithLimit = `begin; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
+/** Statements rely on a new snapshot each, whatever the default of the database is. */
+const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
 /** The condition, in SQL, under which writes are refused: the server is a standby, or someone made it read-only. */
 export const readOnlySql =
@@ -98,6 +100,7 @@ export class Database implements Queryable {
     this.route = route;
     this.#pool = new pg.Pool({
       ...target,
+      Client: SessionClient,
       types,
       max: connectionsMax,
       connectionTimeoutMillis: databaseLimits.connectMs,
@@ -153,8 +156,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one transaction and rolls back if it throws. By default, its statements have a time limit, and so
-   * have the pauses between them.
+   * Runs `work` in one transaction and rolls back if it throws. By default, its statements have a time limit. The pauses
+   * between them always have one, unless `work` calls `allowPauses`.
    */
   async transaction<T>(work: (client: Transaction) => Promise<T>, hasNoTimeLimit = false): Promise<T> {
     let [leases, committing, copies] = [false, false, 0];
@@ -172,7 +175,7 @@ export class Database implements Queryable {
           return pooled.query(copy);
         },
       };
-      await client.query({ text: hasNoTimeLimit ? 'begin' : beginWithLimit });
+      await client.query({ text: begin });
       try {
         const result = await work(client);
         committing = true;
@@ -265,6 +268,11 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+/** Lets a transaction wait for something else between its statements, for any length of time. */
+export async function allowPauses(client: Queryable): Promise<void> {
+  await client.query({ text: 'set local idle_in_transaction_session_timeout = 0' });
 }
 
 /** Returns whether a connection leads to a pooler, which gives its clients process IDs of its own. */

@@ -1,4 +1,4 @@
-import type { Database } from './database.js';
+import { allowPauses, type Database } from './database.js';
 
 /**
  * Runs `work` unless another node is running it. Returns whether it ran. A separate transaction holds the lock, so the
@@ -11,7 +11,7 @@ export async function withMaintenanceLock(database: Database, work: () => Promis
     });
     const held = rows[0]?.held === true;
     // The transaction has nothing to do while `work` runs.
-    if (held) await client.query({ text: 'set local idle_in_transaction_session_timeout = 0' });
+    if (held) await allowPauses(client);
     if (held) await work();
     return held;
   });

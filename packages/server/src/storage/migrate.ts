@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Database, Queryable } from './database.js';
+import { isolationRepair } from './database-checks.js';
 
 const directory = new URL('../../schema/', import.meta.url);
 const serverVersionMin = 150_000;
@@ -28,6 +29,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   const revision = readRevision();
   return database.transaction(async (client) => {
     await refuseOldServer(client);
+    await refuseIsolation(client);
     await client.query({ text: "select pg_advisory_xact_lock(hashtextextended('posthorn.migrations', 0))" });
     const applied = await readApplied(client);
     await refuseUnreleased(client, applied);
@@ -130,6 +132,19 @@ async function refuseOldServer(client: Queryable): Promise<void> {
   if (version < serverVersionMin) {
     throw new IncompatibleDatabase(
       `This database is PostgreSQL ${Math.floor(version / 10_000)}; Posthorn needs 15 or newer.`,
+    );
+  }
+}
+
+/** Our transactions state their isolation level. A statement outside of a transaction cannot, so it uses the default. */
+async function refuseIsolation(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ level: string; repair: string }>({
+    text: `select current_setting('default_transaction_isolation') as level, ${isolationRepair} as repair`,
+  });
+  const { level, repair } = rows[0]!;
+  if (level !== 'read committed') {
+    throw new IncompatibleDatabase(
+      `default_transaction_isolation is '${level}'; Posthorn needs 'read committed'. In psql: ${repair}`,
     );
   }
 }

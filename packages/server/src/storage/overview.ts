@@ -83,7 +83,7 @@ export function readOverview(
     const partitions = await client.query<Partitions>({
       text: `
   select parent.relname as "table", count(*) as partitions, sum(pg_total_relation_size(part.oid))::int8 as bytes,
-         max(substring(pg_get_expr(part.relpartbound, part.oid) from 'TO \\(''([^'']+)''\\)')::timestamptz) as until
+         max(substring(pg_get_expr(part.relpartbound, part.oid) from 'TO [(]''([^'']+)''[)]')::timestamptz) as until
     from pg_inherits i
     join pg_class parent on parent.oid = i.inhparent and parent.relkind = 'p'
     join pg_class part on part.oid = i.inhrelid

@@ -9,6 +9,15 @@ export type Partitioned = (typeof partitioned)[number];
 /** Each weekly partition exists at least a week before it is needed. */
 const daysAhead = 14;
 
+/** A statement locks each partition that it may read, and every index of that partition. */
+export const locksPerPartition = 8;
+
+/** Returns how many locks a statement can take that reads events or deliveries of the whole retention period. */
+export function locksOf(retentionMs: number): number {
+  // The current week, too, and those that have been created ahead.
+  return locksPerPartition * (Math.ceil(retentionMs / (7 * dayMs)) + 1 + daysAhead / 7);
+}
+
 /** Creates the partitions for the current time and the next two weeks. Usually one statement shows that all exist. */
 export async function makePartitionsAhead(database: Queryable, nowMs: number): Promise<void> {
   const weeks = Array.from({ length: daysAhead / 7 + 1 }, (_, ahead) => nowMs + ahead * 7 * dayMs);

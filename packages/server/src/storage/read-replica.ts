@@ -24,13 +24,15 @@ const restMs = 1_000;
  * nodes recorded the events and where the earlier read took place.
  *
  * It asks the primary where its write-ahead log ends, and the replica how much of the log it has replayed. Every
- * commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the primary.
+ * commit that was acknowledged earlier lies before that end. Concurrent reads share one query to the primary. After a
+ * failover, a replica that does not follow the new primary may have replayed more than that primary has written, so
+ * positions count only on the same timeline.
  */
 export class ReadReplica {
   readonly #options: ReadReplicaOptions;
-  readonly #needed: CoalescedCall<bigint>;
+  readonly #needed: CoalescedCall<LogPosition>;
   /** How far the server of each connection had replayed: a host name may resolve to several replicas. */
-  readonly #replayed = new WeakMap<object, bigint>();
+  readonly #replayed = new WeakMap<object, LogPosition>();
   #restingFor: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -59,7 +61,7 @@ export class ReadReplica {
     return work(primary);
   }
 
-  async #try<T>(needed: bigint, work: (client: Queryable) => Promise<T>): Promise<Attempt<T>> {
+  async #try<T>(needed: LogPosition, work: (client: Queryable) => Promise<T>): Promise<Attempt<T>> {
     const late = new AbortController();
     const attempt = this.#options.replica
       .onConnection((client, connection) => this.#readHere(needed, work, client, connection))
@@ -72,7 +74,7 @@ export class ReadReplica {
   }
 
   async #readHere<T>(
-    needed: bigint,
+    needed: LogPosition,
     work: (client: Queryable) => Promise<T>,
     client: Queryable,
     connection: object,
@@ -83,13 +85,17 @@ export class ReadReplica {
         reason: 'the URL points to a connection pooler; use the address of the replica',
       };
     const deadlineMs = performance.now() + catchUpMsMax;
-    while ((this.#replayed.get(connection) ?? 0n) < needed) {
+    while (!hasReached(this.#replayed.get(connection), needed)) {
       const replayed = await readReplayed(client);
       if (replayed === undefined) return { kind: 'failed', reason: 'the database is not a replica' };
+      if (replayed.timeline !== needed.timeline) {
+        const [own, other] = [replayed.timeline, needed.timeline];
+        return { kind: 'failed', reason: `the replica is on the timeline ${own}, the primary on ${other}` };
+      }
       this.#replayed.set(connection, replayed);
-      if (replayed >= needed) break;
+      if (hasReached(replayed, needed)) break;
       if (performance.now() > deadlineMs) {
-        const bytes = Number(needed - replayed);
+        const bytes = Number(needed.bytes - replayed.bytes);
         return {
           kind: 'failed',
           reason: `the replica has been ${bytes} bytes behind for more than ${catchUpMsMax} ms`,
@@ -140,26 +146,53 @@ const failed = ({ message }: Error): Attempt<never> => ({ kind: 'failed', reason
 
 type Attempt<T> = { kind: 'read'; value: T } | { kind: 'failed'; reason: string };
 
+/** A position in the write-ahead log. */
+interface LogPosition {
+  /**
+   * The identifier of the database system and the number of the timeline, which changes with every failover. Positions
+   * on different timelines cannot be compared.
+   */
+  timeline: string;
+  bytes: bigint;
+}
+
+function hasReached(replayed: LogPosition | undefined, needed: LogPosition): boolean {
+  return replayed !== undefined && replayed.timeline === needed.timeline && replayed.bytes >= needed.bytes;
+}
+
 /**
  * Returns the position at which the primary will write next. At the start of a page it comes after a header of 24 or 40
  * bytes, which a replica does not count as long as nothing follows it.
  */
-async function readEndOfLog(primary: Queryable): Promise<bigint> {
-  const { rows } = await primary.query<{ position: string }>({
+async function readEndOfLog(primary: Queryable): Promise<LogPosition> {
+  const { rows } = await primary.query<{ position: string; timeline: string }>({
     name: 'end of log',
-    text: "select pg_current_wal_insert_lsn() - '0/0' as position",
+    text: `
+  select w.lsn - '0/0' as position,
+         concat((select system_identifier from pg_control_system()), '/',
+                ('x' || left(pg_walfile_name(w.lsn), 8))::bit(32)::int) as timeline
+    from pg_current_wal_insert_lsn() as w (lsn)`,
   });
-  const position = BigInt(rows[0]!.position);
-  const inPage = position % 8_192n;
-  return inPage === 24n || inPage === 40n ? position - inPage : position;
+  const { position, timeline } = rows[0]!;
+  const bytes = BigInt(position);
+  const inPage = bytes % 8_192n;
+  return { timeline, bytes: inPage === 24n || inPage === 40n ? bytes - inPage : bytes };
 }
 
-/** Returns how far a replica has replayed the log. Undefined if the database is not a replica. */
-async function readReplayed(client: Queryable): Promise<bigint | undefined> {
-  const { rows } = await client.query<{ position: string | null }>({
+/**
+ * Returns how far a replica has replayed the log. Undefined if the database is not a replica. Only a role with the
+ * privileges of `pg_read_all_stats` sees the timeline that the replica receives. The one that every role sees changes
+ * with the replica's next restart point, so until then, the replica may seem to be on the previous timeline.
+ */
+async function readReplayed(client: Queryable): Promise<LogPosition | undefined> {
+  const { rows } = await client.query<{ position: string | null; timeline: string }>({
     name: 'replayed log',
-    text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() - '0/0' end as position",
+    text: `
+  select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() - '0/0' end as position,
+         concat((select system_identifier from pg_control_system()), '/',
+                greatest((select min_recovery_end_timeline from pg_control_recovery()),
+                         (select received_tli from pg_stat_wal_receiver))) as timeline`,
   });
-  const position = rows[0]?.position;
-  return position === null || position === undefined ? undefined : BigInt(position);
+  const { position = null, timeline = '' } = rows[0] ?? {};
+  return position === null ? undefined : { timeline, bytes: BigInt(position) };
 }

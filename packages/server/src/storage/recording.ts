@@ -1,4 +1,5 @@
 import type { NewEvent } from '../domain/event.js';
+import { idTimeMs } from '../domain/identifier.js';
 import { arrayText } from './array-text.js';
 import type { Queryable } from './database.js';
 import { jsonArray } from './json-array.js';
@@ -203,8 +204,7 @@ export async function recordEvents(
   events: readonly NewEvent[],
 ): Promise<readonly RecordedEvent[]> {
   if (events.length === 0) return [];
-  const { rows } = await client.query('select id, created_at from posthorn.record_events($1)', [
-    JSON.stringify(events),
-  ]);
-  return rows as RecordedEvent[];
+  const { rows } = await client.query('select id from posthorn.record_events($1)', [JSON.stringify(events)]);
+  // The caller's driver may parse times differently, so take the time from the ID.
+  return (rows as { id: string }[]).map(({ id }) => ({ id, created_at: new Date(idTimeMs('EVT', id)!) }));
 }

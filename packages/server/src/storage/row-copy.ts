@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { escapeLiteral } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import type { Database, Queryable, Transaction } from './database.js';
+import { allowPauses, type Database, type Queryable, type Transaction } from './database.js';
 import { avoidScans } from './plan-settings.js';
 import { type OrganizationMove, requireState, servesOrganization } from './relocations.js';
 
@@ -109,15 +109,20 @@ function pageOf(
   return text.replace(/\$(\d+)/g, (_, number) => escapeLiteral(String(values[Number(number) - 1])));
 }
 
-/** Copies the rows to a table `page` that lasts as long as the transaction. Returns how many there are. */
+/**
+ * Copies the rows to a table `page` that lasts as long as the transaction. Returns how many there are. The transactions
+ * in the two databases wait for each other.
+ */
 async function receiveRows(
   from: Database,
   client: Transaction,
   { name }: CopiedTable,
   select: string,
 ): Promise<number> {
+  await allowPauses(client);
   await client.query({ text: `create temp table page (like posthorn.${name}) on commit drop` });
   return from.transaction(async (source) => {
+    await allowPauses(source);
     await useCopySettings(source);
     const received = client.stream(copyFrom('copy page from stdin'));
     await pipeline(source.stream(copyTo(`copy (${select}) to stdout`)), received);

@@ -6,7 +6,7 @@ import { adviceFor } from '../../src/cli/status.js';
 import { readOverview } from '../../src/storage/overview.js';
 import { ask, event } from '../support/client.js';
 import { command } from '../support/command.js';
-import { freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase } from '../support/database.js';
 import { claimFor, failedOnce, recordFor, settleFor, succeeded, withNode } from '../support/deliveries.js';
 import { platformToken, startTestService } from '../support/service.js';
 import { eventually, newTenant } from '../support/tenant.js';
@@ -209,6 +209,32 @@ describe('doctor', () => {
     expect(of['public listener']).toMatchObject({
       state: 'problem',
       remedy: expect.stringContaining('POSTHORN_PORT'),
+    });
+  });
+
+  test('reports settings of the database that Posthorn cannot work with', async () => {
+    const { url, database: other } = await freshDatabase();
+    await changeSettings(other, {
+      default_transaction_isolation: 'serializable',
+      default_transaction_read_only: 'on',
+    });
+    const { of } = await findings({ DATABASE_URL: url });
+    expect(of.isolation).toMatchObject({
+      state: 'problem',
+      detail: "default_transaction_isolation is 'serializable', not 'read committed'",
+      remedy: expect.stringMatching(
+        /^In psql: alter role \S+ in database \S+ set default_transaction_isolation = 'read committed';$/,
+      ),
+    });
+    expect(of['database role']).toMatchObject({ state: 'problem', remedy: expect.stringContaining('off') });
+  });
+
+  test('warns if the retention period needs more locks than PostgreSQL has room for', async () => {
+    const { of } = await findings({ POSTHORN_EVENT_RETENTION: '3650d', POSTHORN_PROCESSES: '64' });
+    expect(of.locks).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/^max_locks_per_transaction is \d+, but with this retention/),
+      remedy: expect.stringMatching(/alter system set max_locks_per_transaction = \d+;/),
     });
   });
 

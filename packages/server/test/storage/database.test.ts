@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
+import { allowPauses, Database, databaseLimits, isUnreachable } from '../../src/storage/database.js';
 import { afterFile } from '../support/cleanup.js';
-import { freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase } from '../support/database.js';
 import { eventually } from '../support/tenant.js';
 
 let database: Database;
@@ -124,14 +124,43 @@ test('an exception rolls a transaction back', async () => {
   expect((await database.query({ text: 'select from kept' })).rowCount).toBe(0);
 });
 
-test('a transaction of a process that has vanished is ended by PostgreSQL, unless it has no time limit', async () => {
+test('a transaction of a process that has vanished is ended by PostgreSQL, unless it has to wait for something else', async () => {
   const text = 'show idle_in_transaction_session_timeout';
-  const limitOf = async (hasNoTimeLimit: boolean) =>
-    (await database.transaction((client) => client.query<object>({ text }), hasNoTimeLimit)).rows[0];
+  const limitOf = async (hasNoTimeLimit: boolean, prepare: typeof allowPauses = async () => undefined) => {
+    const { rows } = await database.transaction(async (client) => {
+      await prepare(client);
+      return client.query<object>({ text });
+    }, hasNoTimeLimit);
+    return rows[0];
+  };
   expect(await limitOf(false)).toEqual({ idle_in_transaction_session_timeout: '10s' });
-  expect(await limitOf(true)).toEqual({ idle_in_transaction_session_timeout: '0' });
+  // Its statements may take as long as they like.
+  expect(await limitOf(true)).toEqual({ idle_in_transaction_session_timeout: '10s' });
+  expect(await limitOf(true, allowPauses)).toEqual({ idle_in_transaction_session_timeout: '0' });
   // The setting ends with the transaction, so that a pooler can give the connection to others.
   expect((await database.query({ text })).rows[0]).toEqual({ idle_in_transaction_session_timeout: '0' });
+});
+
+test('times and snapshots do not depend on the settings of the database', async () => {
+  const { database, url } = await freshDatabase(true);
+  await changeSettings(database, {
+    datestyle: 'SQL, DMY',
+    timezone: 'Asia/Kolkata',
+    default_transaction_isolation: 'repeatable read',
+  });
+  const fresh = new Database({ connectionString: url }, 1);
+  const text = `
+  select timestamptz '2026-03-04 23:00Z' as at, (timestamptz '2026-03-04 23:00Z')::text as written,
+         current_setting('transaction_isolation') as isolation`;
+  const { rows } = await fresh.transaction((client) => client.query<object>({ text }));
+  expect(rows).toEqual([
+    {
+      at: new Date('2026-03-04T23:00:00Z'),
+      written: '2026-03-04 23:00:00+00',
+      isolation: 'read committed',
+    },
+  ]);
+  await fresh.close();
 });
 
 test('a wrong statement does not count as an unreachable database', async () => {

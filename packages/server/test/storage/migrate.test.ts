@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Database } from '../../src/storage/database.js';
 import { IncompatibleDatabase, isMigrated, migrate } from '../../src/storage/migrate.js';
-import { freshDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase } from '../support/database.js';
 
 const schema = new URL('../../schema/', import.meta.url);
 const revision = Number(await readFile(new URL('revision', schema), 'utf8'));
@@ -182,4 +182,22 @@ test('a PostgreSQL that is too old is refused by its version before anything els
   await expect(refusal).rejects.toBeInstanceOf(IncompatibleDatabase);
   await expect(refusal).rejects.toThrow('This database is PostgreSQL 14; Posthorn needs 15 or newer.');
   expect(asked).toEqual([{ text: 'show server_version_num' }]);
+});
+
+test('a database with another isolation level is refused in one line, and the statement in it repairs that', async () => {
+  await open('empty');
+  const name =
+    "default_transaction_isolation is 'repeatable read'; Posthorn needs 'read committed'. In psql: ";
+  await changeSettings(database, { default_transaction_isolation: 'repeatable read' });
+  const migrateOn = async () => {
+    const other = new Database({ connectionString: url }, 1);
+    return migrate(other).finally(() => other.close());
+  };
+  const refusal = await migrateOn().catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(IncompatibleDatabase);
+  const { message } = refusal as Error;
+  expect(message.slice(0, name.length)).toBe(name);
+  expect(await tables()).toEqual([]);
+  await database.query({ text: message.slice(name.length) });
+  expect(await migrateOn()).toEqual(files);
 });

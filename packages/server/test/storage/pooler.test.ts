@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config.js';
 import { command } from '../support/command.js';
-import { freshDatabase, type TestDatabase } from '../support/database.js';
+import { changeSettings, freshDatabase, type TestDatabase } from '../support/database.js';
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { startTestService } from '../support/service.js';
 import { eventually, newTenant, type Tenant } from '../support/tenant.js';
@@ -12,6 +12,7 @@ describe.runIf(hasPgBouncer())('a transaction pooler', () => {
   let tenant: Tenant;
   beforeAll(async () => {
     direct = await freshDatabase();
+    await changeSettings(direct.database, { datestyle: 'SQL, DMY', timezone: 'Asia/Kolkata' });
     pooledUrl = await startPgBouncer(direct.url);
     const service = await startTestService({
       DATABASE_URL: pooledUrl,
@@ -30,7 +31,7 @@ describe.runIf(hasPgBouncer())('a transaction pooler', () => {
     );
   });
 
-  test('carries recording, delivery and reading, on whichever connection a statement runs', async () => {
+  test('carries recording, delivery and reading, whichever connection a statement runs on, and whatever its settings are', async () => {
     const { receiver, webhook } = await tenant.connect();
     const events = await Promise.all(Array.from({ length: 30 }, () => tenant.record()));
     await receiver.deliveries.nth(events.length);

@@ -96,18 +96,64 @@ describe('a read replica', () => {
     expect((await list('&limit=1')).data[0]?.id).toBe(id);
   });
 
-  test('is not used if it is not a replica', async () => {
-    const [primary, replica] = [1, 2].map(() => new Database({ connectionString: postgres.url }, 1));
+  /** Reads once from these databases. Returns where the read took place, and the reason if it was the primary. */
+  const readOnce = async (primaryUrl: string, replicaUrl: string) => {
+    const [primary, replica] = [primaryUrl, replicaUrl].map(
+      (connectionString) => new Database({ connectionString }, 1),
+    ) as [Database, Database];
     const warnings = new Log();
+    let readFrom = '';
     const reader = new ReadReplica({
-      ...{ primary: primary!, replica: replica!, logger: pino({}, warnings), onRead: () => undefined },
+      ...{ primary, replica, logger: pino({}, warnings) },
+      onRead: (from) => {
+        readFrom = from;
+      },
     });
     const { rows } = await reader.read((database) =>
       database.query<{ one: number }>({ text: 'select 1 as one' }),
     );
     expect(rows).toEqual([{ one: 1 }]);
-    expect(warnings.lines[0]?.reason).toBe('the database is not a replica');
     await reader.stop();
-    await primary?.close();
+    await primary.close();
+    return { from: readFrom, reason: warnings.lines[0]?.reason };
+  };
+
+  test('is not used if it is not a replica', async () => {
+    expect(await readOnce(postgres.url, postgres.url)).toEqual({
+      from: 'primary',
+      reason: 'the database is not a replica',
+    });
   });
+
+  test('is not used if it does not follow the new primary after a failover, even if it has more of the log', async () => {
+    await service.stop();
+    await postgres.failOver();
+    expect(await readOnce(postgres.url, postgres.replicaUrl)).toEqual({
+      from: 'primary',
+      reason: expect.stringMatching(/^the replica is on the timeline (\d+)\/1, the primary on \1\/2$/),
+    });
+  });
+});
+
+test('what a replica had replayed before a failover does not count after it', async () => {
+  const end = { timeline: '7/1', position: '16384' };
+  const replayed = { ...end };
+  const answering = (row: object) => ({ query: async () => ({ rows: [{ pid: 1, ...row }] }) });
+  const read: string[] = [];
+  const reader = new ReadReplica({
+    primary: answering(end) as unknown as Database,
+    replica: {
+      onConnection: (work: (client: unknown, connection: object) => unknown) =>
+        work(answering(replayed), connection),
+      close: async () => undefined,
+    } as unknown as Database,
+    logger: pino({}, new Log()),
+    onRead: (from) => read.push(from),
+  });
+  const connection = { processID: 1 };
+  await reader.read(async () => undefined);
+  Object.assign(end, { timeline: '7/2', position: '8192' });
+  await reader.read(async () => undefined);
+  expect(read).toEqual(['replica', 'primary']);
+  await reader.stop();
 });

@@ -13,6 +13,7 @@ import { recordText } from '../support/recording.js';
 import { weekName } from '../support/weeks.js';
 
 let database: Database;
+let url: string;
 let first: pg.Client;
 let second: pg.Client;
 /** Each test has an organization of its own. */
@@ -20,12 +21,8 @@ let organization: string;
 let tests = 0;
 
 beforeAll(async () => {
-  const fresh = await freshDatabase();
-  database = fresh.database;
-  [first, second] = [1, 2].map(() => new pg.Client({ connectionString: fresh.url })) as [
-    pg.Client,
-    pg.Client,
-  ];
+  ({ database, url } = await freshDatabase());
+  [first, second] = [1, 2].map(() => new pg.Client({ connectionString: url })) as [pg.Client, pg.Client];
   await Promise.all([first.connect(), second.connect()]);
 });
 afterAll(() => Promise.all([first.end(), second.end()]));
@@ -316,5 +313,34 @@ describe('a missing weekly partition', () => {
       Array.from({ length: 8 }, () => recordText(database, JSON.stringify([newEvent()]))),
     );
     expect((await storedIds()).sort()).toEqual(answers.map(([one]) => one!.id).sort());
+  });
+});
+
+describe('a session with other settings', () => {
+  let other: pg.Client;
+  beforeAll(async () => {
+    other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query(
+      "set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kolkata'; set standard_conforming_strings = off; set search_path = ''",
+    );
+  });
+  afterAll(() => other.end());
+
+  test('creates partitions with the same bounds', async () => {
+    await other.query("select posthorn.ensure_partition('events', '2031-03-05')");
+    const { rows } = await database.query<object>({
+      text: "select pg_get_expr(relpartbound, oid) as bounds from pg_class where relname = 'events_20310303'",
+    });
+    expect(rows).toEqual([
+      { bounds: "FOR VALUES FROM ('2031-03-03 00:00:00+00') TO ('2031-03-10 00:00:00+00')" },
+    ]);
+  });
+
+  test('records and refuses the same events', async () => {
+    const recorded = await recordEvents(other, [newEvent()]);
+    expect(recorded).toEqual((await stored()).map(({ id, created_at }) => ({ id, created_at })));
+    const wrong = recordText(other, JSON.stringify([newEvent({ type: 'invoice-paid' as never })]));
+    await expect(wrong).rejects.toThrow("type 'invoice-paid' is not of the form domain.action");
   });
 });

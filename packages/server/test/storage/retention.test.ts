@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../src/domain/duration.js';
 import type { Database } from '../../src/storage/database.js';
-import { dropPartitions, makePartitionsAhead } from '../../src/storage/partitions.js';
+import { dropPartitions, locksPerPartition, makePartitionsAhead } from '../../src/storage/partitions.js';
 import { recordEvents } from '../../src/storage/recording.js';
 import { freshDatabase } from '../support/database.js';
 import { weekName, weekOf } from '../support/weeks.js';
@@ -55,6 +55,28 @@ test('a week runs from Monday to Sunday, UTC, and has its partition a week befor
     expect(rows).toEqual([{ partition }]);
   }
 });
+
+test.each(['events', 'deliveries'])(
+  'reading a week of %s takes as many locks as doctor expects',
+  async (table) => {
+    await makePartitionsAhead(database, Date.now());
+    const held = await database.transaction(async (client) => {
+      await client.query({ text: `select from posthorn.${table}` });
+      return client.query<{ locks: number }>({
+        text: `
+  select count(*)::int as locks
+    from pg_locks l
+   where l.pid = pg_backend_pid()
+     and l.relation in (select inhrelid from pg_inherits where inhparent = to_regclass('posthorn.' || $1)
+                        union all
+                        select x.indexrelid from pg_index x join pg_inherits i on i.inhrelid = x.indrelid
+                         where i.inhparent = to_regclass('posthorn.' || $1))`,
+        values: [table],
+      });
+    });
+    expect(held.rows[0]!.locks).toBe(locksPerPartition * (await partitions(table)).length);
+  },
+);
 
 test('recording creates a missing partition', async () => {
   const nowMs = Date.now();

@@ -36,6 +36,18 @@ async function droppedAfterFile(kind: Kind): Promise<TestDatabase> {
   return { url, database, drop };
 }
 
+/** Changes settings of a database for the connections that are opened later. */
+export async function changeSettings(database: Database, settings: Record<string, string>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await database.query({
+      text: `
+  do $$ begin
+    execute format('alter database %I set ${name} = %L', current_database(), '${value}');
+  end $$`,
+    });
+  }
+}
+
 type Kind = 'empty' | keyof Templates;
 
 /** Creates a database and returns its URL. The global teardown drops it if nobody has. */

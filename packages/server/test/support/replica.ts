@@ -24,8 +24,8 @@ const urlOf = (pgdata: string) => `postgres://posthorn@/posthorn?host=${encodeUR
 
 /** A PostgreSQL with a streaming replica, both with our schema and nothing else; stopped after the file. */
 export class ReplicatedPostgres {
-  readonly #primary: Cluster;
-  readonly #replica: Cluster;
+  #primary: Cluster;
+  #replica: Cluster;
 
   private constructor(primary: Cluster, replica: Cluster) {
     this.#primary = primary;
@@ -57,20 +57,29 @@ export class ReplicatedPostgres {
 
   /** The replica receives what the primary writes, but does not apply it. */
   async pause(): Promise<void> {
-    const client = new pg.Client({ connectionString: this.replicaUrl });
-    await client.connect();
-    await client.query('select pg_wal_replay_pause()');
+    await ask(this.replicaUrl, 'select pg_wal_replay_pause()');
     // A pause is requested first. It holds once the replica is between two records.
-    while ((await client.query('select pg_get_wal_replay_pause_state() as state')).rows[0].state !== 'paused')
+    while ((await ask(this.replicaUrl, 'select pg_get_wal_replay_pause_state() as state')).state !== 'paused')
       await delay(5);
-    await client.end();
   }
 
   async resume(): Promise<void> {
-    const client = new pg.Client({ connectionString: this.replicaUrl });
-    await client.connect();
-    await client.query('select pg_wal_replay_resume()');
-    await client.end();
+    await ask(this.replicaUrl, 'select pg_wal_replay_resume()');
+  }
+
+  /**
+   * Makes the replica the primary, after the primary has written something that the replica did not receive. The old
+   * primary becomes a replica that does not follow the new one.
+   */
+  async failOver(): Promise<void> {
+    const [next, stray] = [this.#replica, this.#primary];
+    await stopServer(next);
+    await ask(this.url, 'create table unreceived as select generate_series(1, 10000)');
+    await stopServer(stray);
+    await writeFile(join(stray.pgdata, 'standby.signal'), '');
+    await Promise.all([run(next), run(stray)]);
+    await ask(urlOf(next.pgdata), 'select pg_promote()');
+    [this.#primary, this.#replica] = [next, stray];
   }
 
   stopReplica(): Promise<void> {
@@ -81,6 +90,15 @@ export class ReplicatedPostgres {
     await stopServer(this.#replica);
     await stopServer(this.#primary);
   }
+}
+
+/** Runs a statement and returns the first row. */
+async function ask(url: string, statement: string) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query(statement);
+  await client.end();
+  return rows[0];
 }
 
 async function run(cluster: Cluster, more: Record<string, string> = {}): Promise<void> {
